@@ -1,0 +1,57 @@
+# Each target is enough on its own: it makes .venv and installs what it needs from the Python package index.
+# Another interpreter: make PYTHON=python3.12 test.  Options for the command behind a target: make test ARGS="-k reduce".
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   the factorial sequence and the power series of e^x on this machine's best device"
+	@echo "make test   the test suite, on every device found and two CPU runtimes from the package index"
+	@echo "make lint   ruff, and mypy --strict"
+	@echo "make bench  the benchmarks, beside their peers"
+	@echo "make clean  remove .venv, caches and what the demo wrote"
+
+demo: $(VENV)/.demo
+	@$(BIN)/clmapreduce demo $(ARGS)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/primitives.py $(ARGS)
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "clmapreduce needs Python 3.10 or newer, and '$(PYTHON)' is not: $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml $(VENV)/.made
+	@echo "Installing into $(VENV) (about 120 MB to download, the first time) ..."
+	@$(INSTALL) '.[cpu,plot]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.made
+	@echo "Installing into $(VENV) (about 450 MB to download, the first time) ..."
+	@$(INSTALL) '.[test]'
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml $(VENV)/.made
+	@echo "Installing into $(VENV) (about 220 MB to download, the first time) ..."
+	@$(INSTALL) '.[bench,cpu]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist convergence.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,19 @@
+## cmr_map: out[i] = f(in[i], …) for the group's own stretch of indices.
+##   A group computes the elements [group·share, group·share + share) ∩ [0, n), `unroll` vectors of `lanes` per item and step.
+##   in…  the formula's inputs      out…  one array per output      n  elements      share  a multiple of the tile
+##   Local memory: none. Barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<% tile = block * lanes * unroll %>
+${mode.kernel_head("cmr_map", formula.parameters() + out_parameters + ["const idx n", "const idx share"])} {
+    const idx begin = (idx)get_group_id(0) * share, end = min(n, (idx)(begin + share));
+    idx t = begin;
+    for (; t + ${tile} <= end; t += ${tile}) {
+% for k in range(unroll):
+        { const idx i = t + (${k * block} + CMR_LOCAL_ID) * ${lanes};
+        ${store(formula, "i", lanes)} }
+% endfor
+    }
+    <%mode:each i="i" begin="t" end="end">
+        ${store(formula, "i", 1)}
+    </%mode:each>
+}

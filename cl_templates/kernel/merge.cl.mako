@@ -1,0 +1,17 @@
+## cmr_merge: the finished result of `count` accumulators, merged in order by one group.
+##   parts  accumulators as cmr_reduce leaves them      out  the result
+##   Local memory and barriers: as cmr_reduce.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts", "__global uchar *restrict out", "const idx count"])} {
+    ${mode.group_scratch(op, block)}
+    ${mode.lane_span("0", "count", "begin", "end")}
+    ${op.declare("acc")}
+    for (idx i = begin; i < end; i++) {
+        ${op.read("next", "parts", "i")}
+        ${op.merge("acc", "acc", "next")}
+    }
+    ${mode.combine_group(op, "acc")}
+    if (${mode.is_leader()}) {
+        ${op.finish("acc", store)}
+    }
+}

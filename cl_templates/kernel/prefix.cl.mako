@@ -1,0 +1,24 @@
+## cmr_prefix: results from kept partials. Query q gives the merge of the first q values: the entries found by unmasking q's bits from
+## the highest to the lowest (13 = 0b1101 asks for entries 8, 12 and 13). With `whole` false it gives entry q itself.
+##   parts  from cmr_upsweep      queries  places, or absent when element i asks for i      out  results      n  queries      share  as in cmr_map
+##   Local memory: none. Barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<% given = ["__global const long *restrict queries"] if queried else [] %>
+${mode.kernel_head("cmr_prefix", ["__global const uchar *restrict parts", *given] + out_parameters + ["const idx n", "const idx share"])} {
+    const idx begin = (idx)get_group_id(0) * share, end = min(n, (idx)(begin + share));
+    <%mode:each i="i" begin="begin" end="end">
+        const long q = ${"queries[i]" if queried else "i"};
+% if whole:
+        ${op.declare("acc")}
+        for (int bit = 63 - (int)clz(q | 1); bit >= 0; bit--) {
+            if ((q >> bit) & 1) {
+                ${op.read("next", "parts", "((q >> bit) << bit)")}
+                ${op.merge("acc", "acc", "next")}
+            }
+        }
+% else:
+        ${op.read("acc", "parts", "q")}
+% endif
+        ${op.finish("acc", lambda texts: store(texts, "i", 1))}
+    </%mode:each>
+}

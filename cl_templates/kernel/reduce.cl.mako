@@ -1,0 +1,82 @@
+## cmr_reduce: one accumulator of f(in[i], …) per group.
+##   A group folds the elements [group·share, group·share + share) ∩ [0, n): `streams` stretches side by side, in each `unroll`
+##   vectors of `lanes` per item and step, then what is left one by one, then all items' accumulators in a tree.
+##   in…  the formula's inputs      out  accumulators, one per group, or the finished result      n, share  as in cmr_map
+##   Where order matters, an item walks a stretch of its own instead of striding through the group's.
+##   Local memory: one accumulator per item (par), or per warp. Barriers: 2 + log2 of those.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%
+lid, width = ("0", 1) if ordered else ("CMR_LOCAL_ID", block)
+step = width * lanes
+tile = step * unroll
+def place(s, k):
+    return f"(t{' + %d * stretch' % s if s > 1 else ' + stretch' if s else ''} + ({k * width} + {lid}) * {lanes})"
+%>
+${mode.kernel_head("cmr_reduce", formula.parameters() + ["__global uchar *restrict out", "const idx n", "const idx share"])} {
+    ${mode.group_scratch(op, block)}
+    const idx first = (idx)get_group_id(0) * share, last = min(n, (idx)(first + share));
+% if ordered:
+    ${mode.lane_span("first", "last", "begin", "end")}
+% else:
+    const idx begin = first, end = last;
+% endif
+    const idx stretch = (end > begin ? end - begin : 0) / ${streams * tile} * ${tile};
+    ${op.declare("acc")}
+    {
+% for s in range(streams):
+    ${op.declare(f"part{s}", lanes)}
+% if op.bound.locates:
+    ${op.block_counter(lanes)} part${s}_block = 0;
+% endif
+% endfor
+% if op.bound.locates:
+    ${op.block_counter(lanes)} number = 0;
+% endif
+    for (idx t = begin; t < begin + stretch; t += ${tile}) {
+% for s in range(streams):
+        ${mode.prefetch(prefetched, f"{place(s, 0)} + {ahead}")}
+% if op.bound.locates:
+        ${op.beat(f"part{s}", formula, [place(s, k) for k in range(unroll)], "number", lanes)}
+% else:
+        ${op.absorb(f"part{s}", formula, [place(s, k) for k in range(unroll)], lanes)}
+% endif
+% endfor
+% if op.bound.locates:
+        number += 1;
+% endif
+    }
+% if op.bound.locates:
+## Each lane's winning block is read once more, and gives the lowest index at which the lane's best value stands.
+    if (stretch > 0) {
+% for s in range(streams):
+        { ${op.lane_arrays(f"part{s}", lanes)}
+        for (int lane = 0; lane < ${lanes}; lane++) {
+            ${op.candidate("found", "bests", "lane")}
+            for (int k = 0; k < ${unroll}; k++) {
+                const idx at = begin + ${s} * stretch + (idx)blocks[lane] * ${tile} + (k * ${width} + ${lid}) * ${lanes} + lane;
+                ${op.match(formula, "at", "found_best", "found_place")}
+            }
+            ${op.merge("acc", "acc", "found")}
+        } }
+% endfor
+    }
+% else:
+% for s in range(1, streams):
+    ${op.merge("part0", "part0", f"part{s}", lanes)}
+% endfor
+    ${op.fold("whole", "part0", lanes)}
+    ${op.merge("acc", "acc", "whole")}
+% endif
+    }
+    for (idx i = begin + ${streams} * stretch + ${lid}; i < end; i += ${width}) {
+        ${op.absorb("acc", formula, ["i"])}
+    }
+    ${mode.combine_group(op, "acc")}
+    if (${mode.is_leader()}) {
+% if partial:
+        ${op.write("out", "get_group_id(0)", "acc")}
+% else:
+        ${op.finish("acc", store)}
+% endif
+    }
+}

@@ -1,0 +1,71 @@
+## cmr_unfold: base, base∘base, …; element e is the base combined e + first_power times.
+##   The first tile's powers come by doubling: from w of them and base^w, the next w. They stay in registers; each further element is one
+##   combine of its tile's start with them. A group starts anywhere by squaring base^tile. (Quorten's block trick.)
+##   in0  the base      out  the sequence      n, share  as in cmr_map, share a multiple of the tile
+##   Local memory: one accumulator per element of the tile. Barriers: 1 + log2(tile).
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<% tile = block * lanes * rows %>
+<%def name="tile_read(acc, at, declare=True)">
+% for part, type in op.parts:
+${type if declare else ""} ${acc}_${part} = tile_${part}[${at}];
+% endfor
+</%def>
+<%def name="tile_write(acc, at)">
+% for part, type in op.parts:
+tile_${part}[${at}] = ${acc}_${part};
+% endfor
+</%def>
+${mode.kernel_head("cmr_unfold", formula.parameters() + out_parameters + ["const idx n", "const idx share"])} {
+% for part, type in op.parts:
+    ${mode.tile_array(type, f"tile_{part}", tile)}
+% endfor
+    const idx begin = (idx)get_group_id(0) * share, end = min(n, (idx)(begin + share));
+    ${op.declare("base")}
+    ${op.absorb("base", formula, ["0"])}
+    if (${mode.is_leader()}) {
+% if first_power == 0:
+        ${op.declare("none")}
+        ${tile_write("none", 0)}
+% else:
+        ${tile_write("base", 0)}
+% endif
+    }
+    ${mode.sync()}
+    ${op.copy("square", "base")}
+% for w in [2**e for e in range(tile.bit_length() - 1)]:
+## square is base^w; the elements [w, 2w) are it times the elements [0, w).
+    <%mode:each i="j" begin="0" end="${w}">
+        ${tile_read("power", "j")}
+        ${op.merge("power", "square", "power")}
+        ${tile_write("power", f"{w} + j")}
+    </%mode:each>
+    ${op.merge("square", "square", "square")}
+    ${mode.sync()}
+% endfor
+    ${op.copy("step", "square")}
+    ${op.declare("start")}
+    for (idx e = begin / ${tile}; e > 0; e >>= 1) {
+        if (e & 1) { ${op.merge("start", "start", "square")} }
+        ${op.merge("square", "square", "square")}
+    }
+% for k in range(rows):
+    ${op.gather(f"v{k}", "tile", f"({k * block} + CMR_LOCAL_ID) * {lanes}", lanes)}
+% endfor
+    idx t = begin;
+    for (; t + ${tile} <= end; t += ${tile}) {
+        ${op.broadcast("shift", "start", lanes)}
+% for k in range(rows):
+        {
+        ${op.copy("r", f"v{k}", lanes)}
+        ${op.merge("r", "shift", "r", lanes)}
+        ${op.finish("r", lambda texts: store(texts, f"t + ({k * block} + CMR_LOCAL_ID) * {lanes}", lanes), lanes)}
+        }
+% endfor
+        ${op.merge("start", "start", "step")}
+    }
+    <%mode:each i="i" begin="t" end="end">
+        ${tile_read("r", "i - t")}
+        ${op.merge("r", "start", "r")}
+        ${op.finish("r", lambda texts: store(texts, "i", 1))}
+    </%mode:each>
+}

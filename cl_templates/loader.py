@@ -1,0 +1,95 @@
+"""Renders kernel templates, strictly: an undefined name is an error that says where.
+
+`render(name, context)` gives complete OpenCL C: the prelude, the helper functions that the kernel's text calls, then the kernel. Helpers are the
+vendor vocabulary: a call of `cmr_exp_scaled_float16` asks for the def `exp_scaled` of the context's vendor with type "float16". `vendor/portable` holds
+the full contract in OpenCL C 1.2; a vendor's own file overrides some of it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mako.exceptions import RichTraceback
+from mako.lookup import TemplateLookup
+
+from cl_templates.errors import RenderError
+
+FOLDER = Path(__file__).parent
+_CALL = re.compile(r"\bcmr_([a-z]\w*?)_((?:u?(?:char|short|int|long)|half|float|double)\d*)\b")
+_VECTOR = re.compile(r"\b((?:u?(?:char|short|int|long)|half|float|double))(2|4|8|16)\b")
+_SCALAR = re.compile(r"\b(half|double)\d*\b")
+_lock = threading.Lock()
+_lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input_encoding="utf-8")
+
+
+def template_names() -> list[str]:
+    """Every kernel template, as schemes name it: "kernel/map", …"""
+    return sorted(f"kernel/{path.name.removesuffix('.cl.mako')}" for path in (FOLDER / "kernel").glob("*.cl.mako"))
+
+
+def render(name: str, context: Mapping[str, Any]) -> str:
+    """The complete source of a kernel. Raises RenderError naming template, line and the missing or wrong value."""
+    with _lock:
+        body = _render(f"{name}.cl.mako", context)
+        helpers = _helpers(body, str(context["vendor"]))
+        words = {"scalars": set(_SCALAR.findall(body + helpers)), "vectors": _vectors(body + helpers)}
+        prelude = _render("prelude.cl.mako", {**context, **words})
+        return _tidy(prelude + helpers + body)
+
+
+def _render(uri: str, context: Mapping[str, Any]) -> str:
+    try:
+        return str(_lookup.get_template(uri).render_unicode(**context))
+    except Exception as error:
+        raise RenderError(_told(uri, error)) from error
+
+
+def _told(uri: str, error: Exception) -> str:
+    place = ""
+    for _file, line, function, text in reversed(RichTraceback(error=error).traceback):
+        if text and "${" in str(text) or "%" in str(text)[:1]:
+            place = f", line {line} ({function}): {str(text).strip()}"
+            break
+    return f"cannot render {uri}{place}: {type(error).__name__}: {error}"
+
+
+def _helpers(body: str, vendor: str) -> str:
+    """Definitions of the helpers that `body` calls, and of those that they call, callees first."""
+    done: dict[tuple[str, str], str] = {}
+
+    def need(text: str) -> None:
+        for function, kind in dict.fromkeys(_CALL.findall(text)):
+            key = (function, kind)
+            definition = _definition(function, kind, vendor)
+            if definition is None or key in done:
+                continue
+            done[key] = ""
+            need(definition.replace(f"cmr_{function}_{kind}(", "("))
+            del done[key]  # reinserted behind what it calls
+            done[key] = definition
+
+    need(body)
+    return "\n".join(done.values())
+
+
+def _definition(function: str, kind: str, vendor: str) -> str | None:
+    for file in (vendor, "portable"):
+        template = _lookup.get_template(f"vendor/{file}.cl.mako")
+        if template.has_def(function):
+            try:
+                return str(template.get_def(function).render_unicode(T=kind))
+            except Exception as error:
+                raise RenderError(_told(f"vendor/{file}.cl.mako, {function}({kind})", error)) from error
+    return None
+
+
+def _vectors(text: str) -> list[tuple[str, int]]:
+    return sorted({(scalar, int(lanes)) for scalar, lanes in _VECTOR.findall(text)})
+
+
+def _tidy(text: str) -> str:
+    return re.sub(r"\n\s*\n+", "\n", text) + "\n"

@@ -1,0 +1,140 @@
+## The mode vocabulary for `block` work-items per group: loops are shared out, arrays are local, trees of barriers are unrolled.
+## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/architecture.md, traps).
+## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles).
+<%def name="kernel_head(name, parameters)">
+#define CMR_LOCAL_ID ((idx)get_local_id(0))
+__kernel __attribute__((reqd_work_group_size(${block}, 1, 1)))
+void ${name}(${", ".join(parameters)})
+</%def>
+<%def name="each(i, begin, end)">
+for (idx ${i} = ${begin} + (idx)get_local_id(0); ${i} < ${end}; ${i} += ${block}) {
+${caller.body()}
+}
+</%def>
+<%def name="lane_span(begin, end, first, last)">
+const idx span_${first} = ((${end}) - (${begin}) + ${block - 1}) / ${block};
+const idx ${first} = min((idx)(${end}), (idx)((${begin}) + (idx)get_local_id(0) * span_${first}));
+const idx ${last} = min((idx)(${end}), (idx)(${first} + span_${first}));
+</%def>
+<%def name="tile_array(type, name, count)">
+__local ${type} ${name}[${count}];
+</%def>
+<%def name="group_scratch(op, count, name='scratch')">
+% for part, type in op.parts:
+__local ${type} ${name}_${part}[${count}];
+% endfor
+</%def>
+<%def name="prefetch(parameters, at)"></%def>
+<%def name="to_scratch(op, acc, at, name)">
+% for part, type in op.parts:
+${name}_${part}[${at}] = ${acc}_${part};
+% endfor
+</%def>
+<%def name="from_scratch(op, acc, at, name, declare=False)">
+% for part, type in op.parts:
+${type if declare else ""} ${acc}_${part} = ${name}_${part}[${at}];
+% endfor
+</%def>
+<%def name="shuffled(op, name, acc, function, distance)">
+% for part, type in op.parts:
+${type} ${name}_${part} = cmr_${function}_${type}(${acc}_${part}, ${distance});
+% endfor
+</%def>
+## Every item's `acc` becomes acc of item 0 ∘ … ∘ acc of item block−1. Neighbours merge first, so order is kept.
+<%def name="combine_group(op, acc, name='scratch')">
+<% width = min(subgroup, block) %>
+% for d in [2**e for e in range(width.bit_length() - 1)]:
+{
+${shuffled(op, "next", acc, "shuffle_down", d)}
+${op.merge(acc, acc, "next")}
+}
+% endfor
+% if width < block:
+if (get_local_id(0) % ${width} == 0) { ${to_scratch(op, acc, f"get_local_id(0) / {width}", name)} }
+barrier(CLK_LOCAL_MEM_FENCE);
+<% parts = block // width %>
+% for d in [2**e for e in range(parts.bit_length() - 1)]:
+if (get_local_id(0) < ${parts} && get_local_id(0) % ${2 * d} == 0) {
+${from_scratch(op, "left", "get_local_id(0)", name, declare=True)}
+${from_scratch(op, "right", f"get_local_id(0) + {d}", name, declare=True)}
+${op.merge("left", "left", "right")}
+${to_scratch(op, "left", "get_local_id(0)", name)}
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+% endfor
+${from_scratch(op, acc, 0, name)}
+% else:
+${shuffled(op, "first", acc, "shuffle_first", 0)}
+% for part, type in op.parts:
+${acc}_${part} = first_${part};
+% endfor
+% endif
+barrier(CLK_LOCAL_MEM_FENCE);
+</%def>
+## For each row k: declares `before{k}`, the merge of total{k} over the items before this one, and `row{k}`, over all items.
+<%def name="scan_group(op, rows, name='scratch')">
+<% width = min(subgroup, block) %>
+% for k in range(rows):
+${op.copy(f"upto{k}", f"total{k}")}
+% for d in [2**e for e in range(width.bit_length() - 1)]:
+{
+${shuffled(op, "prior", f"upto{k}", "shuffle_up", d)}
+if (get_local_id(0) % ${width} >= ${d}) { ${op.merge(f"upto{k}", "prior", f"upto{k}")} }
+}
+% endfor
+% endfor
+<% parts = block // width %>
+% for k in range(rows):
+if (get_local_id(0) % ${width} == ${width - 1}) { ${to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0) / {width}", name)} }
+% endfor
+barrier(CLK_LOCAL_MEM_FENCE);
+% if width == 1:
+% for d in [2**e for e in range(parts.bit_length() - 1)]:
+% for k in range(rows):
+${op.copy(f"here{k}_{d}", f"upto{k}")}
+if (get_local_id(0) >= ${d}) {
+${from_scratch(op, "prior", f"{k * parts} + get_local_id(0) - {d}", name, declare=True)}
+${op.merge(f"here{k}_{d}", "prior", f"here{k}_{d}")}
+}
+% endfor
+barrier(CLK_LOCAL_MEM_FENCE);
+% for k in range(rows):
+% for part, type in op.parts:
+upto${k}_${part} = here${k}_${d}_${part};
+% endfor
+${to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0)", name)}
+% endfor
+barrier(CLK_LOCAL_MEM_FENCE);
+% endfor
+% for k in range(rows):
+${op.declare(f"before{k}")}
+if (get_local_id(0) > 0) { ${from_scratch(op, f"before{k}", f"{k * parts} + get_local_id(0) - 1", name)} }
+${from_scratch(op, f"row{k}", f"{k * parts} + {parts - 1}", name, declare=True)}
+% endfor
+% else:
+% for k in range(rows):
+${op.declare(f"before{k}")}
+${op.declare(f"row{k}")}
+% for w in range(parts):
+{
+${from_scratch(op, "group", f"{k * parts + w}", name, declare=True)}
+if (get_local_id(0) / ${width} == ${w}) {
+% for part, type in op.parts:
+before${k}_${part} = row${k}_${part};
+% endfor
+}
+${op.merge(f"row{k}", f"row{k}", "group")}
+}
+% endfor
+{
+${shuffled(op, "prior", f"upto{k}", "shuffle_up", 1)}
+if (get_local_id(0) % ${width} > 0) { ${op.merge(f"before{k}", f"before{k}", "prior")} }
+}
+% endfor
+% endif
+barrier(CLK_LOCAL_MEM_FENCE);
+</%def>
+<%def name="is_leader()">(get_local_id(0) == 0)</%def>
+<%def name="sync()">
+barrier(CLK_LOCAL_MEM_FENCE);
+</%def>

@@ -1,0 +1,32 @@
+## The mode vocabulary for one work-item per group: loops are plain, arrays are private, nothing waits.
+<%def name="kernel_head(name, parameters)">
+#define CMR_LOCAL_ID 0
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void ${name}(${", ".join(parameters)})
+</%def>
+<%def name="each(i, begin, end)">
+for (idx ${i} = ${begin}; ${i} < ${end}; ${i}++) {
+${caller.body()}
+}
+</%def>
+<%def name="lane_span(begin, end, first, last)">
+const idx ${first} = ${begin}, ${last} = ${end};
+</%def>
+<%def name="tile_array(type, name, count)">
+${type} ${name}[${count}];
+</%def>
+<%def name="group_scratch(op, count, name='scratch')"></%def>
+<%def name="prefetch(parameters, at)">
+% for p in parameters:
+CMR_PREFETCH(${p} + ${at});
+% endfor
+</%def>
+<%def name="combine_group(op, acc, name='scratch')"></%def>
+<%def name="scan_group(op, rows, name='scratch')">
+% for k in range(rows):
+${op.declare(f"before{k}")}
+${op.copy(f"row{k}", f"total{k}")}
+% endfor
+</%def>
+<%def name="is_leader()">1</%def>
+<%def name="sync()"></%def>

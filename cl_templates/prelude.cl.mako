@@ -1,0 +1,40 @@
+## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
+##   narrow   indices are int, else long      aligned   vectors in global memory lie at multiples of their size
+/* ${name} */
+% if any(scalar == "half" for scalar in scalars):
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+% endif
+% if any(scalar == "double" for scalar in scalars):
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+% endif
+#ifndef __has_builtin
+#define __has_builtin(x) 0
+#endif
+typedef ${"int" if narrow else "long"} idx;
+#define INLINE static inline __attribute__((always_inline))
+/* An operator on every driver; convert_TN is a library call on PoCL, and wrong there for 1024-bit vectors (PoCL 3.0 on an AMD Zen 4). */
+#if __has_builtin(__builtin_convertvector)
+#define CMR_CONVERT(v, T) __builtin_convertvector(v, T)
+#else
+#define CMR_CONVERT(v, T) convert_##T(v)
+#endif
+% for scalar, lanes in vectors:
+% if aligned:
+typedef ${scalar}${lanes} ${scalar}${lanes}_at;
+% else:
+typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${scalar}))));
+% endif
+% endfor
+#define CMR_LOAD(T, p) (*(__global const T##_at *)(p))
+#define CMR_STORE(T, p, v) (*(__global T##_at *)(p) = (v))
+/* Past the caches: worth 1.2 to 3 times wherever a CPU writes an array. The address must be a multiple of the vector's size. */
+#if ${int(streaming)} && __has_builtin(__builtin_nontemporal_store)
+#define CMR_STREAM(T, p, v) __builtin_nontemporal_store(v, (__global T *)(p))
+#else
+#define CMR_STREAM(T, p, v) CMR_STORE(T, p, v)
+#endif
+#if __has_builtin(__builtin_prefetch)
+#define CMR_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define CMR_PREFETCH(p)
+#endif

@@ -1,0 +1,50 @@
+## What PTX says better than OpenCL C on NVIDIA. The only place with inline assembly. Only *.sync forms: warps do not run in lock-step on Volta and later.
+<%namespace name="portable" file="portable.cl.mako"/>
+<%!
+WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
+SMALL = ("char", "uchar", "short", "ushort", "half")
+%>
+## A warp's 32 items exchange registers; values wider than 32 bits go word by word.
+<%def name="shuffle(T, name, instruction, clamp)">
+% if T in SMALL:
+<% bits = {"half": "ushort"}.get(T, T) %>
+INLINE ${T} cmr_${name}_${T}(${T} x, uint d) {
+    uint r;
+    asm volatile("${instruction} %0, %1, %2, ${clamp}, 0xffffffff;" : "=r"(r) : "r"((uint)as_${bits}(x)), "r"(d));
+    return as_${T}((${bits})r);
+}
+% else:
+<% n = WORDS[T]; V = "uint" + (str(n) if n > 1 else "") %>
+INLINE ${T} cmr_${name}_${T}(${T} x, uint d) {
+    ${V} w = as_${V}(x);
+% for k in range(n):
+    asm volatile("${instruction} %0, %0, %1, ${clamp}, 0xffffffff;" : "+r"(w${f".s{k}" if n > 1 else ""}) : "r"(d));
+% endfor
+    return as_${T}(w);
+}
+% endif
+</%def>
+<%def name="shuffle_down(T)">${shuffle(T, "shuffle_down", "shfl.sync.down.b32", 31)}</%def>
+<%def name="shuffle_up(T)">${shuffle(T, "shuffle_up", "shfl.sync.up.b32", 0)}</%def>
+<%def name="shuffle_first(T)">${shuffle(T, "shuffle_first", "shfl.sync.idx.b32", 31)}</%def>
+## ex2.approx.ftz: one instruction, 2 ulp, without the denormal handling that native_exp2 adds.
+<%def name="exp_scaled(T)">
+% if T == "float":
+INLINE float cmr_exp_scaled_float(float x) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x * 1.44269504f));
+    return r;
+}
+% elif T.startswith("float"):
+<% lanes = int(T.removeprefix("float")) %>
+INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
+    ${T} r;
+% for lane in "0123456789abcdef"[:lanes]:
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r.s${lane}) : "f"(x.s${lane} * 1.44269504f));
+% endfor
+    return r;
+}
+% else:
+${portable.exp_scaled(T)}
+% endif
+</%def>

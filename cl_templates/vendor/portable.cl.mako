@@ -1,0 +1,142 @@
+## The vendor vocabulary in OpenCL C 1.2: the helper functions kernels may call, one def each. `cmr_power_int(a, b)` asks for power("int").
+## A vendor's own file may override any of these; nothing may exist there only.
+<%!
+import math
+
+def split(T):
+    """"float16" -> ("float", 16)."""
+    digits = T.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return T[: len(T) - len(digits)], int(digits or 1)
+%>
+## Integer division rounds down; by 0 it gives 0 and the lowest number by -1 stays, as in NumPy. Either would trap on a CPU.
+<%def name="floor_divide(T)">
+INLINE ${T} cmr_floor_divide_${T}(${T} a, ${T} b) {
+% if T.startswith("u"):
+    return b == 0 ? 0 : a / (b == 0 ? 1 : b);
+% else:
+    if (b == 0) return 0;
+    if (b == -1) return (${T})(0 - (u${T})a);
+    return a / b - ((a % b != 0) & ((a < 0) != (b < 0)));
+% endif
+}
+</%def>
+## The remainder takes the divisor's sign; by 0 it is 0 for integers and NaN for floats.
+<%def name="mod(T)">
+INLINE ${T} cmr_mod_${T}(${T} a, ${T} b) {
+% if split(T)[0] in ("float", "double", "half"):
+    ${T} r = fmod(a, b);
+    return r != 0 ? ((r < 0) != (b < 0) ? r + b : r) : copysign((${T})0, b) + r * 0;
+% elif T.startswith("u"):
+    return b == 0 ? 0 : a % (b == 0 ? 1 : b);
+% else:
+    if (b == 0 || b == -1) return 0;
+    ${T} r = a % b;
+    return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+% endif
+}
+</%def>
+## By squaring, wrapping as NumPy; a negative exponent gives 0 but for the bases 1 and -1.
+<%def name="power(T)">
+<% wide = "ulong" %>
+INLINE ${T} cmr_power_${T}(${T} base, ${T} exponent) {
+% if not T.startswith("u"):
+    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+% endif
+    ${wide} result = 1, b = (${wide})base, e = (${wide})exponent;
+    while (e) { if (e & 1) result *= b; b *= b; e >>= 1; }
+    return (${T})result;
+}
+</%def>
+<%def name="shift_left(T)">
+INLINE ${T} cmr_shift_left_${T}(${T} a, ${T} b) { return (ulong)b < 8 * sizeof(${T}) ? (${T})((ulong)a << b) : 0; }
+</%def>
+<%def name="shift_right(T)">
+INLINE ${T} cmr_shift_right_${T}(${T} a, ${T} b) { return (ulong)b < 8 * sizeof(${T}) ? (${T})(a >> b) : (${T})(${"0" if T.startswith("u") else "a < 0 ? -1 : 0"}); }
+</%def>
+<%def name="mul(T)">
+INLINE ${T} cmr_mul_${T}(${T} a, ${T} b) { return (${T})(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+</%def>
+## Smith's method: scales by the larger part of the divisor, so that nothing overflows before its time.
+<%def name="div(T)">
+<% S = split(T)[0] %>
+INLINE ${T} cmr_div_${T}(${T} a, ${T} b) {
+    if (fabs(b.x) >= fabs(b.y)) {
+        if (b.x == 0 && b.y == 0) return (${T})(a.x / fabs(b.x), a.y / fabs(b.x));
+        const ${S} r = b.y / b.x, d = 1 / (b.x + b.y * r);
+        return (${T})((a.x + a.y * r) * d, (a.y - a.x * r) * d);
+    }
+    const ${S} r = b.x / b.y, d = 1 / (b.x * r + b.y);
+    return (${T})((a.x * r + a.y) * d, (a.y * r - a.x) * d);
+}
+</%def>
+<%def name="sqrt(T)">
+<% S = split(T)[0] %>
+INLINE ${T} cmr_sqrt_${T}(${T} a) {
+    if (a.x == 0 && a.y == 0) return (${T})(0, a.y);
+    const ${S} t = sqrt((fabs(a.x) + hypot(a.x, a.y)) / 2);
+    return a.x >= 0 ? (${T})(t, a.y / (2 * t)) : (${T})(fabs(a.y) / (2 * t), copysign(t, a.y));
+}
+</%def>
+<%def name="exp(T)">
+INLINE ${T} cmr_exp_${T}(${T} a) { return exp(a.x) * (${T})(cos(a.y), sin(a.y)); }
+</%def>
+<%def name="log(T)">
+INLINE ${T} cmr_log_${T}(${T} a) { return (${T})(log(hypot(a.x, a.y)), atan2(a.y, a.x)); }
+</%def>
+## exp(x) for x <= 0 from operators alone: 2^q 2^r with q rounded by a magic constant, a polynomial for 2^r on [-1/2, 1/2], and q added
+## to the exponent. Clamped where 2^q would leave the normal numbers. 2 ulp in float, 1 in double, plus the rounding of x log2(e).
+<%def name="exp_scaled(T)">
+<%
+S, lanes = split(T)
+suffix = "" if lanes == 1 else str(lanes)
+if S == "float":
+    bits, low, magic, shift = "int", "-126.0f", "12582912.0f", 23
+    terms = ["1.3390e-3f", "9.6727e-3f", "5.550327e-2f", "2.402212e-1f", "6.9314718e-1f", "1.0f"]
+    scale = "1.44269504f"
+else:
+    bits, low, magic, shift = "long", "-1022.0", "6755399441055744.0", 52
+    terms = [repr(math.log(2) ** k / math.factorial(k)) for k in range(12, -1, -1)]
+    scale = repr(1 / math.log(2))
+%>
+INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
+    x = x * (${T})(${scale});
+    x = x < (${T})(${low}) ? (${T})(${low}) : x;
+    const ${T} q = x + (${T})(${magic});
+    const ${T} r = x - (q - (${T})(${magic}));
+    ${T} p = (${T})(${terms[0]});
+% for term in terms[1:]:
+    p = p * r + (${T})(${term});
+% endfor
+    return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(q) << ${shift}));
+}
+</%def>
+## Lanes moved up by a distance, the lowest filled from `fill`.
+<%def name="lanes_up(T, distance)">
+<%
+S, lanes = split(T)
+picks = [lane - distance if lane >= distance else lanes for lane in range(lanes)]
+hexes = "0123456789abcdef"
+plain = [f"v.s{hexes[p]}" if p < lanes else "fill.s0" for p in picks]
+%>
+INLINE ${T} cmr_lanes_up${distance}_${T}(${T} v, ${T} fill) {
+#if __has_builtin(__builtin_shufflevector)
+    return __builtin_shufflevector(v, fill, ${", ".join(map(str, picks))});
+#else
+    return (${T})(${", ".join(plain)});
+#endif
+}
+</%def>
+<%def name="lanes_up1(T)">${lanes_up(T, 1)}</%def>
+<%def name="lanes_up2(T)">${lanes_up(T, 2)}</%def>
+<%def name="lanes_up4(T)">${lanes_up(T, 4)}</%def>
+<%def name="lanes_up8(T)">${lanes_up(T, 8)}</%def>
+## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
+<%def name="shuffle_down(T)">
+INLINE ${T} cmr_shuffle_down_${T}(${T} x, uint distance) { return x; }
+</%def>
+<%def name="shuffle_up(T)">
+INLINE ${T} cmr_shuffle_up_${T}(${T} x, uint distance) { return x; }
+</%def>
+<%def name="shuffle_first(T)">
+INLINE ${T} cmr_shuffle_first_${T}(${T} x, uint unused) { return x; }
+</%def>

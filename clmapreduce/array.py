@@ -1,0 +1,200 @@
+"""Arrays that live on a device, and the way in and out of device memory."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import hostsched
+from clmapreduce.context import Context, current_context
+from clmapreduce.dtypes import DType, check_supported
+from clmapreduce.errors import DeviceError, ShapeError
+from clmapreduce.runtime import translated, translation
+
+NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
+PAGE = 4096
+
+
+class DeviceArray:
+    """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
+
+    Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for (`to_numpy`,
+    `np.asarray`, `float`, printing).
+    """
+
+    __slots__ = ("__weakref__", "buffer", "context", "dtype", "shape")
+    __array_priority__ = 100
+
+    def __init__(self, context: Context, buffer: hostsched.Buffer, shape: tuple[int, ...], dtype: DType) -> None:
+        self.context, self.buffer, self.shape, self.dtype = context, buffer, shape, dtype
+        weakref.finalize(self, context.queue.arena.give, buffer).atexit = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return _size(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def event(self) -> Any:
+        return self.buffer.last_write
+
+    def to_numpy(self, out: NumpyArray | None = None) -> NumpyArray:
+        """The values as a NumPy array (a copy); waits for what computes them and lets Ctrl-C through."""
+        target = np.empty(self.shape, self.dtype) if out is None else out
+        if self.size:
+            with translated():
+                hostsched.JobGraph([hostsched.ReadJob(self.buffer, target.reshape(-1).view(np.uint8))]).submit(self.context.queue).wait()
+        return target
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
+        if copy is False:
+            raise ValueError("a DeviceArray cannot become a NumPy array without a copy")
+        values = self.to_numpy()
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d DeviceArray")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_numpy())
+
+    def __float__(self) -> float:
+        return float(self.to_numpy()[()])
+
+    def __int__(self) -> int:
+        return int(self.to_numpy()[()])
+
+    def __bool__(self) -> bool:
+        return bool(self.to_numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.to_numpy()[()])
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({np.array2string(self.to_numpy(), threshold=8)}, dtype={self.dtype}, device={self.context.device.name!r})"
+
+
+def array(x: Any, context: Context | None = None) -> DeviceArray:
+    """`x` as a DeviceArray on `context` (default: the current one, or the one `x` lives on).
+
+    x: a NumPy array or array-like, a pyopencl.array.Array (no copy), a CPU array with DLPack, or a DeviceArray (returned as it is when it lives there).
+    Raises DTypeError for dtypes that no kernel can hold, DeviceMemoryError when there is no room.
+    """
+    if isinstance(x, DeviceArray):
+        if context is None or context is x.context:
+            return x
+        return upload(x.to_numpy(), context)
+    if is_foreign(x):
+        return wrap_foreign(x, context)
+    return upload(host_array(x), context or current_context())
+
+
+def host_array(x: Any) -> NumpyArray:
+    """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
+    if not isinstance(x, np.ndarray):
+        if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+            x = np.from_dlpack(x)
+        else:
+            x = np.asarray(x)
+    dtype = check_supported(x.dtype, "the array")
+    return np.asarray(x, dtype=dtype)
+
+
+def upload(values: NumpyArray, context: Context) -> DeviceArray:
+    """A copy of `values` on the device; waits until it has left host memory."""
+    flat = contiguous(values)
+    made = empty(flat.shape, flat.dtype, context)
+    if flat.size:
+        write(made, flat)
+    return made
+
+
+def write(target: DeviceArray, values: NumpyArray) -> None:
+    """Copies `values` (same shape and dtype) into a DeviceArray; waits until they have left host memory."""
+    flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    with translated():
+        hostsched.JobGraph([hostsched.WriteJob(target.buffer, flat)]).submit(target.context.queue).wait()
+
+
+def contiguous(values: NumpyArray) -> NumpyArray:
+    """`values` in C order, records packed so that every field is aligned."""
+    if values.dtype.names is not None:
+        from clmapreduce.dtypes import is_aligned, record
+
+        if not is_aligned(values.dtype):
+            values = values.astype(record({n: values.dtype[n] for n in values.dtype.names}))
+    return np.ascontiguousarray(values).reshape(values.shape)
+
+
+def empty(shape: tuple[int, ...], dtype: DType, context: Context) -> DeviceArray:
+    """A DeviceArray with undefined contents. Raises DeviceMemoryError when there is no room."""
+    try:
+        buffer = context.queue.arena.take(_size(shape) * dtype.itemsize)
+    except hostsched.HostSchedError as error:
+        raise translation(error) from error
+    return DeviceArray(context, buffer, shape, dtype)
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: DType) -> NumpyArray:
+    """A NumPy array with undefined contents that starts on a page, so that devices sharing host memory write it in place and past the caches."""
+    nbytes = _size(shape) * dtype.itemsize
+    raw = np.empty(nbytes + PAGE, np.uint8)
+    start = -raw.ctypes.data % PAGE
+    return raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
+
+
+# ------------------------------------------------------------------------------------------ pyopencl.array.Array
+_foreign_contexts: dict[int, tuple[Any, Context]] = {}
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether `x` is a pyopencl.array.Array."""
+    return type(x).__module__.startswith("pyopencl.array") and hasattr(x, "base_data")
+
+
+def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
+    """A DeviceArray over a pyopencl array's own memory. Without a context, one on the array's OpenCL context is made and kept."""
+    if not x.flags.c_contiguous:
+        raise ShapeError(f"a pyopencl array with strides {x.strides} cannot be used in place; make it contiguous first")
+    if x.size == 0:
+        return empty(x.shape, check_supported(x.dtype, "the array"), context or foreign_context(x))
+    data = x.data  # raises when there is an offset that cannot be a sub-buffer
+    home = context if context is not None else foreign_context(x)
+    if data.context != home.queue.context:
+        raise DeviceError("the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, or copy it through the host")
+    for event in getattr(x, "events", ()):
+        with suppress(AttributeError):
+            event.wait()
+    with translated():
+        buffer = home.queue.arena.from_cl(data, x.nbytes)
+    return DeviceArray(home, buffer, x.shape, check_supported(x.dtype, "the array"))
+
+
+def foreign_context(x: Any) -> Context:
+    """Our context on a pyopencl array's OpenCL context and device."""
+    owner = x.context if x.context is not None else x.base_data.context
+    key = owner.int_ptr
+    if key not in _foreign_contexts:
+        device = x.queue.device if x.queue is not None else owner.devices[0]
+        _foreign_contexts[key] = (owner, Context(device, cl_context=owner))
+    return _foreign_contexts[key][1]

@@ -1,0 +1,124 @@
+"""Devices and contexts: which device a call runs on, and what is kept for it between calls."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from types import TracebackType
+from typing import Any
+
+import hostsched
+from clmapreduce.plan import Facts, KernelSpec, Plan
+from clmapreduce.runtime import Executable, facts_of, translated
+from hostsched import Device
+
+PLANS_KEPT = 1024
+
+
+def devices() -> list[Device]:
+    """Every OpenCL device of this machine, best first: GPUs, then the fastest CPU runtime."""
+    with translated():
+        return hostsched.devices()
+
+
+def select_device(spec: Any = None) -> Device:
+    """The device for a wish.
+
+    spec: None for $CLMR_DEVICE, else $PYOPENCL_CTX, else the best; "gpu" "cpu" "nvidia" "amd" "intel" "pocl"; part of a name;
+    "platform:device"; a Device. Raises DeviceError listing what was found when nothing fits or several do.
+    """
+    with translated():
+        return hostsched.select_device(spec)
+
+
+def driver_report() -> list[Any]:
+    """What the loader and the installed CPU runtimes offer, and why a driver is missing; for `clmapreduce doctor`."""
+    return list(hostsched.report())
+
+
+class Context:
+    """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
+
+    device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share between threads.
+    """
+
+    def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
+        self.device = select_device(device)
+        with translated():
+            self.queue = hostsched.Queue(self.device, profile, cl_context) if cl_context is not None else hostsched.Queue(self.device, profile)
+        self.facts: Facts = facts_of(self.device)
+        self._kernels: dict[KernelSpec, hostsched.Kernel] = {}
+        self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
+        self._lock = threading.RLock()
+        self._outer: list[Context | None] = []
+
+    def __repr__(self) -> str:
+        return f"Context({self.device!r})"
+
+    def __enter__(self) -> Context:
+        self._outer.append(getattr(_default, "context", None))
+        _default.context = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _default.context = self._outer.pop()
+
+    def executable(self, key: Hashable, plan: Callable[[], Plan]) -> Executable:
+        """The built plan for `key`, made by `plan()` when it is not kept yet. Everything the plan depends on must be in the key."""
+        with self._lock:
+            found = self._executables.get(key)
+            if found is None:
+                found = Executable(plan(), self.queue, self._kernels)
+                self._executables[key] = found
+                if len(self._executables) > PLANS_KEPT:
+                    self._executables.popitem(last=False)
+            return found
+
+    def wait(self) -> None:
+        """Returns when everything submitted has ended; lets Ctrl-C through."""
+        with translated():
+            self.queue.finish()
+
+    def trace(self, path: str) -> None:
+        """Writes the events seen as Chrome-trace JSON (opens in Perfetto). Needs profile=True."""
+        with translated():
+            hostsched.Profile(self.queue).chrome_trace(path)
+
+
+_default = threading.local()
+_shared: dict[Device, Context] = {}
+_shared_lock = threading.Lock()
+
+
+def shared_context(device: Device) -> Context:
+    """The process-wide context of a device."""
+    with _shared_lock:
+        if device not in _shared:
+            _shared[device] = Context(device)
+        return _shared[device]
+
+
+def current_context() -> Context:
+    """This thread's default context: the innermost `with Context`, else what `use` set, else the best device's."""
+    found: Context | None = getattr(_default, "context", None)
+    if found is None:
+        found = shared_context(select_device())
+        _default.context = found
+    return found
+
+
+class use:
+    """Sets this thread's default device; `with cm.use("cpu"):` restores the former one at the end of the block."""
+
+    def __init__(self, spec_or_device: Any) -> None:
+        self._outer: Context | None = getattr(_default, "context", None)
+        given = spec_or_device
+        self.context = given if isinstance(given, Context) else shared_context(select_device(given))
+        _default.context = self.context
+
+    def __enter__(self) -> Context:
+        return self.context
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _default.context = self._outer

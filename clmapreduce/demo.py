@@ -1,0 +1,110 @@
+"""The demonstration: the factorial sequence and the power series of e^x, both modes side by side."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import clmapreduce as cm
+
+MODES = ("sequential", "parallel")
+TERMS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18)
+POINTS = (-2.0, 0.5, 1.0, 2.0, 5.0, 10.0)
+PICTURE_TERMS = range(1, 51)
+MANY = 100_000
+
+
+def run(device: cm.Device, picture: Path) -> None:
+    """Prints the demonstration for the device in use, and writes the picture when matplotlib is there.
+
+    Raises OSError where `picture` cannot be written.
+    """
+    dtype: type[np.floating[Any]] = np.float64 if device.fp64 else np.float32
+    print(f"clmapreduce {cm.__version__} on {device.name}")
+    print(f"  {device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}")
+    print("\nThe factorial sequence: a scan of 1, 1, 2, 3, ... with the product")
+    print(_factorial_table())
+    print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: error and time by number of terms")
+    print(_series_table(dtype))
+    print("\nThe same at length: time of one call, median of warm calls, NumPy in and out")
+    print(_length_table(dtype))
+    print("\n" + _draw(picture, convergence(dtype)))
+
+
+def median_ms(call: Callable[[], object], repeats: int = 15) -> float:
+    """The median time of one warm call in milliseconds; two calls go before, which build and place everything."""
+    times = []
+    for _ in range(repeats + 2):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times[2:])
+
+
+def convergence(dtype: type[np.floating[Any]]) -> NDArray[np.float64]:
+    """Relative errors of the partial sums of e^x, (terms, points): PICTURE_TERMS down, POINTS across."""
+    x = np.array(POINTS, dtype)
+    exact = np.exp(np.array(POINTS, np.float64))
+    sums = np.array([cm.series.exp(x, terms) for terms in PICTURE_TERMS], np.float64)
+    return np.abs(sums - exact) / exact
+
+
+def _factorial_table(last: int = 20, columns: int = 3) -> str:
+    results = {mode: cm.series.factorials(last, dtype=np.int64, mode=mode) for mode in MODES}
+    exact = [math.factorial(n) for n in range(last + 1)]
+    rows = -(-(last + 1) // columns)
+    values = results["sequential"].tolist()
+    cells = [f"{n:>4}! = {value:<20}" for n, value in enumerate(values)]
+    lines = ["".join(cells[row::rows]).rstrip() for row in range(rows)]
+    verdicts = [f"{mode} {'exact' if result.tolist() == exact else 'WRONG'}" for mode, result in results.items()]
+    return "\n".join([*lines, f"  int64: {', '.join(verdicts)}; {last + 1}! no longer fits in 64 bits"])
+
+
+def _series_table(dtype: type[np.floating[Any]]) -> str:
+    lines = ["  terms        sequential error    time          parallel error    time"]
+    for terms in TERMS:
+        line = f"  {terms:>5}  "
+        for mode in MODES:
+            call = partial(cm.series.exp, dtype(1), terms, mode=mode)
+            error = abs(float(call()) - math.e)
+            line += f"{error:>22.1e} {median_ms(call):>7.3f} ms"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _length_table(dtype: type[np.floating[Any]]) -> str:
+    last = 170 if dtype is np.float64 else 34
+    x = np.linspace(-1, 1, MANY, dtype=dtype)
+    calls: dict[str, Callable[..., object]] = {
+        f"0! ... {last}!": partial(cm.series.factorials, last, dtype=dtype),
+        f"e^x, {MANY:,} values of x, 18 terms": partial(cm.series.exp, x, 18),
+    }
+    lines = [f"{'':38}  sequential    parallel"]
+    for name, call in calls.items():
+        times = [median_ms(partial(call, mode=mode)) for mode in MODES]
+        lines.append(f"  {name:36}" + "".join(f"{ms:>9.3f} ms" for ms in times))
+    return "\n".join(lines)
+
+
+def _draw(path: Path, errors: NDArray[np.float64]) -> str:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return 'No picture: matplotlib is missing (pip install "clmapreduce[plot]").'
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for x, column in zip(POINTS, errors.T, strict=True):
+        axes.semilogy(PICTURE_TERMS, np.where(column > 0, column, np.nan), marker=".", label=f"x = {x:g}")
+    axes.set(xlabel="number of terms", ylabel="relative error", title="The power series of $e^x$ converges")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+    return f"Picture of the convergence: {path.resolve()}"

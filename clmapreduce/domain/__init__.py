@@ -1,0 +1,1 @@
+"""Domains: which indices a computation runs over."""

@@ -1,0 +1,170 @@
+"""NumPy dtypes as OpenCL C types: names, masks, literals, limits, and which mixes are refused.
+
+A *scalar dtype* is bool, (u)int8…64, float16/32/64 or complex64/128. A *record dtype* is a NumPy structured dtype whose
+fields are scalar dtypes. Vector types have `lanes` components; complex numbers are `float2`/`double2` and only have one lane.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from clmapreduce.errors import DTypeError
+
+DType: TypeAlias = "np.dtype[Any]"
+
+BOOL = np.dtype(np.bool_)
+INT32 = np.dtype(np.int32)
+INT64 = np.dtype(np.int64)
+FLOAT16 = np.dtype(np.float16)
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+COMPLEX64 = np.dtype(np.complex64)
+COMPLEX128 = np.dtype(np.complex128)
+
+_C_NAMES = {
+    "?": "uchar", "b": "char", "B": "uchar", "h": "short", "H": "ushort", "i": "int", "I": "uint",
+    "l": "long", "L": "ulong", "q": "long", "Q": "ulong", "e": "half", "f": "float", "d": "double",
+    "F": "float2", "D": "double2",
+}  # fmt: skip
+_MASKS = {8: "char", 16: "short", 32: "int", 64: "long"}
+LANES = (1, 2, 4, 8, 16)
+HEX = "0123456789abcdef"
+
+
+def is_scalar(dtype: DType) -> bool:
+    """Whether kernels have a C type for this dtype."""
+    return dtype.char in _C_NAMES
+
+
+def is_complex(dtype: DType) -> bool:
+    return dtype.kind == "c"
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype.kind == "f"
+
+
+def is_integer(dtype: DType) -> bool:
+    return dtype.kind in "iu"
+
+
+def check_supported(dtype: DType, what: str) -> DType:
+    """The dtype in native byte order. Raises DTypeError naming `what` when no kernel can hold it."""
+    dtype = np.dtype(dtype)
+    if dtype.names is not None:
+        for name in dtype.names:
+            field = dtype[name]
+            if field.shape or not is_scalar(field):
+                raise DTypeError(f"{what}: field {name!r} has dtype {field}; fields must be plain numbers or bools")
+        return dtype.newbyteorder("=")
+    if not is_scalar(dtype):
+        raise DTypeError(
+            f"{what} has dtype {dtype}; use bool, (u)int8…64, float16/32/64, complex64/128, or a structured dtype of these"
+        )
+    return dtype.newbyteorder("=")
+
+
+def c_name(dtype: DType, lanes: int = 1) -> str:
+    """The OpenCL C type that computes with this dtype: "float", "float16", "double2" for complex128, …"""
+    return _C_NAMES[dtype.char] + (str(lanes) if lanes > 1 else "")
+
+
+def mask_name(bits: int, lanes: int) -> str:
+    """The type a comparison of `bits`-wide values yields: int for scalars, charN/shortN/intN/longN for vectors."""
+    return f"{_MASKS[bits]}{lanes}" if lanes > 1 else "int"
+
+
+def broadcast_text(dtype: DType, text: str, lanes: int) -> str:
+    """C text of one scalar in every lane."""
+    return f"({c_name(dtype, lanes)})({text})" if lanes > 1 else text
+
+
+def literal(value: Any, dtype: DType, lanes: int = 1) -> str:
+    """C text of a constant, exact to the last bit, in every lane."""
+    if is_complex(dtype):
+        part = FLOAT32 if dtype == COMPLEX64 else FLOAT64
+        number = complex(value)
+        return f"(({c_name(dtype)})({_real_literal(number.real, part)}, {_real_literal(number.imag, part)}))"
+    return broadcast_text(dtype, _real_literal(value, dtype), lanes)
+
+
+def _real_literal(value: Any, dtype: DType) -> str:
+    if dtype == BOOL:
+        return "1" if value else "0"
+    if is_integer(dtype):
+        return _integer_literal(int(value), dtype)
+    number = float(dtype.type(value))
+    suffix = "" if dtype == FLOAT64 else "f"
+    if math.isnan(number):
+        text = "NAN"
+    elif math.isinf(number):
+        text = "INFINITY" if number > 0 else "-INFINITY"
+    else:
+        text = number.hex() + suffix
+    return f"(({c_name(dtype)})({text}))"
+
+
+def _integer_literal(value: int, dtype: DType) -> str:
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        raise DTypeError(f"the constant {value} does not fit {dtype} ({info.min} … {info.max})")
+    if dtype.itemsize == 8:
+        if dtype.kind == "u":
+            return f"{value}UL"
+        return f"(-{-value - 1}L - 1L)" if value == info.min else f"({value}L)"
+    if value == -(2**31):
+        return "(-2147483647 - 1)"
+    return f"(({c_name(dtype)})({value}{'u' if dtype.kind == 'u' else ''}))"
+
+
+def lowest(dtype: DType) -> Any:
+    """The identity of maximum: -inf, the smallest integer, or False."""
+    return _limit(dtype, low=True)
+
+
+def highest(dtype: DType) -> Any:
+    """The identity of minimum: +inf, the largest integer, or True."""
+    return _limit(dtype, low=False)
+
+
+def _limit(dtype: DType, low: bool) -> Any:
+    if dtype == BOOL:
+        return not low
+    if is_integer(dtype):
+        info = np.iinfo(dtype)
+        return int(info.min if low else info.max)
+    return -math.inf if low else math.inf
+
+
+def promote(*operands: Any) -> DType:
+    """NumPy's common dtype of arrays' dtypes and weak Python numbers. Raises DTypeError where integers would lose digits."""
+    dtypes = [o for o in operands if isinstance(o, np.dtype)]
+    if any(d.kind == "u" and d.itemsize == 8 for d in dtypes) and any(d.kind == "i" for d in dtypes):
+        given = ", ".join(str(d) for d in dtypes)
+        raise DTypeError(f"{given} have no common integer dtype; cast one side, e.g. x.astype('int64')")
+    try:
+        return np.result_type(*operands)
+    except (TypeError, OverflowError) as error:
+        raise DTypeError(f"no common dtype for {', '.join(map(str, operands))}: {error}") from None
+
+
+def floating(dtype: DType) -> DType:
+    """The dtype in which a transcendental function of this dtype is computed: float32 up to 16-bit integers, then float64."""
+    if dtype.kind in "fc":
+        return dtype
+    return FLOAT32 if dtype.itemsize <= 2 else FLOAT64
+
+
+def record(fields: dict[str, DType]) -> DType:
+    """The aligned structured dtype of named components, as kernels lay it out in memory."""
+    return np.dtype([(name, dtype) for name, dtype in fields.items()], align=True)
+
+
+def is_aligned(dtype: DType) -> bool:
+    """Whether a record's fields all lie at multiples of their own size, as kernels need them."""
+    assert dtype.fields is not None
+    parts = [(f[0], f[1]) for f in dtype.fields.values()]
+    return all(offset % part.alignment == 0 and dtype.itemsize % part.alignment == 0 for part, offset in parts)

@@ -1,0 +1,35 @@
+"""The errors users see. Each says what was given, what was found, and what would work."""
+
+from __future__ import annotations
+
+
+class ClMapReduceError(Exception):
+    """Base of everything this library raises on purpose."""
+
+
+class ShapeError(ClMapReduceError, ValueError):
+    """Shapes or lengths that do not fit together."""
+
+
+class DTypeError(ClMapReduceError, TypeError):
+    """A dtype that the operation, the operator or the device cannot serve without losing data."""
+
+
+class FormulaError(ClMapReduceError, ValueError):
+    """A formula, traced or parsed, that cannot become a kernel."""
+
+
+class ModeError(ClMapReduceError, ValueError):
+    """A compute mode, calling convention or option that the primitive does not offer."""
+
+
+class DeviceError(ClMapReduceError, RuntimeError):
+    """No fitting device, an ambiguous wish, or a driver that refused a launch."""
+
+
+class BuildError(ClMapReduceError, RuntimeError):
+    """A driver's compiler refused a kernel; the message shows the numbered source around the complaint."""
+
+
+class DeviceMemoryError(ClMapReduceError, MemoryError):
+    """More memory than the device, or the limit set for it, can give. The device stays usable."""

@@ -1,0 +1,238 @@
+"""Nodes: what is computed for one index, as an immutable graph of typed scalars.
+
+Every node knows its NumPy dtype. Operators on nodes build `Apply` nodes with NumPy's promotion rules; Python numbers stay weak.
+Nodes are compared by identity, so that `==` can mean "a node that compares"; use `is` to tell nodes apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+
+from clmapreduce.dtypes import INT64, DType
+from clmapreduce.errors import FormulaError
+
+if TYPE_CHECKING:
+    from clmapreduce.formula.functions import Function
+
+Number: TypeAlias = Union[bool, int, float, complex, "np.generic[Any]"]
+Operand: TypeAlias = "Node | Number"
+
+
+def _apply(name: str, *operands: Operand) -> Node:
+    from clmapreduce.formula.functions import apply
+
+    return apply(name, *operands)
+
+
+class Node:
+    """One typed scalar of a formula. `dtype` is a scalar NumPy dtype."""
+
+    __slots__ = ("dtype",)
+    __array_ufunc__ = None  # numpy_scalar + node must reach __radd__
+    __hash__ = object.__hash__
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+
+    def __add__(self, other: Operand) -> Node:
+        return _apply("add", self, other)
+
+    def __radd__(self, other: Operand) -> Node:
+        return _apply("add", other, self)
+
+    def __sub__(self, other: Operand) -> Node:
+        return _apply("subtract", self, other)
+
+    def __rsub__(self, other: Operand) -> Node:
+        return _apply("subtract", other, self)
+
+    def __mul__(self, other: Operand) -> Node:
+        return _apply("multiply", self, other)
+
+    def __rmul__(self, other: Operand) -> Node:
+        return _apply("multiply", other, self)
+
+    def __truediv__(self, other: Operand) -> Node:
+        return _apply("divide", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Node:
+        return _apply("divide", other, self)
+
+    def __floordiv__(self, other: Operand) -> Node:
+        return _apply("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Node:
+        return _apply("floor_divide", other, self)
+
+    def __mod__(self, other: Operand) -> Node:
+        return _apply("mod", self, other)
+
+    def __rmod__(self, other: Operand) -> Node:
+        return _apply("mod", other, self)
+
+    def __pow__(self, other: Operand) -> Node:
+        return _apply("power", self, other)
+
+    def __rpow__(self, other: Operand) -> Node:
+        return _apply("power", other, self)
+
+    def __neg__(self) -> Node:
+        return _apply("negative", self)
+
+    def __pos__(self) -> Node:
+        return self
+
+    def __abs__(self) -> Node:
+        return _apply("abs", self)
+
+    def __invert__(self) -> Node:
+        return _apply("invert", self)
+
+    def __and__(self, other: Operand) -> Node:
+        return _apply("bitwise_and", self, other)
+
+    def __rand__(self, other: Operand) -> Node:
+        return _apply("bitwise_and", other, self)
+
+    def __or__(self, other: Operand) -> Node:
+        return _apply("bitwise_or", self, other)
+
+    def __ror__(self, other: Operand) -> Node:
+        return _apply("bitwise_or", other, self)
+
+    def __xor__(self, other: Operand) -> Node:
+        return _apply("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Operand) -> Node:
+        return _apply("bitwise_xor", other, self)
+
+    def __lshift__(self, other: Operand) -> Node:
+        return _apply("left_shift", self, other)
+
+    def __rlshift__(self, other: Operand) -> Node:
+        return _apply("left_shift", other, self)
+
+    def __rshift__(self, other: Operand) -> Node:
+        return _apply("right_shift", self, other)
+
+    def __rrshift__(self, other: Operand) -> Node:
+        return _apply("right_shift", other, self)
+
+    def __lt__(self, other: Operand) -> Node:
+        return _apply("less", self, other)
+
+    def __le__(self, other: Operand) -> Node:
+        return _apply("less_equal", self, other)
+
+    def __gt__(self, other: Operand) -> Node:
+        return _apply("greater", self, other)
+
+    def __ge__(self, other: Operand) -> Node:
+        return _apply("greater_equal", self, other)
+
+    def __eq__(self, other: object) -> Node:  # type: ignore[override]  # a comparison is a formula, as in NumPy
+        return _apply("equal", self, other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> Node:  # type: ignore[override]
+        return _apply("not_equal", self, other)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        raise FormulaError(
+            "a traced value has no truth value: `if`, `and`, `or`, `not` and chained comparisons cannot be traced; "
+            "use cm.where(condition, a, b) and the operators & | ~"
+        )
+
+    def __iter__(self) -> Any:
+        raise FormulaError("a traced value is one scalar, it cannot be iterated")
+
+    def astype(self, dtype: Any) -> Node:
+        """This value converted to a scalar dtype."""
+        from clmapreduce.formula.functions import cast
+
+        return cast(self, np.dtype(dtype))
+
+    @property
+    def real(self) -> Node:
+        return _apply("real", self)
+
+    @property
+    def imag(self) -> Node:
+        return _apply("imag", self)
+
+
+class Literal(Node):
+    """A constant."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, dtype: DType) -> None:
+        super().__init__(dtype)
+        self.value = value
+
+
+class Index(Node):
+    """The index of the element being computed, an int64 from 0."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(INT64)
+
+
+class Symbol(Node):
+    """A named input, or a named component of an accumulator."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str, dtype: DType) -> None:
+        super().__init__(dtype)
+        self.name = name
+
+
+class WeakSymbol(Symbol):
+    """An input that was given as a plain Python number: it takes the dtype of what it meets. `sample` is a number of its Python type."""
+
+    __slots__ = ("sample",)
+
+    def __init__(self, name: str, dtype: DType, sample: Number) -> None:
+        super().__init__(name, dtype)
+        self.sample = sample
+
+
+class Apply(Node):
+    """A function of other nodes; the arguments already have the dtype the function computes in."""
+
+    __slots__ = ("args", "function")
+
+    def __init__(self, function: Function, args: tuple[Node, ...], dtype: DType) -> None:
+        super().__init__(dtype)
+        self.function = function
+        self.args = args
+
+
+class Record(dict[str, Node]):
+    """A structured value: its fields by subscript."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> Node:
+        raise FormulaError(f"no field {name!r}; the value has {', '.join(map(repr, self))}")
+
+
+Value: TypeAlias = "Node | Record"
+
+
+def components(value: Value) -> dict[str, Node]:
+    """A value's parts by name; a plain scalar is one part named ""."""
+    return dict(value) if isinstance(value, Record) else {"": value}
+
+
+def rebuild(parts: dict[str, Node]) -> Value:
+    """The value whose `components` are these."""
+    return parts[""] if set(parts) == {""} else Record(parts)
+
+
+index = Index()
+"""The index symbol, `cm.index`."""

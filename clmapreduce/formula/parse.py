@@ -1,0 +1,128 @@
+"""Expression strings, parsed without eval: a whitelisted Python syntax tree becomes the same calls a traced lambda makes.
+
+Allowed: names, numbers, True and False, + - * / // % ** & | ^ ~ << >>, single comparisons, calls of the functions of `cm.math` and `where`,
+`index` for the index symbol, subscripts by a field's name. Everything else is refused with the place that offends.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from clmapreduce.errors import FormulaError
+from clmapreduce.formula import node as nodes
+from clmapreduce.formula.functions import FUNCTIONS, apply
+
+MAX_LENGTH, MAX_NODES, MAX_DEPTH = 10_000, 1_000, 50
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}  # fmt: skip
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+
+
+class Expression:
+    """A parsed expression: call it with one value per name in `names` (order of first appearance)."""
+
+    def __init__(self, text: str) -> None:
+        """Parses; raises FormulaError with a caret under what is not allowed."""
+        self.text = text
+        if len(text) > MAX_LENGTH:
+            raise FormulaError(f"the expression is {len(text)} characters long; at most {MAX_LENGTH} are read")
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise FormulaError(f"cannot parse {text!r}: {getattr(error, 'msg', error)}") from None
+        self._body = tree.body
+        self._count = 0
+        found: dict[str, None] = {}
+        self._check(tree.body, 0, found)
+        self.names = tuple(found)
+
+    def __call__(self, *values: Any) -> Any:
+        if len(values) != len(self.names):
+            raise FormulaError(
+                f"{self.text!r} needs values for {', '.join(self.names) or 'nothing'}; {len(values)} given"
+            )
+        return self._value(self._body, dict(zip(self.names, values, strict=True)))
+
+    def _refuse(self, node: ast.AST, why: str) -> FormulaError:
+        line = self.text.strip()
+        at = getattr(node, "col_offset", 0)
+        return FormulaError(f"{why}\n    {line}\n    {' ' * at}^")
+
+    def _check(self, node: ast.AST, depth: int, found: dict[str, None]) -> None:
+        self._count += 1
+        if self._count > MAX_NODES or depth > MAX_DEPTH:
+            raise self._refuse(node, f"the expression is too large (at most {MAX_NODES} parts, {MAX_DEPTH} deep)")
+        for child in self._children(node, found):
+            self._check(child, depth + 1, found)
+
+    def _children(self, node: ast.AST, found: dict[str, None]) -> list[ast.AST]:
+        match node:
+            case ast.Constant(value=bool() | int() | float() | complex()):
+                return []
+            case ast.Name(id=name):
+                if name in FUNCTIONS or name.startswith("_"):
+                    raise self._refuse(node, f"{name!r} cannot name an argument")
+                if name != "index":
+                    found.setdefault(name)
+                return []
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return [left, right]
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+                return [operand]
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                return [left, right]
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                if name not in FUNCTIONS:
+                    raise self._refuse(node, f"unknown function {name!r}; known are {', '.join(sorted(FUNCTIONS))}")
+                if len(args) != FUNCTIONS[name].arity:
+                    raise self._refuse(node, f"{name} takes {FUNCTIONS[name].arity} argument(s), {len(args)} given")
+                return list(args)
+            case ast.Subscript(value=value, slice=ast.Constant(value=str())):
+                return [value]
+        raise self._refuse(node, f"{type(node).__name__} is not allowed in an expression; use arithmetic, comparisons, where(…) and functions")
+
+    def _value(self, node: ast.AST, values: dict[str, Any]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id="index"):
+                return nodes.index
+            case ast.Name(id=name):
+                return values[name]
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._arithmetic(node, _BINARY[type(op)], self._value(left, values), self._value(right, values))
+            case ast.UnaryOp(op=unary, operand=operand):
+                return _UNARY[type(unary)](self._value(operand, values))
+            case ast.Compare(left=left, ops=[compare], comparators=[right]):
+                return _COMPARE[type(compare)](self._value(left, values), self._value(right, values))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return apply(name, *(self._value(arg, values) for arg in args))
+            case ast.Subscript(value=value, slice=ast.Constant(value=field)):
+                return self._value(value, values)[field]
+        raise self._refuse(node, f"{type(node).__name__} is not allowed in an expression")
+
+    def _arithmetic(self, node: ast.AST, operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        """Constants are folded by Python, so a huge power or shift of constants must be caught here."""
+        numbers = [v for v in (left, right) if not isinstance(v, nodes.Node)]
+        if len(numbers) == 2 and operation in (operator.pow, operator.lshift) and abs(numbers[1]) > 1_000:
+            raise self._refuse(node, "this constant is too large to compute")
+        try:
+            return operation(left, right)
+        except (ArithmeticError, TypeError, ValueError) as error:
+            if isinstance(error, FormulaError) or not isinstance(error, (ArithmeticError, TypeError)):
+                raise
+            if type(error).__module__.startswith("clmapreduce"):
+                raise
+            raise self._refuse(node, f"cannot compute this: {error}") from None

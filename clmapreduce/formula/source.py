@@ -1,0 +1,35 @@
+"""Raw OpenCL C in an operator: an explicit opt-in, because such text is native code on a CPU driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from clmapreduce.errors import FormulaError
+from clmapreduce.formula.functions import Function, arithmetic, as_node, cast
+from clmapreduce.formula.node import Apply, Node
+
+_NAME = re.compile(r"\b(a|b)\b")
+
+
+def c_source(text: str) -> Callable[[Node, Node], Node]:
+    """A combine for `cm.Operator` from an OpenCL C expression of `a` and `b`: `c_source("fmax(a, b)")`.
+
+    The text goes to the compiler as it is: never build it from input that you do not trust. a, b and the result have the values' dtype.
+    Raises FormulaError when a or b is not used.
+    """
+    if {m for m in _NAME.findall(text)} != {"a", "b"}:
+        raise FormulaError(f"c_source({text!r}) must be an expression that uses both a and b")
+    spelled = _NAME.sub(lambda m: "{0}" if m[1] == "a" else "{1}", text.replace("{", "{{").replace("}", "}}"))
+
+    def no_twin(*operands: Any) -> Any:
+        raise FormulaError(f"c_source({text!r}) cannot be computed on the host; use finish='device'")
+
+    function = Function(f"c_source:{text}", 2, arithmetic, lambda dtype: f"({spelled})", no_twin, split=True)
+
+    def combine(a: Node, b: Node) -> Node:
+        dtype = a.dtype
+        return Apply(function, (cast(as_node(a), dtype), cast(as_node(b), dtype)), dtype)
+
+    return combine

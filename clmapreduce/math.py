@@ -1,0 +1,36 @@
+"""Elementwise functions for formulas: `cm.math.sqrt(x)` on a traced value gives a traced value, on numbers and arrays NumPy's result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clmapreduce.formula.functions import FUNCTIONS, apply
+from clmapreduce.formula.node import Node
+
+
+def _public(name: str) -> Any:
+    function = FUNCTIONS[name]
+
+    def call(*operands: Any) -> Any:
+        if any(isinstance(operand, Node) for operand in operands):
+            return apply(name, *operands)
+        return function.numpy(*operands)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{name}({', '.join('xyz'[: function.arity])}), elementwise; the meaning and NaN rules of numpy.{name}."
+    return call
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FUNCTIONS:
+        raise AttributeError(f"cm.math has no function {name!r}; it has {', '.join(sorted(FUNCTIONS))}")
+    return _public(name)
+
+
+def __dir__() -> list[str]:
+    return sorted(FUNCTIONS)
+
+
+def where(condition: Any, chosen: Any, otherwise: Any) -> Any:
+    """`chosen` where `condition`, else `otherwise`, without a branch; on arrays as numpy.where."""
+    return _public("where")(condition, chosen, otherwise)

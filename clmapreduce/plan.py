@@ -1,0 +1,82 @@
+"""Plans: what will be launched, as frozen data. Nothing here runs.
+
+A `Plan` is a list of `Stage`s over named arrays: "in0" … the inputs, "out0" … the outputs, "scratch…" what the plan itself needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from clmapreduce.dtypes import DType
+from clmapreduce.formula.formula import Formula
+from clmapreduce.modes import ComputeMode, Scope
+
+Size: TypeAlias = "tuple[str, int]"
+"""A number among a kernel's arguments: ("idx", n) in the kernel's index type, ("int", n) always 32 bits wide."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What planning needs to know of a device; filled from the scheduler's facts, so that plans are tested without one."""
+
+    vendor: str
+    kind: str
+    compute_units: int
+    max_group_size: int
+    local_memory: int
+    subgroup: int
+    fp64: bool
+    host_unified: bool
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """A kernel's text, as a template's name and its context. Equal specs render to equal text; `key` says what makes them equal."""
+
+    template: str
+    kernel: str
+    key: tuple[Any, ...]
+    context: Callable[[], Mapping[str, Any]]
+
+    def __hash__(self) -> int:
+        return hash((self.template, self.key))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelSpec) and (self.template, self.key) == (other.template, other.key)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One launch: `groups` groups of `group_size`; arguments are array names and sizes in the kernel's order."""
+
+    spec: KernelSpec
+    groups: int
+    group_size: int
+    arguments: tuple[str | Size, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stages in order, the bytes of scratch they need by name, and what `explain` tells."""
+
+    stages: tuple[Stage, ...]
+    scratch: Mapping[str, int]
+    mode: ComputeMode
+    scope: Scope
+    narrow: bool
+    why: str
+    finish_on_host: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the formula's arrays lie: output dtypes, and whether each output's address suits streaming stores."""
+
+    formula: Formula
+    outputs: tuple[DType, ...]
+    aligned: bool = True
+    streaming: bool = True

@@ -1,0 +1,163 @@
+"""What a call was given: arrays and numbers, where they live, how they broadcast, and the formula inputs that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray, contiguous, host_array, is_foreign, wrap_foreign
+from clmapreduce.context import Context, current_context
+from clmapreduce.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType
+from clmapreduce.errors import DeviceError, ShapeError
+from clmapreduce.formula.formula import Access, Input, symbol
+from clmapreduce.formula.node import Value, WeakSymbol
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a formula input depends on; equal signatures share a traced formula. `weak`: the Python type of a plain number."""
+
+    dtype: DType
+    access: Access
+    rank: int = 0
+    weak: type | None = None
+
+    def input(self, i: int) -> Input:
+        value: Value = symbol(f"argument {i + 1}", self.dtype)
+        if self.weak is not None:
+            value = WeakSymbol(f"argument {i + 1}", self.dtype, self.weak(0))
+        return Input(f"argument {i + 1}", self.dtype, value, self.access, self.rank)
+
+
+@dataclass(frozen=True)
+class Given:
+    """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride) per collapsed dimension."""
+
+    value: Any
+    signature: Signature
+    strides: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """All arguments of one call. `on_device`: a DeviceArray was among them, so the result stays there."""
+
+    context: Context
+    given: tuple[Given, ...]
+    shape: Shape
+    on_device: bool
+
+    @property
+    def signature(self) -> tuple[Signature, ...]:
+        return tuple(g.signature for g in self.given)
+
+    @property
+    def length(self) -> int:
+        length = 1
+        for extent in self.shape:
+            length *= extent
+        return length
+
+
+def gather(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
+    """Sorts the arguments of a call. `length`: the result's length where no array gives one.
+
+    Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays on different devices.
+    """
+    held = [_held(v, context) for v in values]
+    homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
+    home = _home(list(homes.values()), context)
+    arrays = [v for v in held if isinstance(v, (DeviceArray, np.ndarray))]
+    shape = _shape([a.shape for a in arrays], length)
+    inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
+    given = tuple(_given(v, shape, inexact, home) for v in held)
+    return Arguments(home, given, shape, bool(homes))
+
+
+def _held(value: Any, context: Context | None) -> Any:
+    plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
+    if plain or isinstance(value, DeviceArray):
+        return value
+    if is_foreign(value):
+        return wrap_foreign(value, context)
+    return host_array(value)
+
+
+def _home(homes: list[Context], context: Context | None) -> Context:
+    if not homes:
+        return context or current_context()
+    if len(homes) > 1 or (context is not None and context is not homes[0]):
+        names = ", ".join(repr(h) for h in [*homes, *([context] if context is not None else [])])
+        raise DeviceError(f"arrays and contexts of one call must share a context, found {names}; move arrays with cm.array(x, context)")
+    return homes[0]
+
+
+def _shape(shapes: list[Shape], length: int | None) -> Shape:
+    if length is not None:
+        if length < 0:
+            raise ShapeError(f"length is {length}; it must be 0 or more")
+        shapes = [*shapes, (length,)]
+    if len(shapes) == 1:
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        told = " and ".join(str(s) for s in shapes)
+        raise ShapeError(f"shapes {told} do not broadcast; make them equal, or 1 where they differ") from None
+
+
+def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
+    if not isinstance(value, (DeviceArray, np.ndarray)):
+        return _number(value, inexact, home)
+    if isinstance(value, np.ndarray):
+        value = contiguous(value)
+    if value.shape == shape and shape:
+        return Given(value, Signature(value.dtype, Access.VECTOR))
+    if value.size == 1:
+        access = Access.SINGLE if isinstance(value, DeviceArray) or value.dtype.names else Access.ARGUMENT
+        return Given(value, Signature(value.dtype, access))
+    strides = _collapsed(value.shape, shape)
+    if len(strides) == 1 and strides[0][1] == 1:
+        return Given(value, Signature(value.dtype, Access.VECTOR))
+    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides)), strides)
+
+
+def _number(value: Any, inexact: list[DType], home: Context) -> Given:
+    if isinstance(value, bool):
+        return Given(np.bool_(value), Signature(np.dtype(bool), Access.ARGUMENT, weak=bool))
+    if isinstance(value, int):
+        dtype = INT32 if -(2**31) <= value < 2**31 else INT64 if -(2**63) <= value < 2**63 else np.dtype(np.uint64)
+        try:
+            return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=int))
+        except OverflowError:
+            raise ShapeError(f"the number {value} is larger than 64 bits hold") from None
+    common = np.result_type(*inexact) if inexact else FLOAT64 if home.facts.fp64 else FLOAT32
+    wide = common.itemsize > (8 if common.kind == "c" else 4)
+    if isinstance(value, complex):
+        dtype = np.dtype(np.complex128 if wide else np.complex64)
+        return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=complex))
+    dtype = FLOAT64 if wide else FLOAT32
+    return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=float))
+
+
+def _collapsed(own: Shape, shape: Shape) -> tuple[tuple[int, int], ...]:
+    """(size, stride in elements) of the result's dimensions as this array sees them, neighbours in step merged, size-1 ones dropped."""
+    strides, step = [], 1
+    for extent in reversed(own):
+        strides.append(0 if extent == 1 else step)
+        step *= extent
+    strides = [0] * (len(shape) - len(own)) + strides[::-1]
+    merged: list[tuple[int, int]] = []
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if merged and merged[-1][1] == stride * size:
+            merged[-1] = (merged[-1][0] * size, stride)
+        else:
+            merged.append((size, stride))
+    return tuple(merged)

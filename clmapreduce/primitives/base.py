@@ -1,0 +1,156 @@
+"""What all primitives share: tracing once per signature, checking dtypes against the device, explaining plans."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.context import Context
+from clmapreduce.dtypes import DType
+from clmapreduce.errors import DTypeError, ModeError
+from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.trace import trace
+from clmapreduce.modes import ComputeMode
+from clmapreduce.primitives.arguments import Arguments, Signature
+from clmapreduce.primitives.call import Call, Output, check_out
+from clmapreduce.runtime import Executable, source_of
+from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
+
+Front = Callable[..., Any]
+
+
+def identity(*values: Any) -> Any:
+    """The front of a primitive that nothing is fused into."""
+    return values if len(values) > 1 else values[0]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keywords every call takes. `tiles=1` with mode="sequential" is the strictly sequential run: one work-item, one value at a time."""
+
+    mode: str = "auto"
+    context: Context | None = None
+    wait_for: Sequence[Any] = ()
+    out: Any = None
+    tiles: int | None = None
+
+    def box(self, scheme: str, mode: ComputeMode, context: Context) -> LaunchBox:
+        """The launch box for a scheme under these options."""
+        box = launch_box(scheme, mode, context.facts)
+        if self.tiles is None:
+            return box
+        if mode is not ComputeMode.SEQUENTIAL or self.tiles != 1:
+            raise ModeError(f"tiles={self.tiles} is offered as tiles=1 with mode='sequential': one work-item walks the whole length")
+        return strictly_sequential(box)
+
+
+@dataclass
+class Prepared:
+    """A call that is ready to run: all checks passed, kernels built."""
+
+    executable: Executable
+    call: Call
+    outputs: list[Output]
+    targets: list[Any]
+    wait_for: Sequence[Any]
+    then: Callable[[list[Any]], list[Any]] | None = None
+
+    def run(self) -> list[Any]:
+        """One result per output, `then` applied to them."""
+        results = self.call.run(self.executable, self.outputs, self.targets, self.wait_for)
+        return results if self.then is None else self.then(results)
+
+
+@dataclass
+class Traced:
+    """A front traced for some signatures; remembers every formula, so that equal calls share kernels."""
+
+    front: Front
+    what: str
+    formulas: dict[Any, Formula] = field(default_factory=dict)
+
+    def formula(self, signature: tuple[Signature, ...], device: Context) -> Formula:
+        """The formula for these inputs. Raises FormulaError, or DTypeError for what the device lacks."""
+        found = self.formulas.get(signature)
+        if found is None:
+            found = trace(self.front, [s.input(i) for i, s in enumerate(signature)], self.what)
+            self.formulas[signature] = found
+        check_device(found.dtypes, device)
+        return found
+
+
+def check_device(dtypes: Sequence[DType], context: Context) -> None:
+    """Raises DTypeError naming a dtype that the device cannot compute with."""
+    device = context.device
+    for dtype in dtypes:
+        if dtype in (np.dtype(np.float64), np.dtype(np.complex128)) and not device.fp64:
+            raise DTypeError(f"{device.name} has no float64, which {dtype} needs; use float32 or complex64")
+        if dtype == np.dtype(np.float16) and not device.fp16:
+            raise DTypeError(f"{device.name} has no float16 arithmetic; convert with x.astype('float32')")
+
+
+class Primitive(ABC):
+    """A primitive, alone or with maps fused in front of it (`>>`)."""
+
+    front: Front = staticmethod(identity)
+
+    @abstractmethod
+    def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        """Everything up to the launch; the results themselves where nothing needs launching."""
+
+    def _run(self, values: Sequence[Any], options: Options, **more: Any) -> list[Any]:
+        prepared = self._prepare(values, options, **more)
+        return prepared.run() if isinstance(prepared, Prepared) else prepared
+
+    def explain(self, *values: Any, **keywords: Any) -> str:
+        """How a call with these arguments would run: mode, scope, why, and each launch. Nothing is launched."""
+        options, more = _split(keywords)
+        prepared = self._prepare(values, options, **more)
+        if not isinstance(prepared, Prepared):
+            return "no launch: the input is empty"
+        plan = prepared.executable.plan
+        lines = [f"{type(self).__name__}: mode {plan.mode.name.lower()}, scope {plan.scope.name}, {plan.why}"]
+        for stage in plan.stages:
+            sizes = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))
+            lines.append(f"  {stage.spec.kernel}: {stage.groups} groups of {stage.group_size} ({sizes}); reads {', '.join(stage.reads) or 'nothing'}; writes {', '.join(stage.writes)}")
+        return "\n".join(lines)
+
+    def source(self, *values: Any, **keywords: Any) -> str:
+        """The OpenCL C that a call with these arguments would run."""
+        options, more = _split(keywords)
+        prepared = self._prepare(values, options, **more)
+        return "" if not isinstance(prepared, Prepared) else "\n".join(source_of(s.spec) for s in prepared.executable.plan.stages)
+
+
+def _split(keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
+    names = Options.__dataclass_fields__
+    return replace(Options(), **{k: v for k, v in keywords.items() if k in names}), {k: v for k, v in keywords.items() if k not in names}
+
+
+def prepare(
+    arguments: Arguments, executable: Executable, outputs: list[Output], options: Options, extra: dict[str, Any] | None = None
+) -> Prepared:
+    """Buffers for the arguments, and checked targets for the outputs. `extra` names further buffers."""
+    targets = check_out(options.out, outputs, arguments.context)
+    call = Call(arguments, executable.plan.narrow)
+    call.add_inputs()
+    call.arrays.update(extra or {})
+    return Prepared(executable, call, outputs, targets, options.wait_for)
+
+
+def streams_past_caches(options: Options, outputs: Sequence[Output]) -> bool:
+    """Whether every output starts where a whole vector may be stored past the caches: ours do, a caller's array may not."""
+    targets = options.out if isinstance(options.out, tuple) else (options.out,)
+    large = all(_elements(shape) * dtype.itemsize >= 1 << 22 for shape, dtype in outputs)
+    return large and all(not isinstance(t, np.ndarray) or t.ctypes.data % 64 == 0 for t in targets)
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size

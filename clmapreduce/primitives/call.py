@@ -1,0 +1,178 @@
+"""One call, from gathered arguments to results: buffers in, one submission, results out where the caller wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import hostsched
+from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
+from clmapreduce.context import Context
+from clmapreduce.dtypes import DType
+from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.primitives.arguments import Arguments, Given, Shape
+from clmapreduce.runtime import Executable, translated
+
+Output = tuple[Shape, DType]
+
+
+def check_out(out: Any, outputs: Sequence[Output], context: Context) -> list[Any]:
+    """`out` as one target per output (None where the call makes its own).
+
+    Raises ShapeError or DTypeError when a target does not fit, before anything is launched; targets stay untouched.
+    """
+    if out is None:
+        return [None] * len(outputs)
+    targets = list(out) if isinstance(out, tuple) else [out]
+    if len(targets) != len(outputs):
+        raise ShapeError(f"out holds {len(targets)} array(s), the call gives {len(outputs)}")
+    for target, (shape, dtype) in zip(targets, outputs, strict=True):
+        _check_target(target, shape, dtype, context)
+    return targets
+
+
+def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> None:
+    if not isinstance(target, (DeviceArray, np.ndarray)):
+        raise DTypeError(f"out must be a NumPy array or a DeviceArray, not {type(target).__name__}")
+    if tuple(target.shape) != shape:
+        raise ShapeError(f"out has shape {tuple(target.shape)}, the result has {shape}")
+    if isinstance(target, DeviceArray):
+        if target.dtype != dtype:
+            raise DTypeError(f"out has dtype {target.dtype}, the result has {dtype}; a DeviceArray out needs the same")
+        if target.context is not context:
+            raise ShapeError(f"out lives on {target.context!r}, the call runs on {context!r}")
+    else:
+        if not target.flags.writeable:
+            raise ShapeError("out is read-only; pass a writable array")
+        if not np.can_cast(dtype, target.dtype, "safe"):
+            raise DTypeError(f"out has dtype {target.dtype}, which cannot hold the result's {dtype} without loss")
+
+
+class Call:
+    """Collects the buffers of one call, then runs it. `index` is the NumPy integer type of the kernels' indices."""
+
+    def __init__(self, arguments: Arguments, narrow: bool) -> None:
+        self._arguments = arguments
+        self._context = arguments.context
+        self._arena = arguments.context.queue.arena
+        self._index = np.int32 if narrow else np.int64
+        self._before: list[Any] = []
+        self._after: list[Any] = []
+        self._temporary: list[hostsched.Buffer] = []
+        self._alive: list[Any] = []
+        self.arrays: dict[str, Any] = {}
+
+    def add_inputs(self) -> None:
+        """Every argument's buffer, values and strides under the names in0, in1, …"""
+        for i, given in enumerate(self._arguments.given):
+            self.arrays[f"in{i}"] = self._input(given)
+
+    def _input(self, given: Given) -> Any:
+        access = given.signature.access
+        if access is Access.ARGUMENT:
+            return _argument(given.value, given.signature.dtype)
+        buffer = given.value.buffer if isinstance(given.value, DeviceArray) else self.lend(given.value)
+        if access is not Access.STRIDED:
+            return buffer
+        sizes = [self._index(number) for pair in given.strides for number in pair]
+        return (buffer, *sizes)
+
+    def lend(self, values: NumpyArray) -> hostsched.Buffer:
+        """A buffer that holds a host array: its own memory where the device shares it, else a copy."""
+        flat = values.reshape(-1)
+        self._alive.append(flat)
+        if self._context.facts.host_unified:
+            return self._arena.borrow(flat, writable=False)
+        buffer = self.scratch(flat.nbytes)
+        self._before.append(hostsched.WriteJob(buffer, flat.view(np.uint8)))
+        return buffer
+
+    def scratch(self, nbytes: int) -> hostsched.Buffer:
+        """Device memory that returns to the arena after this call."""
+        buffer = self._arena.take(nbytes)
+        self._temporary.append(buffer)
+        return buffer
+
+    def run(self, executable: Executable, outputs: Sequence[Output], targets: Sequence[Any], wait_for: Sequence[Any]) -> list[Any]:
+        """Launches, and gives one result per output: the target, a DeviceArray not waited for, or a NumPy array."""
+        waiting = False
+        results: list[Any] = []
+        copies: list[tuple[NumpyArray, NumpyArray]] = []
+        try:
+            with translated():
+                for i, ((shape, dtype), target) in enumerate(zip(outputs, targets, strict=True)):
+                    if isinstance(target, DeviceArray) or (target is None and self._arguments.on_device):
+                        results.append(self._device_output(f"out{i}", shape, dtype, target))
+                        continue
+                    waiting = True
+                    made = self._host_output(f"out{i}", shape, dtype, target)
+                    if target is not None and made is not target:
+                        copies.append((target, made))
+                    results.append(target if target is not None else made)
+                submission = executable.submit(self.arrays, wait_for, self._before, self._after)
+                if waiting or self._before:
+                    submission.wait()
+        finally:
+            for buffer in self._temporary:
+                self._arena.give(buffer)
+        for target, made in copies:
+            np.copyto(target, made)
+        return [r[()] if isinstance(r, np.ndarray) and not r.shape and t is None else r for r, t in zip(results, targets, strict=True)]
+
+    def _device_output(self, name: str, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
+        made = target if target is not None else empty(shape, dtype, self._context)
+        self.arrays[name] = made.buffer
+        if target is not None and self._unsafe_alias(target):
+            buffer = self.scratch(target.nbytes)
+            self.arrays[name] = buffer
+            self._after.append(hostsched.CopyJob(buffer, target.buffer, target.nbytes))
+        return made
+
+    def _host_output(self, name: str, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
+        direct = target is not None and target.dtype == dtype and target.flags.c_contiguous and not self._overlaps(target)
+        made = target if direct and target is not None else aligned_empty(shape, dtype)
+        flat = made.reshape(-1).view(np.uint8)
+        if self._context.facts.host_unified and flat.nbytes >= 4096:
+            buffer = self._arena.borrow(flat, writable=True)
+            self._after.append(hostsched.MapJob(buffer))
+            self._alive.append(buffer)
+        else:
+            buffer = self.scratch(flat.nbytes)
+            self._after.append(hostsched.ReadJob(buffer, flat))
+        self.arrays[name] = buffer
+        return made
+
+    def _unsafe_alias(self, target: DeviceArray) -> bool:
+        """Whether an input that is not read in step with the output lives in the target's memory."""
+        return any(
+            isinstance(g.value, DeviceArray) and g.value.buffer is target.buffer and g.signature.access is not Access.VECTOR
+            for g in self._arguments.given
+        )
+
+    def _overlaps(self, target: NumpyArray) -> bool:
+        """Whether the target shares memory with an input other than element by element."""
+        return any(
+            isinstance(g.value, np.ndarray)
+            and np.may_share_memory(g.value, target)
+            and not (g.signature.access is Access.VECTOR and g.value.ctypes.data == target.ctypes.data and g.value.dtype == target.dtype)
+            for g in self._arguments.given
+        )
+
+
+def _argument(value: Any, dtype: DType) -> Any:
+    """A value as kernel arguments: a NumPy scalar of the C type, complex numbers as vectors of two."""
+    scalar = np.asarray(value).astype(dtype).reshape(())[()]
+    if dtype == np.dtype(bool):
+        return np.uint8(scalar)
+    if dtype.kind == "c":
+        return vector_argument(scalar)
+    return scalar
+
+
+def vector_argument(value: Any) -> Any:
+    """A complex number laid out as OpenCL's float2 or double2."""
+    part = np.dtype(np.float32 if value.dtype == np.complex64 else np.float64)
+    return np.array([(value.real, value.imag)], dtype=[("x", part), ("y", part)])[0]

@@ -1,0 +1,45 @@
+"""The host twin of an operator's last steps: merging and finishing accumulators with NumPy, through the same formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.formula.evaluate import evaluate
+from clmapreduce.formula.node import Node, Record, Symbol, components
+from clmapreduce.reductions import Bound
+
+
+def _symbols(bound: Bound) -> Record:
+    return Record({c.name: Symbol(c.name, c.dtype) for c in bound.components})
+
+
+def merged(bound: Bound, accumulators: Any) -> Any:
+    """An array of one accumulator: all of them merged in order, neighbours first."""
+    a, b = _symbols(bound), _symbols(bound)
+    result = bound.merge(a, b)
+    while len(accumulators) > 1:
+        pairs = len(accumulators) // 2
+        left, right = accumulators[0 : 2 * pairs : 2], accumulators[1 : 2 * pairs : 2]
+        values: dict[Node, Any] = {a[n]: left[n] for n in a} | {b[n]: right[n] for n in b}
+        memo: dict[int, Any] = {}
+        joined = np.empty(pairs, bound.layout)
+        for name in a:
+            joined[name] = evaluate(result[name], values, memo)
+        accumulators = np.concatenate([joined, accumulators[2 * pairs :]])
+    return accumulators
+
+
+def finished(bound: Bound, accumulator: Any) -> Any:
+    """The result of an array of one accumulator, as a 0-d array of the operator's result dtype."""
+    acc = _symbols(bound)
+    values: dict[Node, Any] = {acc[n]: accumulator[n][0] for n in acc}
+    parts = {name: evaluate(node, values) for name, node in components(bound.finish(acc)).items()}
+    out = np.empty((), bound.result)
+    for name, part in parts.items():
+        if name:
+            out[name] = part
+        else:
+            out[()] = part
+    return out

@@ -1,0 +1,103 @@
+"""Map: one output per index from the inputs at that index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType, record
+from clmapreduce.errors import FormulaError
+from clmapreduce.formula.node import Record, Value
+from clmapreduce.formula.parse import Expression
+from clmapreduce.plan import Layout
+from clmapreduce.primitives.arguments import gather
+from clmapreduce.primitives.base import Options, Prepared, Primitive, Traced, prepare, streams_past_caches
+from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.pipeline import Pipeline
+from clmapreduce.schemes.map import plan_map
+
+
+class Map(Primitive):
+    """An elementwise function of arrays.
+
+    f: a Python callable traced on symbols (`lambda b, c: b * c / 2`, with the functions of `cm.math`), or an expression string `"b * c / 2"`, parsed
+    without eval. It may return a tuple (several outputs) or a dict (one structured output). `cm.index` is the index, an int64.
+    Raises FormulaError for text that is not allowed.
+    """
+
+    def __init__(self, f: Callable[..., Any] | str) -> None:
+        self.expression = Expression(f) if isinstance(f, str) else None
+        if self.expression is None and not callable(f):
+            raise FormulaError(f"cm.Map takes a function or an expression string, not {f!r}")
+        self.function: Callable[..., Any] = self.expression if self.expression is not None else f  # type: ignore[assignment]
+        self._traced = Traced(self.function, f"the expression {f!r}" if isinstance(f, str) else "the mapped function")
+
+    def __repr__(self) -> str:
+        return f"Map({self.expression.text!r})" if self.expression is not None else f"Map({self.function!r})"
+
+    def __rshift__(self, other: Primitive) -> Primitive:
+        """Map, then `other`, in one pass: `Map(f) >> Map(g)` is a Map, `Map(f) >> Reduce(op)` a Pipeline without an intermediate array."""
+        if isinstance(other, Map):
+            return Map(composed(self.function, other.function))
+        return Pipeline(self, other)
+
+    def __call__(
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+        length: int | None = None, tiles: int | None = None, **named: Any,
+    ) -> Any:  # fmt: skip
+        """f at every index of the broadcast inputs: one array per output, of the broadcast shape.
+
+        values: arrays and numbers; with an expression string also by name. length: the result's length when no array gives one.
+        DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises ShapeError, DTypeError or FormulaError
+        before anything is launched.
+        """
+        results = self._run(self._ordered(values, named), Options(mode, context, wait_for, out, tiles), length=length)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
+        if not named:
+            return values
+        names = self.expression.names if self.expression is not None else ()
+        unknown = [n for n in named if n not in names]
+        missing = [n for n in names[len(values) :] if n not in named]
+        twice = [n for n in names[: len(values)] if n in named]
+        if unknown or missing or twice:
+            raise FormulaError(f"the map's arguments are ({', '.join(names)}); unknown {unknown}, missing {missing}, given twice {twice}")
+        return [*values, *(named[n] for n in names[len(values) :])]
+
+    def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        arguments = gather(values, options.context, more.get("length"))
+        context = arguments.context
+        formula = self._traced.formula(arguments.signature, context)
+        outputs = [(arguments.shape, output_dtype(value)) for value in formula.outputs]
+        if arguments.length == 0:
+            return empty_results(arguments, outputs, options)
+        mode = choose_mode(options.mode, context.facts)
+        box = options.box("map", mode, context)
+        streaming = streams_past_caches(options, outputs)
+        key = ("map", formula, arguments.length, mode, box, streaming)
+        layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=streaming)
+        executable = context.executable(key, lambda: plan_map(layout, Line(arguments.length), mode, context.facts, box))
+        return prepare(arguments, executable, outputs, options)
+
+
+def composed(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """second ∘ first, a tuple spread over second's arguments."""
+
+    def both(*values: Any) -> Any:
+        middle = first(*values)
+        return second(*middle) if isinstance(middle, tuple) else second(middle)
+
+    return both
+
+
+def output_dtype(value: Value) -> DType:
+    """The NumPy dtype of a formula's output; a dict of fields gives an aligned structured dtype."""
+    if isinstance(value, Record):
+        return record({name: node.dtype for name, node in value.items()})
+    return np.dtype(value.dtype)

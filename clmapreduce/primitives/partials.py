@@ -1,0 +1,125 @@
+"""Partials: the reduce that keeps its partials, from which any prefix follows in a merge per set bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray, NumpyArray, array
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import INT64
+from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.plan import Plan
+from clmapreduce.primitives.arguments import Arguments, Given, Signature, gather
+from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare
+from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.reduce import operand
+from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.schemes.prefix import plan_prefix
+from clmapreduce.schemes.upsweep import plan_upsweep
+
+
+class Partials(Primitive):
+    """A reduce that keeps its partials. Called like `Reduce` on a vector, it returns a `KeptPartials`."""
+
+    def __init__(self, op: str | ReductionOp, _front: Front = identity) -> None:
+        self._operand = operand(op, _front)
+
+    def __repr__(self) -> str:
+        return f"Partials({self._operand.op.name!r})"
+
+    def fused(self, front: Front) -> Partials:
+        """These partials over the values of `front`."""
+        return Partials(self._operand.op, front)
+
+    def __call__(
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        length: int | None = None, tiles: int | None = None,
+    ) -> KeptPartials:  # fmt: skip
+        """The partials of a vector of values (L,); they stay on the device. Raises ShapeError for more than one dimension."""
+        options = Options(mode, context, wait_for, None, tiles)
+        kept: KeptPartials = self._run(values, options, length=length)[0]
+        return kept
+
+    def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        arguments = gather(values, options.context, more.get("length"))
+        context = arguments.context
+        if len(arguments.shape) != 1:
+            raise ShapeError(f"partials are kept over one dimension, the input has shape {arguments.shape}")
+        if options.out is not None:
+            raise ModeError("Partials takes no out=: it returns an object; give out= to its prefix()")
+        formula, bound = self._operand.bind(arguments)
+        mode = choose_mode(options.mode, context.facts)
+        box = options.box("upsweep", mode, context)
+        line = Line(arguments.length)
+        key = ("upsweep", formula, bound, arguments.length, mode, box)
+        executable = context.executable(key, lambda: plan_upsweep(formula, bound, line, mode, context.facts, box))
+        stays = replace(arguments, on_device=True)
+        prepared = prepare(stays, executable, [((arguments.length + 1,), bound.layout)], options)
+        prepared.then = lambda results: [KeptPartials(results[0], bound, arguments.length, arguments.on_device)]
+        return prepared
+
+
+class KeptPartials:
+    """Partials in Fenwick layout, on their device: entry i holds the reduction of values i−lowbit(i)+1 … i (one-based), entry 0 the identity."""
+
+    def __init__(self, accumulators: DeviceArray, bound: Bound, length: int, on_device: bool) -> None:
+        self._accumulators, self._bound = accumulators, bound
+        self._length, self._on_device = length, on_device
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"KeptPartials(length={self._length}, dtype={self._bound.result}, device={self._accumulators.context.device.name!r})"
+
+    @property
+    def values(self) -> Any:
+        """The entries, (length+1,) of the reduction's result dtype."""
+        return self._query(None, whole=False, options=Options())
+
+    def prefix(
+        self, i: Any = None, *, mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None
+    ) -> Any:
+        """The reduction of the first i values, for an array of i (any shape, 0 ≤ i ≤ length) or one i; every i from 0 to length when left out.
+
+        Raises ShapeError naming the first i out of range, DTypeError when i is not integral.
+        """
+        options = Options(mode, None, wait_for, out)
+        if i is None:
+            return self._query(None, whole=True, options=options)
+        queries = np.asarray(i)
+        if queries.dtype.kind not in "iu" and queries.size:
+            raise DTypeError(f"prefix takes integers, not {queries.dtype}")
+        wrong = np.flatnonzero((queries.reshape(-1) < 0) | (queries.reshape(-1) > self._length))
+        if wrong.size:
+            first = int(wrong[0])
+            raise ShapeError(f"prefix({queries.reshape(-1)[first]}) at position {first} is outside 0 … {self._length}")
+        return self._query(np.ascontiguousarray(queries, dtype=INT64), whole=True, options=options)
+
+    def _query(self, queries: NumpyArray | None, whole: bool, options: Options) -> Any:
+        context, bound = self._accumulators.context, self._bound
+        shape = (self._length + 1,) if queries is None else queries.shape
+        count = self._length + 1 if queries is None else queries.size
+        given = [Given(self._accumulators, Signature(bound.layout, Access.VECTOR))]
+        if queries is not None:
+            given.append(Given(array(queries, context), Signature(INT64, Access.VECTOR)))
+        arguments = Arguments(context, tuple(given), shape, self._on_device)
+        outputs = [(shape, bound.result)]
+        if count == 0:
+            return empty_results(arguments, outputs, options)[0]
+        mode = choose_mode(options.mode, context.facts)
+        box = options.box("prefix", mode, context)
+        key = ("prefix", bound, queries is not None, whole, count, self._length, mode, box)
+
+        def plan() -> Plan:
+            return plan_prefix(bound, queries is not None, whole, Line(count), self._length + 1, mode, context.facts, box)
+
+        return prepare(arguments, context.executable(key, plan), outputs, options).run()[0]
+

@@ -1,0 +1,162 @@
+"""Reduce: all values combined to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import clmapreduce.reductions as reductions
+from clmapreduce.array import DeviceArray, array, write
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
+from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.functions import cast
+from clmapreduce.formula.node import Record
+from clmapreduce.primitives.arguments import Arguments, gather
+from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, Traced, check_device, identity, prepare
+from clmapreduce.primitives.call import check_out
+from clmapreduce.primitives.host import finished, merged
+from clmapreduce.primitives.map import output_dtype
+from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.runtime import Executable
+from clmapreduce.schemes.reduce import box_name, plan_reduce
+
+ACCUMULATE = ("auto", "fast", "compensated", "double")
+FINISH = ("auto", "device", "host")
+
+
+class Operand:
+    """An operator with a front: what it reduces, traced and bound once per signature."""
+
+    def __init__(self, op: ReductionOp, front: Front, what: str) -> None:
+        self.op = op
+        self._traced = Traced(front, what)
+        self._bound: dict[Any, tuple[Formula, Bound]] = {}
+
+    def bind(self, arguments: Arguments, accumulate: str = "auto") -> tuple[Formula, Bound]:
+        """(formula, bound operator) for these arguments; the formula gives values of the operator's dtype. Raises as the API page says."""
+        context = arguments.context
+        key = (arguments.signature, accumulate, context.facts.fp64)
+        found = self._bound.get(key)
+        if found is None:
+            formula = self._traced.formula(arguments.signature, context)
+            if len(formula.outputs) != 1:
+                raise ShapeError(f"{self.op.name} reduces one value per index, the map in front gives {len(formula.outputs)}")
+            bound = self.op.bind(output_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
+            found = (fitted(formula, bound), bound)
+            self._bound[key] = found
+        formula, bound = found
+        check_device((*formula.dtypes, *(c.dtype for c in bound.components)), context)
+        return formula, bound
+
+
+def fitted(formula: Formula, bound: Bound) -> Formula:
+    """The formula with its output converted to the operator's value dtype, where the operator asks for another one."""
+    value = formula.outputs[0]
+    if isinstance(value, Record) or value.dtype == bound.value or bound.value.names is not None:
+        return formula
+    return Formula(formula.inputs, (cast(value, bound.value),))
+
+
+def operand(op: str | ReductionOp, front: Front) -> Operand:
+    """The operand for an operator and a front; equal ones are shared, so that kernels are found again."""
+    return _kept_operand(reductions.operator(op), front)
+
+
+@lru_cache(maxsize=256)
+def _kept_operand(op: ReductionOp, front: Front) -> Operand:
+    return Operand(op, front, "the map in front of the reduction")
+
+
+class Reduce(Primitive):
+    """All values combined to one.
+
+    op: "sum" "product" "minimum" "maximum" "any" "all" "argmin" "argmax" "logsumexp", or a `cm.Operator`. Raises ModeError for another name.
+    """
+
+    def __init__(self, op: str | ReductionOp, _front: Front = identity) -> None:
+        self._operand = operand(op, _front)
+
+    @property
+    def op(self) -> ReductionOp:
+        return self._operand.op
+
+    def __repr__(self) -> str:
+        return f"Reduce({self.op.name!r})"
+
+    def fused(self, front: Front) -> Reduce:
+        """This reduce over the values of `front`."""
+        return Reduce(self.op, front)
+
+    def __call__(
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+        length: int | None = None, tiles: int | None = None, accumulate: str = "auto", finish: str = "auto",
+    ) -> Any:  # fmt: skip
+        """The reduction of all values, a 0-d result.
+
+        values: one array of any shape (read in C order), or the arguments of the fused map. An empty input gives the identity; an operator
+        without one (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64 bits; NaN propagates as in NumPy.
+        accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values' own dtype); "auto" is the best the device has.
+        finish: where the last level runs, "device" or "host"; "auto" is the device: one more launch costs less than a copy and NumPy.
+        """
+        options = Options(mode, context, wait_for, out, tiles)
+        return self._run(values, options, length=length, accumulate=accumulate, finish=finish)[0]
+
+    def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        accumulate, finish = more.get("accumulate", "auto"), more.get("finish", "auto")
+        if accumulate not in ACCUMULATE:
+            raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+        if finish not in FINISH:
+            raise ModeError(f"finish={finish!r} is unknown; use one of {', '.join(FINISH)}")
+        arguments = gather(values, options.context, more.get("length"))
+        context = arguments.context
+        if accumulate == "double" and not context.facts.fp64:
+            raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
+        formula, bound = self._operand.bind(arguments, accumulate)
+        outputs = [((), bound.result)]
+        if arguments.length == 0:
+            return [identity_result(bound, arguments, options, self.op.name)]
+        mode = choose_mode(options.mode, context.facts)
+        box = options.box(box_name(bound, formula), mode, context)
+        line, on_host = Line(arguments.length), finish == "host"
+        key = ("reduce", formula, bound, arguments.length, mode, box, on_host)
+        executable = context.executable(key, lambda: plan_reduce(formula, bound, line, mode, context.facts, box, on_host))
+        if executable.plan.finish_on_host:
+            return self._finish_on_host(bound, arguments, executable, options)
+        return prepare(arguments, executable, outputs, options)
+
+    def _finish_on_host(self, bound: Bound, arguments: Arguments, executable: Executable, options: Options) -> Prepared:
+        target = check_out(options.out, [((), bound.result)], arguments.context)[0]
+        count = executable.plan.stages[0].groups
+        host = replace(arguments, on_device=False)
+        prepared = prepare(host, executable, [((count,), bound.layout)], Options(wait_for=options.wait_for))
+        prepared.then = lambda results: [delivered(finished(bound, merged(bound, results[0])), bound.result, arguments, target)]
+        return prepared
+
+
+def identity_result(bound: Bound, arguments: Arguments, options: Options, name: str) -> Any:
+    """The result of reducing nothing. Raises ShapeError for an operator without an identity."""
+    if not bound.has_identity:
+        raise ShapeError(f"{name} of an empty input has no value: it has no identity; give at least one element")
+    target = check_out(options.out, [((), bound.result)], arguments.context)[0]
+    accumulator = np.array([tuple(c.identity for c in bound.components)], dtype=bound.layout)
+    return delivered(finished(bound, accumulator), bound.result, arguments, target)
+
+
+def delivered(result: Any, dtype: DType, arguments: Arguments, target: Any) -> Any:
+    """A 0-d host result as the caller wants it: in `target`, on the device, or as a NumPy scalar."""
+    value = np.asarray(result, dtype=dtype).reshape(())
+    if isinstance(target, DeviceArray):
+        write(target, value)
+        return target
+    if target is not None:
+        target[...] = value
+        return target
+    return array(value, arguments.context) if arguments.on_device else value[()]

@@ -1,0 +1,76 @@
+"""Scan: every prefix's reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.line import Line
+from clmapreduce.errors import ShapeError
+from clmapreduce.plan import Layout, Plan
+from clmapreduce.primitives.arguments import gather
+from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare, streams_past_caches
+from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.reduce import operand
+from clmapreduce.reductions import ReductionOp
+from clmapreduce.schemes.reduce import box_name
+from clmapreduce.schemes.scan import plan_scan
+
+
+class Scan(Primitive):
+    """Prefix reductions of a vector: result i combines values 0 … i, or 0 … i−1 when `exclusive` (the first is the identity).
+
+    op: a name or a `cm.Operator`, as for Reduce. The result's dtype is the reduction's (sums of small integers are int64).
+    """
+
+    def __init__(self, op: str | ReductionOp, exclusive: bool = False, _front: Front = identity) -> None:
+        self._operand = operand(op, _front)
+        self.exclusive = exclusive
+
+    def __repr__(self) -> str:
+        return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"
+
+    def fused(self, front: Front) -> Scan:
+        """This scan over the values of `front`."""
+        return Scan(self._operand.op, self.exclusive, front)
+
+    def __call__(
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+        length: int | None = None, tiles: int | None = None,
+    ) -> Any:  # fmt: skip
+        """All prefixes: values (L,) of any dtype the operator takes; returns (L,).
+
+        Inside a tile prefixes accumulate in the values' own precision, between tiles in float64 where the device has it.
+        Raises ShapeError for more than one dimension, and for an exclusive scan with an operator that has no identity.
+        """
+        return self._run(values, Options(mode, context, wait_for, out, tiles), length=length)[0]
+
+    def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        arguments = gather(values, options.context, more.get("length"))
+        context = arguments.context
+        if len(arguments.shape) != 1:
+            raise ShapeError(f"a scan runs over one dimension, the input has shape {arguments.shape}; pass x.reshape(-1) to scan in C order")
+        formula, wide = self._operand.bind(arguments)
+        if self.exclusive and not wide.has_identity:
+            raise ShapeError(f"an exclusive scan starts with the identity, which {self._operand.op.name} does not have")
+        narrow = self._operand.bind(arguments, "fast")[1]
+        if [c.name for c in narrow.components] != [c.name for c in wide.components]:
+            wide = narrow  # without float64 the wide sum is a double-word, which a scan does not carry
+        outputs = [(arguments.shape, wide.result)]
+        if arguments.length == 0:
+            return empty_results(arguments, outputs, options)
+        mode = choose_mode(options.mode, context.facts)
+        box = options.box("scan", mode, context)
+        reduce_box = options.box(box_name(wide, formula), mode, context)
+        streaming = streams_past_caches(options, outputs)
+        key = ("scan", formula, narrow, wide, self.exclusive, arguments.length, mode, box, streaming)
+
+        def plan() -> Plan:
+            layout = Layout(formula, (wide.result,), streaming=streaming)
+            return plan_scan(layout, narrow, wide, self.exclusive, Line(arguments.length), mode, context.facts, box, reduce_box)
+
+        return prepare(arguments, context.executable(key, plan), outputs, options)
+
+

@@ -1,0 +1,90 @@
+"""What a reduction operator is: a monoid on accumulators, with a step before (absorb) and a step after (finish).
+
+A `ReductionOp` is the idea ("sum"); `bind(value dtype)` chooses accumulator and result types and gives a `Bound` operator. Its three functions
+are traced formulas, so the same few lines render for any `lanes` and evaluate in NumPy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from clmapreduce.dtypes import DType, is_complex, record
+from clmapreduce.errors import DTypeError
+from clmapreduce.formula.node import Node, Record, Value
+
+Accumulate: TypeAlias = Literal["auto", "fast", "compensated", "double"]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One named number of an accumulator, and its value in the identity."""
+
+    name: str
+    dtype: DType
+    identity: Any
+
+
+class Bound(ABC):
+    """An operator for one value dtype. Accumulators are `Record`s of the `components`.
+
+    `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and search that block
+    once at the end. `chain`: the most values one accumulator may absorb in a row before accuracy suffers; None for no limit.
+    """
+
+    components: tuple[Component, ...]
+    value: DType
+    result: DType
+    commutative: bool = True
+    locates: bool = False
+    has_identity: bool = True
+    chain: int | None = None
+
+    @abstractmethod
+    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
+        """`acc` with values folded in, in order. `indices` stand for the values' places."""
+
+    @abstractmethod
+    def merge(self, a: Record, b: Record) -> Record:
+        """The accumulator of a's values followed by b's."""
+
+    @abstractmethod
+    def finish(self, acc: Record) -> Value:
+        """The result, of dtype `result`."""
+
+    @property
+    def layout(self) -> DType:
+        """How an accumulator lies in memory between launches."""
+        return record({c.name: c.dtype for c in self.components})
+
+    @property
+    def vectorisable(self) -> bool:
+        """Whether accumulators may have several lanes: order must not matter, and numbers must be plain."""
+        dtypes = [self.value, *(c.dtype for c in self.components)]
+        return self.commutative and all(d.names is None and not is_complex(d) for d in dtypes)
+
+    def unfolded(self, base: Node, count: Node) -> Node | None:
+        """base ∘ base ∘ … (`count` times) as a closed form of exact or better accuracy; None where there is none."""
+        return None
+
+
+class ReductionOp(ABC):
+    """A reduction by name. `bind` raises DTypeError for values it cannot reduce."""
+
+    name: str
+
+    @abstractmethod
+    def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
+        """The operator for values of this dtype. `fp64`: whether the device computes float64."""
+
+    def refuse(self, value: DType, why: str) -> DTypeError:
+        return DTypeError(f"{self.name}: values of dtype {value} {why}")
+
+
+def wide_integer(dtype: DType) -> DType:
+    """The 64-bit integer in which sums and products of integers and bools accumulate."""
+    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)

@@ -1,0 +1,47 @@
+"""Minimum and maximum: NaN wherever one is met, as NumPy; the identity is the dtype's far end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast as typed
+
+import numpy as np
+
+from clmapreduce.dtypes import BOOL, DType, highest, is_complex, lowest
+from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.node import Node, Record, Value
+from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+
+
+class BoundExtremum(Bound):
+    def __init__(self, value: DType, function: str) -> None:
+        self.value = self.result = value
+        acc = np.dtype(np.uint8) if value == BOOL else value  # accumulators hold numbers
+        self._function = function
+        identity = lowest(value) if function == "maximum" else highest(value)
+        self.components = (Component("best", acc, int(identity) if value == BOOL else identity),)
+
+    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
+        best = acc["best"]
+        for value in values:
+            best = apply(self._function, best, cast(typed(Node, value), best.dtype))
+        return Record(best=best)
+
+    def merge(self, a: Record, b: Record) -> Record:
+        return Record(best=apply(self._function, a["best"], b["best"]))
+
+    def finish(self, acc: Record) -> Value:
+        return cast(acc["best"], self.result)
+
+    def unfolded(self, base: Node, count: Node) -> Node | None:
+        return base
+
+
+class Extremum(ReductionOp):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
+        if value.names is not None or is_complex(value):
+            raise self.refuse(value, "have no order; reduce abs, .real or one field")
+        return BoundExtremum(value, self.name)

@@ -1,0 +1,126 @@
+"""From plans to running kernels: render, build, keep, submit. The scheduler's and the renderer's errors become ours here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import hostsched
+from cl_templates import RenderError, render
+from clmapreduce.errors import BuildError, ClMapReduceError, DeviceError, DeviceMemoryError
+from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
+
+BUILD_OPTIONS = ("-cl-mad-enable", "-w")  # -w: PoCL counts warnings on stderr
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turns errors of the scheduler and the renderer into ours, cause kept."""
+    try:
+        yield
+    except (hostsched.HostSchedError, RenderError) as error:
+        raise translation(error) from error
+
+
+def translation(error: Exception) -> ClMapReduceError:
+    """Our error for one of the scheduler's or the renderer's."""
+    if isinstance(error, hostsched.OutOfDeviceMemory):
+        return DeviceMemoryError(str(error))
+    if isinstance(error, (hostsched.ProgramBuildError, RenderError)):
+        return BuildError(str(error))
+    return DeviceError(str(error))
+
+
+def facts_of(device: hostsched.Device) -> Facts:
+    """What planning needs to know of a device."""
+    given = device.facts
+    return Facts(
+        given.vendor, given.kind, given.compute_units, given.max_group_size, given.local_memory, given.subgroup, given.fp64, given.host_unified
+    )
+
+
+def source_of(spec: KernelSpec) -> str:
+    """The complete OpenCL C of a kernel."""
+    with translated():
+        return render(spec.template, spec.context())
+
+
+class Launch:
+    """A stage with its kernel built and its numbers typed: only the buffers are missing."""
+
+    __slots__ = ("_arguments", "_group_size", "_groups", "_kernel", "_reads", "_writes")
+
+    def __init__(self, stage: Stage, kernel: hostsched.Kernel, narrow: bool) -> None:
+        index = np.int32 if narrow else np.int64
+        self._kernel = kernel
+        self._groups, self._group_size = stage.groups, stage.group_size
+        self._arguments: tuple[str | np.generic[Any], ...] = tuple(
+            a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
+        )
+        self._reads, self._writes = stage.reads, stage.writes
+
+    def job(self, arrays: Mapping[str, Any]) -> hostsched.KernelJob:
+        """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of either."""
+        args: list[Any] = []
+        for name in self._arguments:
+            value = arrays[name] if isinstance(name, str) else name
+            if isinstance(value, tuple):
+                args += value
+            else:
+                args.append(value)
+        return hostsched.KernelJob(
+            self._kernel, self._groups, self._group_size, tuple(args), _buffers(self._reads, arrays), _buffers(self._writes, arrays)
+        )
+
+
+def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched.Buffer, ...]:
+    found = []
+    for name in names:
+        value = arrays[name]
+        if isinstance(value, tuple):
+            value = value[0] if value else None
+        if isinstance(value, hostsched.Buffer):
+            found.append(value)
+    return tuple(found)
+
+
+class Executable:
+    """A plan whose kernels are built on one queue; `submit` launches it."""
+
+    def __init__(self, plan: Plan, queue: hostsched.Queue, kernels: dict[KernelSpec, hostsched.Kernel]) -> None:
+        self.plan = plan
+        self._queue = queue
+        self._launches = [Launch(stage, _kernel(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages]
+
+    def submit(
+        self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()
+    ) -> hostsched.Submission:
+        """Launches the jobs `before`, every stage on the named arrays, the jobs `after`. Scratch comes and goes; nothing is waited for."""
+        scratch = []
+        try:
+            for name, nbytes in self.plan.scratch.items():
+                if name not in arrays:
+                    arrays[name] = self._queue.arena.take(nbytes)
+                    scratch.append(arrays[name])
+            return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self._launches), *after]).submit(self._queue, wait_for)
+        except hostsched.HostSchedError as error:
+            raise translation(error) from error
+        finally:
+            for buffer in scratch:
+                self._queue.arena.give(buffer)
+
+
+def stage_narrow(stage: Stage) -> bool:
+    """Whether the stage's kernel has int indices."""
+    return ("narrow", True) in stage.spec.key
+
+
+def _kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: dict[KernelSpec, hostsched.Kernel]) -> hostsched.Kernel:
+    if spec not in kernels:
+        with translated():
+            program = hostsched.build(queue, source_of(spec), BUILD_OPTIONS, dump_name=spec.kernel)
+            kernels[spec] = program.kernel(spec.kernel)
+    return kernels[spec]

@@ -1,0 +1,36 @@
+"""Upsweep: a reduce that keeps its partials, one launch per level; entry i ends as the merge of (i − lowbit(i), i]."""
+
+from __future__ import annotations
+
+from clmapreduce.domain.line import Line
+from clmapreduce.formula.formula import Formula
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common import inputs, kernel_spec
+from clmapreduce.tuning import LaunchBox
+
+
+def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
+    """The plan that leaves length+1 accumulators in "out0"."""
+    narrow = Line(line.length + 1).narrow
+    op = OperatorText(bound, narrow)
+    tile = box.block * box.unroll
+    while tile > 2 * box.block and tile * bound.layout.itemsize > facts.local_memory // 2:
+        tile //= 2
+    stages: list[Stage] = []
+    count, stride = line.length, 1
+    while not stages or count > 0:
+        level = min(len(stages), 1)
+        numbers = {"block": box.block, "tile": tile, "level": level}
+        spec = kernel_spec("upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound}, lambda: {"op": op})
+        names = inputs(formula) if level == 0 else ()
+        reads = names if level == 0 else ("out0",)
+        groups = max(1, -(-count // tile))
+        stages.append(Stage(spec, groups, box.block, (*names, "out0", ("idx", count), ("idx", stride)), reads, ("out0",)))
+        count, stride = count // tile, stride * tile
+        if count <= 1:
+            break
+    scope = Scope.DEVICE if stages[0].groups > 1 else Scope.GROUP
+    return Plan(tuple(stages), {}, mode, scope, narrow, f"{len(stages)} level(s) of tiles of {tile}")

@@ -1,0 +1,68 @@
+"""A few of our kernels against NumPy on one device.
+
+`python -m clmapreduce.selftest INDEX` runs it for `devices()[INDEX]` and prints its checks as JSON; the doctor runs it
+so, in a process of its own, because a broken driver may abort or hang instead of raising.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import clmapreduce as cm
+
+LENGTH = 10_007  # a prime: no block, tile or lane count divides it
+MODES = ("sequential", "parallel")
+
+Check = tuple[Callable[..., Any], object]
+
+
+def cases() -> dict[str, Check]:
+    """Name → (operation taking `mode` and `context`, what NumPy gives).
+
+    Every float32 value and partial sum is a small multiple of 1/2, so all orders of summation give the same bits
+    and the results must be equal, not close.
+    """
+    index = np.arange(LENGTH)
+    b, c = (index % 17).astype(np.float32), (index % 11).astype(np.float32)
+    half = cm.Map(lambda b, c: b * c / 2)
+    fused = half >> cm.Reduce("sum")
+    total, largest, prefix = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Scan("sum")
+    return {
+        "map": (lambda **how: half(b, c, **how), b * c / 2),
+        "sum": (lambda **how: total(b, **how), b.sum()),
+        "maximum": (lambda **how: largest(c, **how), c.max()),
+        "scan": (lambda **how: prefix(b, **how), b.cumsum()),
+        "fused map and sum": (lambda **how: fused(b, c, **how), (b * c / 2).sum()),
+        "factorials": (
+            lambda **how: cm.series.factorials(20, dtype=np.int64, **how),
+            [math.factorial(n) for n in range(21)],
+        ),
+    }
+
+
+def run(context: cm.Context) -> dict[str, str]:
+    """Check, with its mode → "" where the result equals NumPy's, else what went wrong."""
+    return {
+        f"{name}, {mode}": _complaint(operation, expected, mode, context)
+        for name, (operation, expected) in cases().items()
+        for mode in MODES
+    }
+
+
+def _complaint(operation: Callable[..., Any], expected: object, mode: str, context: cm.Context) -> str:
+    try:
+        result = operation(mode=mode, context=context)
+    except cm.ClMapReduceError as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if np.array_equal(result, np.asarray(expected)) else "differs from NumPy"
+
+
+if __name__ == "__main__":
+    with cm.Context(cm.devices()[int(sys.argv[1])]) as chosen:
+        print(json.dumps(run(chosen)))

@@ -1,0 +1,71 @@
+"""Launch boxes: numbers only, by scheme and kind of device. Each row was measured; docs/benchmarks.md says where and what lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts
+
+
+@dataclass(frozen=True)
+class LaunchBox:
+    """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and step. streams: stretches a
+    group reads side by side. groups: per compute unit at most. ahead: elements to prefetch ahead."""
+
+    block: int
+    bytes: int
+    unroll: int
+    streams: int = 1
+    groups: int = 64
+    ahead: int = 512
+
+    def lanes(self, itemsize: int, vectorisable: bool) -> int:
+        """How many numbers of this size one vector holds."""
+        return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
+
+
+_CPU = LaunchBox(block=1, bytes=64, unroll=4)
+_GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
+
+_SEQUENTIAL = {
+    "map": replace(_CPU, unroll=2),
+    "reduce": replace(_CPU, unroll=1, streams=2),
+    "reduce2": replace(_CPU, unroll=2),
+    "locate": replace(_CPU, unroll=8),
+    "logsumexp": replace(_CPU, unroll=8),
+    "scan": _CPU,
+    "unfold": _CPU,
+    "upsweep": replace(_CPU, unroll=1024),
+    "prefix": _CPU,
+    "power_series": replace(_CPU, unroll=1),
+}
+_PARALLEL_GPU = {
+    "map": replace(_GPU, unroll=2, groups=1 << 20),
+    "reduce": _GPU,
+    "reduce2": _GPU,
+    "locate": _GPU,
+    "logsumexp": replace(_GPU, unroll=2),
+    "scan": replace(_GPU, groups=4),
+    "unfold": _GPU,
+    "upsweep": replace(_GPU, unroll=4),
+    "prefix": replace(_GPU, groups=32),
+    "power_series": replace(_GPU, unroll=1, groups=32),
+}
+_PARALLEL_CPU = {name: replace(box, block=64, unroll=min(box.unroll, 2), groups=min(box.groups, 64)) for name, box in _PARALLEL_GPU.items()}
+
+
+def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
+    """The box for a scheme on a device; a group never exceeds what the device allows."""
+    if mode is ComputeMode.SEQUENTIAL:
+        box = _SEQUENTIAL[scheme]
+        return box if facts.kind == "cpu" else replace(box, bytes=16, groups=32)
+    box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
+    while box.block > facts.max_group_size:
+        box = replace(box, block=box.block // 2)
+    return box
+
+
+def strictly_sequential(box: LaunchBox) -> LaunchBox:
+    """One work-item, one lane, one tile over the whole length: the oracle for everything else."""
+    return replace(box, bytes=0, streams=1, groups=0, unroll=1)

@@ -1,0 +1,54 @@
+"""When and where jobs run: devices, queues, buffers, programs, and jobs whose waits follow from what they read and
+write.
+"""
+
+from .build import Kernel, Program, build
+from .choice import devices, select_device
+from .context import SharedContext
+from .device import Device, DeviceFacts
+from .disk_cache import cache_folder
+from .errors import DeviceNotFound, ForkedProcess, HostSchedError, LaunchError, OutOfDeviceMemory, ProgramBuildError
+from .graph import JobGraph
+from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
+from .memory import Arena, Buffer
+from .profile import Profile, Record, trace_events
+from .queue import Queue
+from .report import RuntimeReport, report
+from .runtimes import platforms
+from .submission import Submission
+
+__all__ = [
+    "Arena",
+    "Buffer",
+    "CopyJob",
+    "Device",
+    "DeviceFacts",
+    "DeviceNotFound",
+    "FillJob",
+    "ForkedProcess",
+    "HostSchedError",
+    "Job",
+    "JobGraph",
+    "Kernel",
+    "KernelJob",
+    "LaunchError",
+    "MapJob",
+    "OutOfDeviceMemory",
+    "Profile",
+    "Program",
+    "ProgramBuildError",
+    "Queue",
+    "ReadJob",
+    "Record",
+    "RuntimeReport",
+    "SharedContext",
+    "Submission",
+    "WriteJob",
+    "build",
+    "cache_folder",
+    "devices",
+    "platforms",
+    "report",
+    "select_device",
+    "trace_events",
+]

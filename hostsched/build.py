@@ -1,0 +1,188 @@
+"""Builds programs, once per context and text, and keeps their binaries on disk for the next process."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, cast
+
+import pyopencl as cl
+from pyopencl._cl import _Program
+
+from .context import SharedContext
+from .disk_cache import cache_key, load, store
+from .errors import OutOfDeviceMemory, ProgramBuildError
+from .failures import failure_of
+from .forks import guard
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+__all__ = ["Kernel", "Program", "build"]
+
+_MAX_PROGRAMS = 1024  # kept built per context; a program is tens of kilobytes
+_FORBIDDEN = {
+    "-cl-fast-relaxed-math": "it deletes the corrections of compensated sums and makes fmin drop a NaN",
+    "-cl-unsafe-math-optimizations": "it deletes the corrections of compensated sums and reassociates range reductions",
+}
+_COMPLAINTS = (
+    cl.status_code.BUILD_PROGRAM_FAILURE,
+    cl.status_code.COMPILE_PROGRAM_FAILURE,
+    cl.status_code.LINK_PROGRAM_FAILURE,
+    cl.status_code.INVALID_BUILD_OPTIONS,
+)
+
+
+class Kernel:
+    """One kernel of a built program. `cl` is pyopencl's object; its arguments are set and it is enqueued under the
+    queue's lock.
+
+    `max_group_size` is the largest work-group the driver runs it with, `local_memory` the bytes of local memory it
+    declares. `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by
+    position.
+    """
+
+    __slots__ = ("cl", "local_memory", "max_group_size", "name", "num_args", "set_buffers", "set_scalars", "space")
+
+    def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext) -> None:
+        self.cl = kernel
+        self.name = name
+        self.space = space
+        self.num_args = kernel.num_args
+        device = space.device.cl_device
+        self.max_group_size = int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device))
+        self.local_memory = int(kernel.get_work_group_info(cl.kernel_work_group_info.LOCAL_MEM_SIZE, device))
+        # set_args() spends 6.5 us on each NumPy scalar, these 0.05 us (pyopencl 2026.1.4); they are what its own
+        # generated launchers call
+        self.set_buffers: Callable[[tuple[Any, ...]], None] = kernel._set_arg_multi  # type: ignore[attr-defined]
+        self.set_scalars: Callable[[tuple[Any, ...]], None] = kernel._set_arg_buf_multi  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name} on {self.space.device.name!r}>"
+
+
+class Program:
+    """A built program; `kernel(name)` gives its kernels."""
+
+    def __init__(self, program: _Program, source: str, space: SharedContext) -> None:
+        self.cl = program
+        self.source = source
+        self._space = space
+        self._kernels: dict[str, Kernel] = {}
+
+    @property
+    def kernel_names(self) -> list[str]:
+        """The names of its kernels."""
+        return [name for name in str(self.cl.get_info(cl.program_info.KERNEL_NAMES)).split(";") if name]
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel called `name`, always the same object.
+
+        Raises KeyError, naming the kernels there are, and OutOfDeviceMemory if it declares more local memory than the
+        device has (some drivers kill the process when such a kernel is launched).
+        """
+        found = self._kernels.get(name)
+        if found is not None:
+            return found
+        with self._space.lock:
+            if name not in self._kernels:
+                self._kernels[name] = self._make(name)
+            return self._kernels[name]
+
+    def __repr__(self) -> str:
+        return f"<Program with {', '.join(self.kernel_names) or 'no kernels'} on {self._space.device.name!r}>"
+
+    def _make(self, name: str) -> Kernel:
+        try:
+            kernel = Kernel(cl.Kernel(self.cl, name), name, self._space)
+        except cl.Error as error:
+            if error.code != cl.status_code.INVALID_KERNEL_NAME:
+                raise failure_of(error, f"making kernel {name}") from error
+            names = ", ".join(self.kernel_names) or "none"
+            raise KeyError(f"the program has no kernel {name!r}; its kernels: {names}") from error
+        room = self._space.device.facts.local_memory
+        if kernel.local_memory > room:
+            raise OutOfDeviceMemory(
+                f"kernel {name} declares {kernel.local_memory} bytes of local memory, "
+                f"{self._space.device.name!r} has {room}; render it with a smaller tile or block"
+            )
+        return kernel
+
+
+class _Compilers:
+    """Holds the lock under which programs are built, one at a time: Intel's compiler may not run twice at once."""
+
+    def __init__(self) -> None:
+        self.lock: AbstractContextManager[Any] = threading.RLock()
+        guard(self)
+
+
+_compilers = _Compilers()
+
+
+def build(
+    queue: Queue, source: str, options: Sequence[str] = ("-cl-mad-enable",), dump_name: str | None = None
+) -> Program:
+    """The program that `source` (OpenCL C) gives on the queue's device with these compiler options.
+
+    Built once per context, source and options; the binary is kept on disk (see disk_cache). With $CLMR_DUMP_SOURCE set
+    to a folder the source is also written there, under `dump_name`. Raises ProgramBuildError with the compiler's
+    complaints, and ValueError for options that would spoil the accuracy promised.
+    """
+    space = queue.space
+    key = (source, tuple(options))
+    found = space.programs.get(key)
+    if found is not None:
+        return found
+    for option in " ".join(options).split():
+        if option in _FORBIDDEN:
+            raise ValueError(f"option {option} is refused: {_FORBIDDEN[option]}; -cl-mad-enable is as fast")
+    with _compilers.lock:
+        found = space.programs.get(key)
+        if found is None:
+            _dump(source, dump_name)
+            found = Program(_built(space, source, " ".join(options)), source, space)
+            while len(space.programs) >= _MAX_PROGRAMS:
+                del space.programs[next(iter(space.programs))]
+            space.programs[key] = found
+        return found
+
+
+def _built(space: SharedContext, source: str, options: str) -> _Program:
+    facts, device = space.device.facts, space.device.cl_device
+    key = cache_key(source, options, facts.name, facts.version, facts.driver, facts.platform_version)
+    cacheable = "#include" not in source  # an included file may change behind the key's back
+    binary = load(key) if cacheable else None
+    if binary is not None:
+        try:
+            program = _Program(space.cl, [device], [binary])
+            program._build(options.encode(), [device])
+        except cl.Error:  # the driver no longer takes it: build from source
+            pass
+        else:
+            return program
+    program = _Program(space.cl, source)
+    try:
+        program._build(options.encode(), [device])
+    except cl.Error as error:
+        if error.code not in _COMPLAINTS:
+            raise failure_of(error, f"building a program on {facts.name!r}") from error
+        log = program.get_build_info(device, cl.program_build_info.LOG)
+        raise ProgramBuildError(str(log), source, f"{facts.name!r} ({facts.platform})") from error
+    if cacheable:
+        binaries = cast("list[bytes]", program.get_info(cl.program_info.BINARIES))
+        store(key, binaries[0])
+    return program
+
+
+def _dump(source: str, name: str | None) -> None:
+    folder = os.environ.get("CLMR_DUMP_SOURCE")
+    if folder:
+        stem = re.sub(r"[^A-Za-z0-9_.-]", "_", name or "program")
+        path = pathlib.Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / f"{stem}-{cache_key(source)[:12]}.cl").write_text(source)

@@ -1,0 +1,70 @@
+"""What queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
+
+One context per device and process: buffers and events made through one queue may be used through any other of that
+device. Enqueuing a kernel with another context's buffer is a segmentation fault, so every buffer and kernel names its
+context here.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import pyopencl as cl
+
+from .device import Device
+from .errors import DeviceNotFound
+from .forks import guard, opencl_in_use
+from .memory import Arena
+
+if TYPE_CHECKING:
+    from .build import Program
+
+__all__ = ["SharedContext", "shared_context"]
+
+
+class SharedContext:
+    """One OpenCL context.
+
+    `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
+    launch, a buffer's events and the command that follows from them. `arena` is the
+    context's memory, `programs` what was built in it, by source and options.
+    """
+
+    __slots__ = ("__weakref__", "arena", "cl", "device", "lock", "programs")
+
+    def __init__(self, device: Device, context: cl.Context) -> None:
+        self.device = device
+        self.cl = context
+        self.lock: AbstractContextManager[Any] = threading.RLock()
+        self.programs: dict[tuple[str, tuple[str, ...]], Program] = {}
+        self.arena = Arena(self)
+        guard(self)
+
+
+_registry_lock = threading.Lock()
+_own: dict[Device, SharedContext] = {}
+_foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDictionary()
+
+
+def shared_context(device: Device, context: cl.Context | None = None) -> SharedContext:
+    """The context of `device` in this process, made on first use; or the one record of a caller's own `context`.
+
+    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child.
+    """
+    opencl_in_use()
+    with _registry_lock:
+        if context is None:
+            if device not in _own:
+                _own[device] = SharedContext(device, cl.Context([device.cl_device]))
+            return _own[device]
+        if device.cl_device not in context.devices:
+            raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
+        # the record holds the context, so its address cannot be taken by another one meanwhile
+        for known in (*_own.values(), *_foreign.values()):
+            if known.cl == context and known.device == device:
+                return known
+        made = _foreign[context.int_ptr] = SharedContext(device, context)
+        return made

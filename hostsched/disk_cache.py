@@ -1,0 +1,103 @@
+"""Keeps program binaries on disk: checksummed, never pickled, in a folder that only its owner may write to.
+
+One file per program: a line of JSON, then the binary. Whatever looks odd is treated as absent, so a damaged, foreign
+or outdated file costs a rebuild and nothing else. Turned off by $CLMR_NO_CACHE (1, true or yes); the folder is
+$CLMR_CACHE_DIR, else the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import pathlib
+import stat
+import tempfile
+
+import platformdirs
+
+__all__ = ["cache_folder", "cache_key", "load", "store"]
+
+_FORMAT = 1
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_log = logging.getLogger("clmapreduce.hostsched")
+
+
+def cache_folder() -> pathlib.Path | None:
+    """The folder in use, created if need be; None if the cache is turned off or the folder is refused (logged)."""
+    if os.environ.get("CLMR_NO_CACHE", "").strip().lower() in ("1", "true", "yes"):
+        return None
+    folder = pathlib.Path(os.environ.get("CLMR_CACHE_DIR") or platformdirs.user_cache_dir("clmapreduce"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        _log.info("no program cache: %s", error)
+        return None
+    if not _is_ours(found):
+        _log.warning(
+            "no program cache: %s is owned by someone else or writable for others; make it yours with mode 0700", folder
+        )
+        return None
+    return folder
+
+
+def cache_key(*parts: str) -> str:
+    """A SHA-256 over `parts` and the format's number, in hexadecimal; where one part ends matters."""
+    return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()
+
+
+def load(key: str) -> bytes | None:
+    """The binary stored under `key`, None if there is none or anything about it is odd."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        handle = os.open(folder / f"{key}.bin", os.O_RDONLY | _NO_LINKS)
+        with open(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not (stat.S_ISREG(found.st_mode) and _is_ours(found)):
+                return None
+            header = json.loads(file.readline())
+            binary = file.read()
+        sound = header == _header(key, binary)
+    except (OSError, ValueError):
+        return None
+    return binary if sound else None
+
+
+def store(key: str, binary: bytes) -> None:
+    """Keeps `binary` under `key`: whole or not at all, since other processes may read at the same time. Failures are
+    ignored.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    except OSError as error:
+        _log.info("program not cached: %s", error)
+        return
+    try:
+        with open(handle, "wb") as file:
+            file.write(json.dumps(_header(key, binary)).encode() + b"\n" + binary)
+        os.replace(name, folder / f"{key}.bin")
+    except OSError as error:
+        _log.info("program not cached: %s", error)
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+
+
+def _header(key: str, binary: bytes) -> dict[str, object]:
+    return {"format": _FORMAT, "key": key, "sha256": hashlib.sha256(binary).hexdigest(), "bytes": len(binary)}
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user and nobody else may write to it. Windows guards the user's folder
+    itself.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,99 @@
+"""What can go wrong between a job and a device, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = [
+    "DeviceNotFound",
+    "ForkedProcess",
+    "HostSchedError",
+    "LaunchError",
+    "OutOfDeviceMemory",
+    "ProgramBuildError",
+]
+
+# Every compiler we met writes ":LINE:COLUMN:" and then the complaint. What stands before differs: Intel numbers the
+# source text ("1:3:7: error: ..."), PoCL names a temporary file ("error: /…/x.cl:3:7: ..."), NVIDIA says
+# "<kernel>:3:7: ...".
+_PLACE = re.compile(r"(?::|^)(\d+):(\d+):\s", re.MULTILINE)
+_CONTEXT_LINES = 2
+_MAX_PLACES = 5
+
+
+class HostSchedError(Exception):
+    """Base of every error that hostsched raises on purpose."""
+
+
+class DeviceNotFound(HostSchedError):
+    """No device fits what was asked for, or several different ones do."""
+
+
+class ForkedProcess(DeviceNotFound):
+    """OpenCL was used before this process was forked off: its drivers' threads are not here (PoCL hangs)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this process was forked after its parent had used OpenCL, and the drivers' threads did not come along; "
+            'use the spawn start method: multiprocessing.get_context("spawn"), '
+            'or multiprocessing.set_start_method("spawn") before the first worker'
+        )
+
+    def __reduce__(self) -> tuple[type[ForkedProcess], tuple[()]]:
+        """How a parent rebuilds it: it takes no arguments."""
+        return type(self), ()
+
+
+class OutOfDeviceMemory(HostSchedError, MemoryError):
+    """The device, or the limit set for it, has no room for a buffer. The device stays usable."""
+
+
+class LaunchError(HostSchedError):
+    """A command could not be enqueued, or ended with an error; `code` is OpenCL's (negative) number."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ProgramBuildError(HostSchedError):
+    """The driver's compiler refused a program.
+
+    `log` is the driver's text, `source` the OpenCL C that was built, `device_name` where. The message shows the log
+    and the numbered source lines around each place that the log complains about.
+    """
+
+    def __init__(self, log: str, source: str, device_name: str) -> None:
+        self.log = log.strip("\0 \n")
+        self.source = source
+        self.device_name = device_name
+        super().__init__(self._message())
+
+    def __reduce__(self) -> tuple[type[ProgramBuildError], tuple[str, str, str]]:
+        """How to rebuild it in another process: the arguments, not the finished message."""
+        return type(self), (self.log, self.source, self.device_name)
+
+    def _message(self) -> str:
+        parts = [f"OpenCL program does not build on {self.device_name}", self.log or "(the driver left no log)"]
+        parts += [_excerpt(self.source, line, column) for line, column in _places(self.log, self.source)]
+        return "\n\n".join(parts)
+
+
+def _places(log: str, source: str) -> list[tuple[int, int]]:
+    """The first few distinct (line, column) named in `log` that exist in `source`, 1-based, in order of appearance."""
+    count = len(source.splitlines())
+    found = dict.fromkeys((int(line), int(column)) for line, column in _PLACE.findall(log))
+    return [place for place in found if 1 <= place[0] <= count][:_MAX_PLACES]
+
+
+def _excerpt(source: str, line: int, column: int) -> str:
+    """Numbered lines around `line`, with a caret under `column`."""
+    lines = source.splitlines()
+    first, last = max(1, line - _CONTEXT_LINES), min(len(lines), line + _CONTEXT_LINES)
+    shown = []
+    for number in range(first, last + 1):
+        text = lines[number - 1].expandtabs(1)
+        shown.append(f"{number:>5} | {text}")
+        if number == line:
+            shown.append(f"      | {' ' * (column - 1)}^")
+    return "\n".join(shown)

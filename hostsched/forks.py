@@ -1,0 +1,68 @@
+"""Notices that this process was forked after OpenCL was used, and refuses from then on.
+
+PoCL hangs in a forked child once the parent has so much as asked for platforms (PoCL 3.0 and 3.1, measured). The locks
+that guard driver calls are registered here; in a forked child each is replaced by one that raises, so the hot paths
+pay nothing for the check, and no child waits for a lock that a lost thread held.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, NoReturn, Protocol
+
+from .errors import ForkedProcess
+
+__all__ = ["Locked", "guard", "opencl_in_use", "refuse_if_forked"]
+
+
+class Locked(Protocol):
+    """Anything that takes `lock` before it talks to a driver."""
+
+    lock: AbstractContextManager[Any]
+
+
+class _RefusingLock(AbstractContextManager[None]):
+    def __enter__(self) -> NoReturn:
+        raise ForkedProcess
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        return None
+
+
+_guarded: weakref.WeakSet[Locked] = weakref.WeakSet()
+_in_use = threading.Event()
+_forked = threading.Event()
+
+
+def opencl_in_use() -> None:
+    """Records that this process is about to talk to OpenCL drivers: a child forked from now on is refused."""
+    refuse_if_forked()
+    _in_use.set()
+
+
+def refuse_if_forked() -> None:
+    """Raises ForkedProcess in a child forked after its parent used OpenCL."""
+    if _forked.is_set():
+        raise ForkedProcess
+
+
+def guard(owner: Locked) -> None:
+    """Lets `owner.lock` be replaced in a forked child. `owner` is not kept alive."""
+    _guarded.add(owner)
+
+
+def _after_fork_in_child() -> None:
+    if not _in_use.is_set():
+        return
+    _forked.set()
+    refusing = _RefusingLock()
+    for owner in list(_guarded):
+        owner.lock = refusing
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,275 @@
+"""Device memory: buffers that know which events still use them, and an arena that hands them out again afterwards."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyopencl as cl
+
+from .errors import OutOfDeviceMemory
+from .failures import MEMORY_CODES, code_name
+from .headroom import host_headroom, memory_limit, resident
+from .waiting import ended
+
+if TYPE_CHECKING:
+    from .context import SharedContext
+
+__all__ = ["Arena", "Buffer", "size_class"]
+
+_SMALLEST = 256
+_LARGEST_POWER = 1 << 20
+_CHECKED_FROM = 1 << 20  # looking up the host's free memory takes about 0.1 ms: smaller requests go unchecked
+_IDLE_SHARE = 4  # idle memory is freed when it exceeds this part of the device's
+_LOOKS = 4  # how many of the newest and of the oldest idle buffers are asked whether their events have ended
+
+
+class Buffer:
+    """A piece of device memory.
+
+    `cl` is the OpenCL buffer of `nbytes` bytes, valid in `space` (a SharedContext). `last_write` and `readers` are the
+    events of the commands that last wrote it and that have read it since: only `graph.py` derives waits from them.
+    `host` is the array whose memory this is (see Arena.borrow), else None.
+    """
+
+    __slots__ = ("__weakref__", "_arena", "_idle", "cl", "host", "last_write", "nbytes", "readers", "space")
+
+    def __init__(
+        self, buffer: cl.Buffer, nbytes: int, space: SharedContext, host: np.ndarray[Any, Any] | None = None
+    ) -> None:
+        self.cl = buffer
+        self.nbytes = nbytes
+        self.space = space
+        self.host = host
+        self.last_write: cl.Event | None = None
+        self.readers: list[cl.Event] = []
+        self._arena: Arena | None = None
+        self._idle = False
+
+    def __repr__(self) -> str:
+        return f"<Buffer of {self.nbytes} bytes on {self.space.device.name!r}>"
+
+
+def size_class(nbytes: int) -> int:
+    """The size a request is rounded up to: powers of two from 256 bytes to 1 MiB, then eighths of a power of two."""
+    if nbytes <= _SMALLEST:
+        return _SMALLEST
+    power = 1 << (nbytes - 1).bit_length()
+    if power <= _LARGEST_POWER:
+        return power
+    step = power // 16  # an eighth of the power of two below
+    return -(-nbytes // step) * step
+
+
+class Arena:
+    """Hands out device memory of one context and takes it back. Safe to use from several threads.
+
+    Memory that is given back is handed out again once the events of its last writer and readers have ended. A Buffer
+    that is dropped without being given back is freed.
+    """
+
+    def __init__(self, space: SharedContext) -> None:
+        self._space = space
+        self._facts = space.device.facts
+        self._idle: dict[int, deque[Buffer]] = {}
+        self._idle_bytes = 0
+        self._idle_cap = self._facts.global_memory // _IDLE_SHARE
+        self._reserved = 0
+        # Both are appended to by finalizers, which may run at any point, in the midst of our own methods too: appending
+        # to a deque needs no lock.
+        self._returned: deque[Buffer] = deque()
+        self._lost: deque[int] = deque()
+        self._resident_before = resident()
+
+    @property
+    def idle_bytes(self) -> int:
+        """Bytes that were given back and wait to be handed out again."""
+        with self._space.lock:
+            self._collect()
+            return self._idle_bytes
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes held here: those handed out and the idle ones."""
+        with self._space.lock:
+            self._collect()
+            return self._reserved
+
+    def take(self, nbytes: int) -> Buffer:
+        """A Buffer of at least `nbytes` bytes (0 gives the smallest), contents undefined, all earlier uses of it ended.
+
+        Raises OutOfDeviceMemory if the device's largest allocation, its memory, $CLMR_MEMORY_LIMIT or, on a CPU, the
+        host's free memory leave no room, or if the driver says so; ValueError if `nbytes` is negative.
+        """
+        if nbytes < 0:
+            raise ValueError(f"a buffer of {nbytes} bytes was asked for; sizes are 0 or more")
+        size = size_class(nbytes)
+        if nbytes <= self._facts.max_allocation < size:
+            size = self._facts.max_allocation
+        with self._space.lock:
+            self._collect()
+            if self._idle_bytes > self._idle_cap:
+                self.trim()
+            buffer = self._reuse(size)
+            if buffer is None:
+                buffer = self._allocate(size, nbytes)
+            return buffer
+
+    def give(self, buffer: Buffer) -> None:
+        """Takes back a Buffer that came from `take`; any other is left to Python. May be called from a finalizer.
+
+        Raises ValueError if it was given back already: it may be someone else's by now.
+        """
+        if buffer._arena is not self:
+            return
+        if buffer._idle:
+            raise ValueError(f"{buffer!r} was given back twice")
+        buffer._idle = True
+        self._returned.append(buffer)
+
+    def trim(self) -> int:
+        """Frees the idle buffers whose events have ended; returns how many bytes that were."""
+        with self._space.lock:
+            self._collect()
+            freed = 0
+            for size, idle in list(self._idle.items()):
+                busy = deque(buffer for buffer in idle if not _unused(buffer))
+                freed += size * (len(idle) - len(busy))
+                self._idle[size] = busy
+            self._idle_bytes -= freed
+            idle = busy = deque()  # let go of the last references before the finalizers' notes are read
+            self._collect()
+            return freed
+
+    def borrow(self, array: np.ndarray[Any, Any], writable: bool) -> Buffer:
+        """A Buffer over `array`'s own memory: no copy on a CPU, a copy by the driver elsewhere.
+
+        `array` is C-contiguous and not empty, and writable if `writable` is; it is kept alive by the Buffer and by
+        every command that uses it. After a kernel wrote to it, a MapJob makes the result visible in `array`. Raises
+        ValueError for an array that does not fit, OutOfDeviceMemory as `take` does.
+        """
+        if not array.flags.c_contiguous or array.nbytes == 0:
+            raise ValueError(
+                f"an array of shape {array.shape} and strides {array.strides} cannot be lent to a device; "
+                "pass a C-contiguous array that is not empty, or copy it with numpy.ascontiguousarray"
+            )
+        if writable and not array.flags.writeable:
+            raise ValueError("a read-only array was lent for writing; pass a writable one or a copy")
+        self._check_size(array.nbytes, array.nbytes)
+        access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
+        with self._space.lock:
+            made = self._create(
+                lambda: cl.Buffer(self._space.cl, access | cl.mem_flags.USE_HOST_PTR, hostbuf=array), array.nbytes
+            )
+        return Buffer(made, array.nbytes, self._space, host=array)
+
+    def from_cl(self, buffer: cl.Buffer, nbytes: int) -> Buffer:
+        """A Buffer around a caller's OpenCL buffer of at least `nbytes` bytes, which stays the caller's.
+
+        Waits are derived per Buffer object: keep one for as long as the memory is in use, and pass the events of
+        commands enqueued elsewhere as `wait_for`. Raises ValueError if it belongs to another context or is too small.
+        """
+        if buffer.context != self._space.cl:
+            raise ValueError(
+                f"the OpenCL buffer belongs to another context than this queue's on {self._facts.name!r}; "
+                "make the Queue with context=buffer.context, or copy the data through the host"
+            )
+        if buffer.size < nbytes:
+            raise ValueError(f"the OpenCL buffer has {buffer.size} bytes, {nbytes} were asked for")
+        return Buffer(buffer, nbytes, self._space)
+
+    def _collect(self) -> None:
+        """Sorts what finalizers and `give` left behind. The lock is held."""
+        while self._returned:
+            buffer = self._returned.popleft()
+            self._idle.setdefault(buffer.nbytes, deque()).append(buffer)
+            self._idle_bytes += buffer.nbytes
+        while self._lost:
+            self._reserved -= self._lost.popleft()
+
+    def _reuse(self, size: int) -> Buffer | None:
+        """An idle buffer of this size whose events have ended: the newest such (it is still in the caches), else an
+        old one.
+        """
+        idle = self._idle.get(size)
+        if not idle:
+            return None
+        count = len(idle)
+        newest = range(count - 1, max(-1, count - 1 - _LOOKS), -1)
+        oldest = range(min(_LOOKS, count))
+        for index in (*newest, *oldest):
+            buffer = idle[index]
+            if _unused(buffer):
+                del idle[index]
+                self._idle_bytes -= size
+                buffer.last_write = None
+                buffer.readers = []
+                buffer._idle = False
+                return buffer
+        return None
+
+    def _allocate(self, size: int, asked: int) -> Buffer:
+        self._check_size(size, asked)
+        self._make_room(size, asked)
+        made = self._create(lambda: cl.Buffer(self._space.cl, cl.mem_flags.READ_WRITE, size=size), asked)
+        buffer = Buffer(made, size, self._space)
+        buffer._arena = self
+        self._reserved += size
+        weakref.finalize(buffer, self._lost.append, size).atexit = False
+        return buffer
+
+    def _create(self, make: Callable[[], cl.Buffer], asked: int) -> cl.Buffer:
+        """What `make` returns; when the driver is out of memory, a second try after freeing what is idle."""
+        try:
+            return make()
+        except cl.Error as error:
+            if error.code not in MEMORY_CODES:
+                raise
+        self.trim()
+        try:
+            return make()
+        except cl.Error as error:
+            raise self._refusal(asked, f"the driver says {code_name(error.code)}") from error
+
+    def _check_size(self, size: int, asked: int) -> None:
+        if size > self._facts.max_allocation:
+            raise self._refusal(asked, f"its largest allocation is {self._facts.max_allocation} bytes")
+
+    def _make_room(self, size: int, asked: int) -> None:
+        """Checks the limits before any driver call, after freeing what is idle if need be."""
+        if self._shortage(size) is not None:
+            self.trim()
+            reason = self._shortage(size)
+            if reason is not None:
+                raise self._refusal(asked, reason)
+
+    def _shortage(self, size: int) -> str | None:
+        """Why `size` more bytes are too many, None if they are not."""
+        reserved = self._reserved
+        limit = memory_limit()
+        if limit is not None and reserved + size > limit:
+            return f"CLMR_MEMORY_LIMIT is {limit} bytes, {reserved} of them are in use"
+        if reserved + size > self._facts.global_memory:
+            return f"it has {self._facts.global_memory} bytes, {reserved} of them are in use"
+        if self._facts.kind == "cpu" and size >= _CHECKED_FROM:
+            # Memory that was reserved but never touched does not show in the host's figures yet: count it as taken.
+            touched = min(reserved, max(0, resident() - self._resident_before))
+            room = host_headroom() * 15 // 16 - (reserved - touched)  # a sixteenth stays for the driver itself
+            if size > room:
+                return f"the host has {max(0, room)} bytes left for it"
+        return None
+
+    def _refusal(self, asked: int, reason: str) -> OutOfDeviceMemory:
+        return OutOfDeviceMemory(
+            f"{asked} bytes were asked for on {self._facts.name!r} ({self._facts.platform}), but {reason}; "
+            "work on smaller pieces, or free arrays that are no longer needed"
+        )
+
+
+def _unused(buffer: Buffer) -> bool:
+    """Whether every command that uses the buffer has ended."""
+    last = buffer.last_write
+    return (last is None or ended(last)) and all(ended(event) for event in buffer.readers)

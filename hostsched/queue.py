@@ -1,0 +1,293 @@
+"""The queue: the only file that enqueues commands, and the one call that waits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+import numpy as np
+import pyopencl as cl
+
+from .build import Kernel
+from .context import SharedContext, shared_context
+from .device import Device, DeviceFacts
+from .failures import failure, failure_of
+from .forks import guard
+from .in_flight import InFlight
+from .memory import Arena, Buffer
+from .submission import events_of
+from .waiting import ended, poll
+
+__all__ = ["Queue"]
+
+_OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+_PROFILING = cl.command_queue_properties.PROFILING_ENABLE
+_COMPLETE = cl.command_execution_status.COMPLETE
+
+
+class Queue:
+    """A command queue on one device, out of order where the device offers it, and the arena of its buffers.
+
+    Every method that enqueues takes the events to wait for and returns the command's event without waiting; none
+    derives waits (that is JobGraph's part). Buffers and kernels of another context are refused with ValueError:
+    drivers crash on them. Driver errors become LaunchError or OutOfDeviceMemory. May be used from several threads.
+    With `profile` (or $CLMR_TRACE set) every command is kept, with its label and bytes, in `log` for profile.Profile.
+    `context` puts the queue into a caller's own OpenCL context in place of the one that hostsched keeps per device.
+    """
+
+    def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
+        self.device = device
+        self.facts: DeviceFacts = device.facts
+        self.space: SharedContext = shared_context(device, context)
+        self.context: cl.Context = self.space.cl
+        self.lock: AbstractContextManager[Any] = self.space.lock
+        guard(self)
+        self.profile = profile or bool(os.environ.get("CLMR_TRACE"))
+        self.log: list[tuple[cl.Event, str, int | None]] = []
+        properties: Any = (_OUT_OF_ORDER if self.facts.out_of_order else 0) | (_PROFILING if self.profile else 0)
+        try:
+            self._queue = cl.CommandQueue(self.context, device.cl_device, properties)
+        except cl.Error as error:
+            raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
+        self.arena: Arena = self.space.arena
+        self._in_flight = InFlight()
+
+    def __repr__(self) -> str:
+        return f"<Queue on {self.device!r}>"
+
+    def launch(
+        self,
+        kernel: Kernel,
+        groups: int,
+        group_size: int,
+        args: Sequence[Buffer | np.generic[Any]],
+        waits: Sequence[cl.Event] = (),
+    ) -> cl.Event:
+        """Runs `groups` work-groups of `group_size` work-items of `kernel`; 0 groups give an event all the same."""
+        space = self.space
+        if kernel.space is not space:
+            raise ValueError(
+                f"kernel {kernel.name} was built for another context than that of {self!r}; build it with this queue"
+            )
+        if len(args) != kernel.num_args:
+            raise ValueError(f"kernel {kernel.name} takes {kernel.num_args} arguments, {len(args)} were given")
+        if group_size > kernel.max_group_size:
+            raise ValueError(
+                f"kernel {kernel.name} runs in groups of at most {kernel.max_group_size} on {self.facts.name!r}, "
+                f"{group_size} were asked for"
+            )
+        buffers: list[Any] = []
+        scalars: list[Any] = []
+        borrowed = False
+        for position, arg in enumerate(args):
+            if type(arg) is Buffer:
+                if arg.space is not space:
+                    raise self._stranger(arg)
+                if arg.host is not None:
+                    borrowed = True
+                buffers += (position, arg.cl)
+            elif isinstance(arg, np.generic):
+                scalars += (position, arg)
+            else:
+                raise TypeError(
+                    f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}; pass a Buffer, "
+                    "or a NumPy scalar of the type that the kernel declares"
+                )
+        if groups == 0:
+            return self.marker(waits)
+        with self.lock:
+            try:
+                kernel.set_buffers(tuple(buffers))
+                if scalars:
+                    kernel.set_scalars(tuple(scalars))
+                event = cl.enqueue_nd_range_kernel(
+                    self._queue, kernel.cl, (groups * group_size,), (group_size,), None, waits or None
+                )
+            except cl.Error as error:
+                raise failure_of(
+                    error, f"kernel {kernel.name} with {groups} groups of {group_size} on {self.facts.name!r}"
+                ) from error
+            if borrowed:
+                self._in_flight.keep(event, args)
+        if self.profile:
+            self.log.append((event, kernel.name, None))
+        return event
+
+    def read(
+        self, buffer: Buffer, target: np.ndarray[Any, Any], offset: int = 0, waits: Sequence[cl.Event] = ()
+    ) -> cl.Event:
+        """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous, writable `target`."""
+        self._check(buffer, offset, target.nbytes)
+        if not target.flags.c_contiguous or not target.flags.writeable:
+            raise ValueError("a read needs a C-contiguous, writable array; pass one and copy from it")
+        place = {"src_offset": offset, "is_blocking": False}
+        return self._transfer("read", target, buffer.cl, target.nbytes, (buffer, target), waits, place)
+
+    def write(
+        self, buffer: Buffer, source: np.ndarray[Any, Any], offset: int = 0, waits: Sequence[cl.Event] = ()
+    ) -> cl.Event:
+        """Copies the C-contiguous `source` into `buffer`, from byte `offset` on; `source` must not change meanwhile."""
+        self._check(buffer, offset, source.nbytes)
+        if not source.flags.c_contiguous:
+            raise ValueError("a write needs a C-contiguous array; copy it with numpy.ascontiguousarray")
+        place = {"dst_offset": offset, "is_blocking": False}
+        return self._transfer("write", buffer.cl, source, source.nbytes, (buffer, source), waits, place)
+
+    def copy(
+        self,
+        source: Buffer,
+        target: Buffer,
+        nbytes: int,
+        source_offset: int = 0,
+        target_offset: int = 0,
+        waits: Sequence[cl.Event] = (),
+    ) -> cl.Event:
+        """Copies `nbytes` bytes between two buffers, or two ranges of one that do not overlap."""
+        self._check(source, source_offset, nbytes)
+        self._check(target, target_offset, nbytes)
+        place = {"byte_count": nbytes, "src_offset": source_offset, "dst_offset": target_offset}
+        return self._transfer("copy", target.cl, source.cl, nbytes, (source, target), waits, place)
+
+    def fill(self, buffer: Buffer, pattern: bytes, nbytes: int, waits: Sequence[cl.Event] = ()) -> cl.Event:
+        """Repeats `pattern` over the first `nbytes` bytes of `buffer`."""
+        self._check(buffer, 0, nbytes)
+        if nbytes == 0:
+            return self.marker(waits)
+        with self.lock:
+            try:
+                event = cl.enqueue_fill_buffer(self._queue, buffer.cl, pattern, 0, nbytes, waits or None)
+            except cl.Error as error:
+                raise failure_of(error, f"filling {nbytes} bytes of {buffer!r} with {len(pattern)} repeated") from error
+            return self._track(event, (buffer,), "fill", nbytes)
+
+    def map(self, buffer: Buffer, waits: Sequence[cl.Event] = ()) -> cl.Event:
+        """Maps a borrowed buffer and unmaps it again: afterwards its `host` array shows what the device wrote."""
+        host = buffer.host
+        if host is None:
+            raise ValueError(f"{buffer!r} has no host array: only what Arena.borrow made can be mapped")
+        self._check(buffer, 0, host.nbytes)
+        with self.lock:
+            try:
+                view, mapped = cast(Any, cl.enqueue_map_buffer)(
+                    self._queue,
+                    buffer.cl,
+                    cl.map_flags.READ,
+                    0,
+                    (host.nbytes,),
+                    np.uint8,
+                    wait_for=waits or None,
+                    is_blocking=False,
+                )
+                event = view.base.release(self._queue, [mapped])
+            except cl.Error as error:
+                raise failure_of(error, f"mapping {buffer!r}") from error
+            return self._track(event, (buffer,), "map", host.nbytes)
+
+    def marker(self, waits: Sequence[cl.Event] = ()) -> cl.Event:
+        """An event that ends when all of `waits` have; without any, when everything enqueued so far has."""
+        with self.lock:
+            try:
+                event = cl.enqueue_marker(self._queue, waits or None)
+            except cl.Error as error:
+                raise failure_of(error, f"setting a marker on {self.facts.name!r}") from error
+        if self.profile:
+            self.log.append((event, "marker", None))
+        return event
+
+    def admit(self, wait_for: Iterable[Any]) -> list[cl.Event]:
+        """The events of what a caller wants to wait for: events, Submissions, objects with an `.event` (None is
+        skipped).
+
+        Commands of other queues are flushed, since nobody else may, and those of another context are waited for here:
+        a command may only wait for events of its own context.
+        """
+        return [event for event in events_of(wait_for) if self._is_near(event)]
+
+    def flush(self) -> None:
+        """Sends what was enqueued to the device."""
+        with self.lock:
+            try:
+                self._queue.flush()
+            except cl.Error as error:
+                raise failure_of(error, f"flushing the queue of {self.facts.name!r}") from error
+
+    def wait(self, event: cl.Event) -> None:
+        """Returns when `event` has ended. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if its command
+        failed.
+
+        Polls: pyopencl's finish() and wait() let no signal through, and on PoCL polling is twice as quick for short
+        jobs.
+        """
+        self.flush()
+        status = poll(event)
+        if self._in_flight:
+            with self.lock:
+                self._in_flight.release()
+        if status < _COMPLETE:
+            raise failure(status, f"a command on {self.facts.name!r} failed")
+
+    def finish(self) -> None:
+        """Returns when everything submitted to this queue has ended, failed or not. Ctrl-C gets through."""
+        event = self.marker()
+        self.flush()
+        poll(event)
+        with self.lock:
+            self._in_flight.release()
+
+    def _is_near(self, event: cl.Event) -> bool:
+        """Whether commands here can wait for `event`; if not, it has ended on return."""
+        if not isinstance(event, cl.Event):
+            raise TypeError(
+                f"wait_for holds a {type(event).__name__}; pass events, Submissions or objects with an .event"
+            )
+        if not ended(event):
+            other = event.get_info(cl.event_info.COMMAND_QUEUE)
+            if isinstance(other, cl.CommandQueue) and other != self._queue:
+                other.flush()
+        near = bool(event.get_info(cl.event_info.CONTEXT) == self.context)
+        if not near:
+            self.wait(event)
+        return near
+
+    def _transfer(
+        self,
+        label: str,
+        target: Any,
+        source: Any,
+        nbytes: int,
+        owned: object,
+        waits: Sequence[cl.Event],
+        place: dict[str, int],
+    ) -> cl.Event:
+        """Copies between buffers and arrays; `place` holds what differs: offsets, and the flag that arrays need."""
+        if nbytes == 0:
+            return self.marker(waits)
+        with self.lock:
+            try:
+                event = cl.enqueue_copy(self._queue, target, source, wait_for=waits or None, **place)
+            except cl.Error as error:
+                raise failure_of(error, f"{label} of {nbytes} bytes on {self.facts.name!r}") from error
+            return self._track(event, owned, label, nbytes)
+
+    def _check(self, buffer: Buffer, offset: int, nbytes: int) -> None:
+        if buffer.space is not self.space:
+            raise self._stranger(buffer)
+        if offset < 0 or nbytes < 0 or offset + nbytes > buffer.nbytes:
+            raise ValueError(f"bytes {offset} to {offset + nbytes} were asked for of {buffer!r}")
+
+    def _stranger(self, buffer: Buffer) -> ValueError:
+        return ValueError(f"{buffer!r} belongs to another context than {self!r}; copy it through the host")
+
+    def _track(self, event: cl.Event, owned: object, label: str, nbytes: int) -> cl.Event:
+        """The plain event of a command on host memory, whose memory is kept alive until it has ended. The lock is held.
+
+        pyopencl's own event of a copy to or from an array blocks, deaf to Ctrl-C, when it is dropped before the copy
+        has ended, and keeps the array for as long as the event lives: it stays in here.
+        """
+        self._in_flight.keep(event, owned)
+        plain = cl.Event.from_int_ptr(event.int_ptr) if isinstance(event, cl.NannyEvent) else event
+        if self.profile:
+            self.log.append((plain, label, nbytes))
+        return plain

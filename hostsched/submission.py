@@ -1,0 +1,68 @@
+"""What was submitted together: one event per job, one for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .errors import LaunchError
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+__all__ = ["Submission", "events_of"]
+
+# Commands that failed because one before them did: EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, and PoCL's plain -1.
+_CONSEQUENCES = (-14, -1)
+
+
+class Submission:
+    """Jobs on their way. `events` has one event per job, `terminal` those that no other job here waits for."""
+
+    __slots__ = ("_done", "events", "queue", "terminal")
+
+    def __init__(self, queue: Queue, events: Sequence[Any], terminal: Sequence[Any]) -> None:
+        self.queue = queue
+        self.events = events
+        self.terminal = terminal
+        self._done: Any = terminal[0] if len(terminal) == 1 else None
+
+    @property
+    def done(self) -> Any:
+        """One event that ends when every job here has.
+
+        With several terminal events it is a marker, made when first asked for: PoCL lets a marker wait for everything
+        enqueued before it, whatever its wait list says, so none is made needlessly.
+        """
+        if self._done is None:
+            with self.queue.lock:
+                if self._done is None:
+                    self._done = self.queue.marker(self.terminal)
+        return self._done
+
+    def wait(self) -> None:
+        """Returns when every job has ended; Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if one
+        failed.
+        """
+        try:
+            for event in self.terminal:
+                self.queue.wait(event)
+        except LaunchError as error:
+            if error.code in _CONSEQUENCES:
+                for event in self.events:
+                    if event.command_execution_status < 0 and event.command_execution_status not in _CONSEQUENCES:
+                        self.queue.wait(event)  # raises: the cause
+            raise
+
+
+def events_of(wait_for: Iterable[Any]) -> list[Any]:
+    """The events in `wait_for`: of events, Submissions, and objects with an `.event` (left out where that is None)."""
+    events: list[Any] = []
+    for item in wait_for:
+        if isinstance(item, Submission):
+            events += item.terminal
+        else:
+            event = getattr(item, "event", item)
+            if event is not None:
+                events.append(event)
+    return events

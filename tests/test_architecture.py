@@ -1,0 +1,180 @@
+"""The rules of direction of docs/architecture.md, as assertions on the text of the packages. No device is needed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TEMPLATES = ROOT / "cl_templates"
+
+# Rule 2: a file imports from its own row and the rows above it. A name is a file or a folder of clmapreduce.
+ROWS = (
+    ("errors", "modes", "dtypes"),
+    ("formula", "reductions", "domain", "math"),
+    ("plan", "tuning", "schemes", "choose"),
+    ("runtime", "context", "array"),
+    ("primitives", "series"),
+    ("__init__",),
+    ("demo", "selftest", "doctor", "cli", "__main__"),
+)
+ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
+
+# Rule 3: the only files of clmapreduce that see the two packages below it.
+DOORS = {"runtime", "context", "array"}
+
+
+def python_files(package: str) -> list[Path]:
+    """Every source file of a package; a missing or empty package is a failure, not an empty loop."""
+    files = sorted((ROOT / package).rglob("*.py"))
+    assert files, f"{package}/ holds no Python file"
+    return files
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Full dotted names of everything a file imports, at top level or inside a function.
+
+    `from a import b` counts as `a.b`: b may be a module of a, and its row decides.
+    """
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [] if node.level == 0 else list(parts[: len(parts) - node.level])
+            base += (node.module or "").split(".") if node.module else []
+            names.update(".".join([*base, alias.name]) for alias in node.names)
+    return names
+
+
+def top_level_imports(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imported_modules(path)}
+
+
+def own_row(path: Path) -> str:
+    """The name in ROWS of a file of clmapreduce: its folder directly under the package, or its stem."""
+    return path.relative_to(ROOT / "clmapreduce").with_suffix("").parts[0]
+
+
+def target_row(module: str) -> str | None:
+    """The name in ROWS that an import reaches; None where it leaves clmapreduce."""
+    parts = module.split(".")
+    if parts[0] != "clmapreduce":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in ROW_OF else "__init__"
+
+
+@pytest.mark.parametrize(
+    ("package", "allowed"),
+    [("cl_templates", {"mako"}), ("hostsched", {"pyopencl", "numpy", "psutil", "platformdirs"})],
+)
+def test_rule_1_lower_packages_import_only_their_tools(package: str, allowed: set[str]) -> None:
+    for path in python_files(package):
+        outside = top_level_imports(path) - set(sys.stdlib_module_names) - allowed - {package}
+        assert not outside, f"{path.relative_to(ROOT)} imports {sorted(outside)}"
+
+
+def test_rule_2_every_file_has_a_row_and_every_row_its_files() -> None:
+    found = {own_row(path) for path in python_files("clmapreduce")}
+    assert found == set(ROW_OF), f"without a row: {found - set(ROW_OF)}; missing: {set(ROW_OF) - found}"
+
+
+def test_rule_2_imports_point_to_rows_above() -> None:
+    for path in python_files("clmapreduce"):
+        row = ROW_OF[own_row(path)]
+        for module in imported_modules(path):
+            target = target_row(module)
+            assert target is None or ROW_OF[target] <= row, f"{path.relative_to(ROOT)} imports {module}, a row below it"
+
+
+def test_rule_3_only_the_doors_see_the_packages_below() -> None:
+    for path in python_files("clmapreduce"):
+        below = top_level_imports(path) & {"hostsched", "cl_templates"}
+        assert not below or own_row(path) in DOORS, f"{path.relative_to(ROOT)} imports {sorted(below)}"
+
+
+def templates() -> dict[str, str]:
+    """Name, as schemes write it ("kernel/reduce") → text."""
+    found = {
+        path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako"): path.read_text(encoding="utf-8")
+        for path in sorted(TEMPLATES.rglob("*.mako"))
+    }
+    assert found, "cl_templates/ holds no template"
+    return found
+
+
+def without_comments(text: str) -> str:
+    """Template text less Mako's and C's comments."""
+    text = re.sub(r"<%doc>.*?</%doc>", "", text, flags=re.S)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.sub(r"^\s*##.*$|//.*$", "", text, flags=re.M)
+
+
+def defs(name: str) -> set[str]:
+    """The names a template defines for others; a leading underscore keeps a helper private."""
+    text = templates().get(name)
+    assert text is not None, f"cl_templates/{name}.cl.mako is missing"
+    found = set(re.findall(r"<%def\s+name=\"([^\W_]\w*)\(", text))
+    assert found, f"cl_templates/{name}.cl.mako defines nothing"
+    return found
+
+
+def test_rule_4_asm_stands_in_the_nvidia_template_only() -> None:
+    users = {name for name, text in templates().items() if re.search(r"\basm\b", without_comments(text))}
+    assert all(name.startswith("vendor/nvidia") for name in users), users
+
+
+def test_rule_4_vendor_definitions_are_a_subset_of_portables() -> None:
+    portable = defs("vendor/portable")
+    vendors = [name for name in templates() if name.startswith("vendor/") and name != "vendor/portable"]
+    assert "vendor/nvidia" in vendors
+    for name in vendors:
+        assert defs(name) <= portable, f"{name} adds {defs(name) - portable}"
+
+
+def test_rule_4_both_modes_define_the_same_names() -> None:
+    assert defs("mode/seq") == defs("mode/par")
+
+
+def test_rule_5_only_the_queue_enqueues() -> None:
+    pattern = re.compile(r"\b(cl|pyopencl)\.enqueue_|import\s+enqueue_")
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("clmapreduce", "cl_templates", "hostsched")
+        for path in python_files(package)
+        if pattern.search(path.read_text(encoding="utf-8"))
+    }
+    assert users == {"hostsched/queue.py"}
+
+
+def test_rule_5_kernel_names_carry_the_prefix() -> None:
+    declared = re.compile(r"kernel_head\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
+    for name, text in templates().items():
+        kernels = ["".join(found) for found in declared.findall(without_comments(text))]
+        assert all(kernel.startswith("cmr_") for kernel in kernels), f"{name}: {kernels}"
+        assert len(kernels) == name.startswith("kernel/"), f"{name} declares {kernels}; kernel/ files declare one each"
+
+
+def named_by_schemes() -> set[str]:
+    """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`."""
+    named: set[str] = set()
+    for path in python_files("clmapreduce/schemes"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/\w+", text):
+                    named.add(text)
+                case ast.Call(func=ast.Name(id="kernel_spec"), args=[ast.Constant(value=str(text)), *_]):
+                    named.add(f"kernel/{text}")
+    return named
+
+
+def test_rule_6_schemes_and_kernel_templates_name_each_other() -> None:
+    named = named_by_schemes()
+    kernels = {name for name in templates() if name.startswith("kernel/")}
+    assert named, "no scheme names a template"
+    assert named == kernels, f"named but missing: {named - kernels}; named by no scheme: {kernels - named}"

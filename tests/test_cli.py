@@ -1,0 +1,132 @@
+"""The command line, on the devices of this machine and on what they might report."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce import cli, demo, doctor
+
+INTEL_WITHOUT_LIBRARY = {
+    "kind": "driver",
+    "name": "intel-opencl-rt",
+    "origin": "pip",
+    "path": "libintelocl.so",
+    "loadable": False,
+    "problem": "libimf.so: cannot open shared object file",
+}
+
+
+def test_devices_lists_every_device_and_stars_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["devices"]) == 0
+    text = capsys.readouterr().out
+    assert all(device.name in text for device in cm.devices())
+    (starred,) = [line for line in text.splitlines() if line.startswith("* ") and "default" not in line]
+    assert cm.select_device().name in starred
+
+
+def test_doctor_finds_every_device_right(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["works"]
+    assert [device["facts"]["name"] for device in found["devices"]] == [device.name for device in cm.devices()]
+    assert [device["default"] for device in found["devices"]].count(True) == 1
+    for device in found["devices"]:
+        assert device["checks"], device["facts"]["name"]
+        assert not any(device["checks"].values()), device
+
+
+def test_doctor_without_a_device_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cm, "devices", list)
+    assert cli.main(["doctor"]) == 1
+    assert 'pip install "clmapreduce[cpu]"' in capsys.readouterr().out
+
+
+def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> None:
+    (advice,) = doctor.mend(INTEL_WITHOUT_LIBRARY)
+    assert 'pip install --upgrade "clmapreduce[intel]"' in advice
+    assert "proprietary" in advice
+    found = doctor.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
+    text = doctor.as_text(found)
+    assert "FAIL intel-opencl-rt" in text
+    assert "libimf.so: cannot open shared object file" in text
+    assert advice in text
+
+
+def test_doctor_reports_a_self_test_whose_process_fails() -> None:
+    (complaint,) = doctor.self_test(len(cm.devices())).values()
+    assert "ended with code 1" in complaint
+    assert "IndexError" in complaint
+
+
+def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:
+    facts = doctor.facts_of(cm.devices()[0])
+    broken = doctor.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
+    found = doctor.Diagnosis({}, {}, [], [broken], [])
+    assert not found.works
+    assert "1 of 2 checks right" in doctor.as_text(found)
+
+
+def test_a_device_that_is_not_there_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--device", "no such device"]) == 1
+    assert '"no such device" fits no device' in capsys.readouterr().err
+
+
+def test_demo_prints_both_modes_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "convergence.png"
+    assert cli.main(["demo", "--picture", str(picture)]) == 0
+    text = capsys.readouterr().out
+    assert len(text.splitlines()) <= 40
+    assert cm.select_device().name in text
+    assert f"20! = {math.factorial(20)}" in text
+    assert "sequential exact, parallel exact" in text
+    assert str(picture) in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_says_where_a_picture_cannot_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--picture", str(tmp_path / "missing" / "convergence.png")]) == 1
+    assert "missing" in capsys.readouterr().err
+
+
+def test_the_pictures_errors_stay_within_truncation_and_rounding() -> None:
+    dtype: Any = np.float64 if cm.select_device().fp64 else np.float32
+    errors = demo.convergence(dtype)
+    assert errors.shape == (len(demo.PICTURE_TERMS), len(demo.POINTS))
+    for terms, row in zip(demo.PICTURE_TERMS, errors, strict=True):
+        for x, error in zip(demo.POINTS, row, strict=True):
+            largest = math.exp(max(x, 0.0)) / math.exp(x)
+            truncated = abs(x) ** terms / math.factorial(terms) * largest
+            rounded = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
+            assert error <= truncated + rounded, (x, terms)
+
+
+def test_bench_outside_a_checkout_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "clmapreduce" / "cli.py"))
+    assert cli.main(["bench"]) == 1
+    assert "make bench" in capsys.readouterr().err
+
+
+def test_bench_hands_its_arguments_and_exit_code_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "benchmarks" / "primitives.py"
+    script.parent.mkdir()
+    script.write_text("import sys; sys.exit(len(sys.argv[1:]))")
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "clmapreduce" / "cli.py"))
+    assert cli.main(["bench", "--quick", "reduce"]) == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["devices", "--nonsense"]])
+def test_a_wrong_command_line_exits_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        cli.main(arguments)
+    assert raised.value.code == 2

@@ -1,4 +1,7 @@
-"""Kernel templates and their renderer: how a computation is spelled in OpenCL C. Text only; imports Mako and the standard library."""
+"""Kernel templates and their renderer: how a computation is spelled in OpenCL C.
+
+Text only; imports Mako and the standard library.
+"""
 
 from cl_templates.errors import RenderError
 from cl_templates.loader import render, template_names

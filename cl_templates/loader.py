@@ -1,8 +1,9 @@
 """Renders kernel templates, strictly: an undefined name is an error that says where.
 
-`render(name, context)` gives complete OpenCL C: the prelude, the helper functions that the kernel's text calls, then the kernel. Helpers are the
-vendor vocabulary: a call of `cmr_exp_scaled_float16` asks for the def `exp_scaled` of the context's vendor with type "float16". `vendor/portable` holds
-the full contract in OpenCL C 1.2; a vendor's own file overrides some of it.
+`render(name, context)` gives complete OpenCL C: the prelude, the helper functions that the kernel's text calls, then
+the kernel. Helpers are the vendor vocabulary: a call of `cmr_exp_scaled_float16` asks for the def `exp_scaled` of the
+context's vendor with type "float16". `vendor/portable` holds the full contract in OpenCL C 1.2; a vendor's own file
+overrides some of it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _render(uri: str, context: Mapping[str, Any]) -> str:
 def _told(uri: str, error: Exception) -> str:
     place = ""
     for _file, line, function, text in reversed(RichTraceback(error=error).traceback):
-        if text and "${" in str(text) or "%" in str(text)[:1]:
+        if "${" in str(text) or "%" in str(text)[:1]:
             place = f", line {line} ({function}): {str(text).strip()}"
             break
     return f"cannot render {uri}{place}: {type(error).__name__}: {error}"

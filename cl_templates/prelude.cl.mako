@@ -1,5 +1,6 @@
 ## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
-##   narrow   indices are int, else long      aligned   vectors in global memory lie at multiples of their size
+##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
+##   streaming  outputs start where a whole vector may be stored past the caches
 /* ${name} */
 % if any(scalar == "half" for scalar in scalars):
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -19,7 +20,7 @@ typedef ${"int" if narrow else "long"} idx;
 #define CMR_CONVERT(v, T) convert_##T(v)
 #endif
 % for scalar, lanes in vectors:
-% if aligned:
+% if not cpu:
 typedef ${scalar}${lanes} ${scalar}${lanes}_at;
 % else:
 typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${scalar}))));
@@ -32,9 +33,4 @@ typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${s
 #define CMR_STREAM(T, p, v) __builtin_nontemporal_store(v, (__global T *)(p))
 #else
 #define CMR_STREAM(T, p, v) CMR_STORE(T, p, v)
-#endif
-#if __has_builtin(__builtin_prefetch)
-#define CMR_PREFETCH(p) __builtin_prefetch(p)
-#else
-#define CMR_PREFETCH(p)
 #endif

@@ -1,8 +1,10 @@
-"""Map-reduce for every OpenCL device: unfold, map, reduce, scan and partials, rendered as fused kernels, sequential or parallel."""
+"""Map-reduce for every OpenCL device: unfold, map, reduce, scan and partials, rendered as fused kernels, sequential or
+parallel.
+"""
 
 from clmapreduce import math, series
 from clmapreduce.array import DeviceArray, array
-from clmapreduce.context import Context, devices, select_device, use
+from clmapreduce.context import Context, Device, devices, select_device, use
 from clmapreduce.errors import (
     BuildError,
     ClMapReduceError,
@@ -26,6 +28,7 @@ __all__ = [
     "ClMapReduceError",
     "Context",
     "DTypeError",
+    "Device",
     "DeviceArray",
     "DeviceError",
     "DeviceMemoryError",

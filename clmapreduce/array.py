@@ -22,8 +22,8 @@ PAGE = 4096
 class DeviceArray:
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
-    Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for (`to_numpy`,
-    `np.asarray`, `float`, printing).
+    Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for
+    (`to_numpy`, `np.asarray`, `float`, printing).
     """
 
     __slots__ = ("__weakref__", "buffer", "context", "dtype", "shape")
@@ -54,7 +54,8 @@ class DeviceArray:
         target = np.empty(self.shape, self.dtype) if out is None else out
         if self.size:
             with translated():
-                hostsched.JobGraph([hostsched.ReadJob(self.buffer, target.reshape(-1).view(np.uint8))]).submit(self.context.queue).wait()
+                job = hostsched.ReadJob(self.buffer, target.reshape(-1).view(np.uint8))
+                hostsched.JobGraph([job]).submit(self.context.queue).wait()
         return target
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
@@ -84,14 +85,16 @@ class DeviceArray:
         return complex(self.to_numpy()[()])
 
     def __repr__(self) -> str:
-        return f"DeviceArray({np.array2string(self.to_numpy(), threshold=8)}, dtype={self.dtype}, device={self.context.device.name!r})"
+        values = np.array2string(self.to_numpy(), threshold=8)
+        return f"DeviceArray({values}, dtype={self.dtype}, device={self.context.device.name!r})"
 
 
 def array(x: Any, context: Context | None = None) -> DeviceArray:
     """`x` as a DeviceArray on `context` (default: the current one, or the one `x` lives on).
 
-    x: a NumPy array or array-like, a pyopencl.array.Array (no copy), a CPU array with DLPack, or a DeviceArray (returned as it is when it lives there).
-    Raises DTypeError for dtypes that no kernel can hold, DeviceMemoryError when there is no room.
+    x: a NumPy array or array-like, a pyopencl.array.Array (no copy), a CPU array with DLPack, or a DeviceArray
+    (returned as it is when it lives there). Raises DTypeError for dtypes that no kernel can hold, DeviceMemoryError
+    when there is no room.
     """
     if isinstance(x, DeviceArray):
         if context is None or context is x.context:
@@ -105,10 +108,8 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
 def host_array(x: Any) -> NumpyArray:
     """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
     if not isinstance(x, np.ndarray):
-        if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
-            x = np.from_dlpack(x)
-        else:
-            x = np.asarray(x)
+        dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
+        x = np.from_dlpack(x) if dlpack else np.asarray(x)
     dtype = check_supported(x.dtype, "the array")
     return np.asarray(x, dtype=dtype)
 
@@ -149,7 +150,9 @@ def empty(shape: tuple[int, ...], dtype: DType, context: Context) -> DeviceArray
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DType) -> NumpyArray:
-    """A NumPy array with undefined contents that starts on a page, so that devices sharing host memory write it in place and past the caches."""
+    """A NumPy array with undefined contents that starts on a page, so that devices sharing host memory write it in
+    place and past the caches.
+    """
     nbytes = _size(shape) * dtype.itemsize
     raw = np.empty(nbytes + PAGE, np.uint8)
     start = -raw.ctypes.data % PAGE
@@ -173,7 +176,10 @@ def is_foreign(x: Any) -> bool:
 
 
 def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
-    """A DeviceArray over a pyopencl array's own memory. Without a context, one on the array's OpenCL context is made and kept."""
+    """A DeviceArray over a pyopencl array's own memory.
+
+    Without a context, one on the array's OpenCL context is made and kept.
+    """
     if not x.flags.c_contiguous:
         raise ShapeError(f"a pyopencl array with strides {x.strides} cannot be used in place; make it contiguous first")
     if x.size == 0:
@@ -181,7 +187,10 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     data = x.data  # raises when there is an offset that cannot be a sub-buffer
     home = context if context is not None else foreign_context(x)
     if data.context != home.queue.context:
-        raise DeviceError("the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, or copy it through the host")
+        raise DeviceError(
+            "the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, "
+            "or copy it through the host"
+        )
     for event in getattr(x, "events", ()):
         with suppress(AttributeError):
             event.wait()

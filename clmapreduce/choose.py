@@ -7,7 +7,9 @@ from clmapreduce.plan import Facts
 
 
 def choose_mode(word: str, facts: Facts) -> ComputeMode:
-    """The compute mode for a `mode=` word: on CPUs one work-item walks a tile with explicit vectors, elsewhere groups work side by side."""
+    """The compute mode for a `mode=` word: on CPUs one work-item walks a tile with explicit vectors, elsewhere groups
+    work side by side.
+    """
     mode = parse_mode(word)
     if mode is not None:
         return mode

@@ -11,7 +11,7 @@ from typing import Any
 import hostsched
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.runtime import Executable, facts_of, translated
-from hostsched import Device
+from hostsched import Device as Device
 
 PLANS_KEPT = 1024
 
@@ -25,8 +25,8 @@ def devices() -> list[Device]:
 def select_device(spec: Any = None) -> Device:
     """The device for a wish.
 
-    spec: None for $CLMR_DEVICE, else $PYOPENCL_CTX, else the best; "gpu" "cpu" "nvidia" "amd" "intel" "pocl"; part of a name;
-    "platform:device"; a Device. Raises DeviceError listing what was found when nothing fits or several do.
+    spec: None for $CLMR_DEVICE, else $PYOPENCL_CTX, else the best; "gpu" "cpu" "nvidia" "amd" "intel" "pocl"; part of a
+    name; "platform:device"; a Device. Raises DeviceError listing what was found when nothing fits or several do.
     """
     with translated():
         return hostsched.select_device(spec)
@@ -40,13 +40,18 @@ def driver_report() -> list[Any]:
 class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 
-    device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share between threads.
+    device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share
+    between threads.
     """
 
     def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
         self.device = select_device(device)
         with translated():
-            self.queue = hostsched.Queue(self.device, profile, cl_context) if cl_context is not None else hostsched.Queue(self.device, profile)
+            self.queue = (
+                hostsched.Queue(self.device, profile, cl_context)
+                if cl_context is not None
+                else hostsched.Queue(self.device, profile)
+            )
         self.facts: Facts = facts_of(self.device)
         self._kernels: dict[KernelSpec, hostsched.Kernel] = {}
         self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
@@ -61,11 +66,16 @@ class Context:
         _default.context = self
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _default.context = self._outer.pop()
 
     def executable(self, key: Hashable, plan: Callable[[], Plan]) -> Executable:
-        """The built plan for `key`, made by `plan()` when it is not kept yet. Everything the plan depends on must be in the key."""
+        """The built plan for `key`, made by `plan()` when it is not kept yet.
+
+        Everything the plan depends on must be in the key.
+        """
         with self._lock:
             found = self._executables.get(key)
             if found is None:
@@ -120,5 +130,7 @@ class use:
     def __enter__(self) -> Context:
         return self.context
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _default.context = self._outer

@@ -30,13 +30,13 @@ def run(device: cm.Device, picture: Path) -> None:
     dtype: type[np.floating[Any]] = np.float64 if device.fp64 else np.float32
     print(f"clmapreduce {cm.__version__} on {device.name}")
     print(f"  {device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}")
-    print("\nThe factorial sequence: a scan of 1, 1, 2, 3, ... with the product")
+    print("\nThe factorial sequence, read off a reduce of 1, 2, 3, ... that keeps its partial products")
     print(_factorial_table())
-    print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: error and time by number of terms")
+    print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: by number of terms, time of one warm call")
     print(_series_table(dtype))
-    print("\nThe same at length: time of one call, median of warm calls, NumPy in and out")
+    print("\nAt length: time of one warm call, NumPy in and out")
     print(_length_table(dtype))
-    print("\n" + _draw(picture, convergence(dtype)))
+    print("\n" + _draw(picture, convergence(dtype), float(np.finfo(dtype).eps)))
 
 
 def median_ms(call: Callable[[], object], repeats: int = 15) -> float:
@@ -54,7 +54,8 @@ def convergence(dtype: type[np.floating[Any]]) -> NDArray[np.float64]:
     x = np.array(POINTS, dtype)
     exact = np.exp(np.array(POINTS, np.float64))
     sums = np.array([cm.series.exp(x, terms) for terms in PICTURE_TERMS], np.float64)
-    return np.abs(sums - exact) / exact
+    errors: NDArray[np.float64] = np.abs(sums - exact) / exact
+    return errors
 
 
 def _factorial_table(last: int = 20, columns: int = 3) -> str:
@@ -69,14 +70,15 @@ def _factorial_table(last: int = 20, columns: int = 3) -> str:
 
 
 def _series_table(dtype: type[np.floating[Any]]) -> str:
-    lines = ["  terms        sequential error    time          parallel error    time"]
+    lines = [
+        "                            sequential               parallel",
+        "  terms  sum                error    time            error    time",
+    ]
     for terms in TERMS:
-        line = f"  {terms:>5}  "
-        for mode in MODES:
-            call = partial(cm.series.exp, dtype(1), terms, mode=mode)
-            error = abs(float(call()) - math.e)
-            line += f"{error:>22.1e} {median_ms(call):>7.3f} ms"
-        lines.append(line)
+        calls = [partial(cm.series.exp, dtype(1), terms, mode=mode) for mode in MODES]
+        sums = [float(call()) for call in calls]
+        columns = [f"{abs(s - math.e):.1e}  {median_ms(call):.3f} ms" for s, call in zip(sums, calls, strict=True)]
+        lines.append(f"  {terms:>5}  {sums[0]:<17.15f}  {columns[0]:<23}  {columns[1]}")
     return "\n".join(lines)
 
 
@@ -94,7 +96,8 @@ def _length_table(dtype: type[np.floating[Any]]) -> str:
     return "\n".join(lines)
 
 
-def _draw(path: Path, errors: NDArray[np.float64]) -> str:
+def _draw(path: Path, errors: NDArray[np.float64], eps: float) -> str:
+    """Saves the picture and says where; errors below eps, zeros among them, are drawn at eps."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -102,7 +105,8 @@ def _draw(path: Path, errors: NDArray[np.float64]) -> str:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for x, column in zip(POINTS, errors.T, strict=True):
-        axes.semilogy(PICTURE_TERMS, np.where(column > 0, column, np.nan), marker=".", label=f"x = {x:g}")
+        axes.semilogy(PICTURE_TERMS, np.maximum(column, eps), marker=".", label=f"x = {x:g}")
+    axes.axhline(eps, color="grey", linestyle="--", label="rounding")
     axes.set(xlabel="number of terms", ylabel="relative error", title="The power series of $e^x$ converges")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import clmapreduce as cm
@@ -68,10 +69,11 @@ def diagnose() -> Diagnosis:
     devices = cm.devices()
     advice = [line for runtime in runtimes for line in mend(runtime)]
     default = None
-    try:
-        default = cm.select_device()
-    except cm.DeviceError as error:
-        advice.append(str(error))
+    if devices:
+        try:
+            default = cm.select_device()
+        except cm.DeviceError as error:  # CLMR_DEVICE or PYOPENCL_CTX names none of them, or several
+            advice.append(str(error))
     findings = [
         DeviceFinding(facts_of(device), device == default, self_test(index)) for index, device in enumerate(devices)
     ]
@@ -93,17 +95,27 @@ def self_test(index: int) -> dict[str, str]:
     return checks
 
 
-def mend(runtime: dict[str, Any]) -> list[str]:
-    """The line that mends a driver which does not load; nothing for a healthy one."""
+def mark(runtime: dict[str, Any]) -> str:
+    """The state of a driver: "ok"; "skip", it loads but is not used; "FAIL", it does not load; "gone", an .icd file
+    names a library that is not there. The last does no harm: Intel's pip package itself brings two such files.
+    """
     if runtime["loadable"]:
+        return "skip" if runtime["problem"] else "ok"
+    path = Path(runtime["path"])
+    return "gone" if path.is_absolute() and not path.exists() else "FAIL"
+
+
+def mend(runtime: dict[str, Any]) -> list[str]:
+    """The line that mends a driver which is there and does not load; nothing for others."""
+    if mark(runtime) != "FAIL":
         return []
     if runtime["origin"] == "pip":
-        return [f'{runtime["name"]} lacks a library: pip install --upgrade "clmapreduce[intel]". {INTEL_LICENCE}']
+        return [f'{runtime["name"]} lacks a library: pip install "clmapreduce[intel]". {INTEL_LICENCE}']
     return [f"{runtime['name']} does not load: reinstall its driver, or remove {runtime['origin']}"]
 
 
 def describe(facts: dict[str, Any], default: bool) -> str:
-    """Two lines about a device; the default one carries a star."""
+    """A device in three lines; the default one carries a star."""
     yes = {True: "yes", False: "no"}
     return (
         f"{'*' if default else ' '} {facts['name']}  ({facts['platform']})\n"
@@ -124,9 +136,8 @@ def as_text(found: Diagnosis) -> str:
     lines += [f"{name}={value}" for name, value in found.settings.items()]
     lines.append("\nDrivers")
     for runtime in found.runtimes:
-        mark = "ok  " if runtime["problem"] is None else "FAIL"
-        lines.append(f"  {mark} {runtime['name']} (from {runtime['origin']}): {runtime['path']}")
-        if runtime["problem"] is not None:
+        lines.append(f"  {mark(runtime):<4} {runtime['name']} (from {runtime['origin']}): {runtime['path']}")
+        if mark(runtime) in ("skip", "FAIL"):
             lines.append(f"       {runtime['problem']}")
     lines.append("\nDevices" if found.devices else "\nNo device")
     for device in found.devices:

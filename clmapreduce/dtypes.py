@@ -1,7 +1,8 @@
 """NumPy dtypes as OpenCL C types: names, masks, literals, limits, and which mixes are refused.
 
 A *scalar dtype* is bool, (u)int8…64, float16/32/64 or complex64/128. A *record dtype* is a NumPy structured dtype whose
-fields are scalar dtypes. Vector types have `lanes` components; complex numbers are `float2`/`double2` and only have one lane.
+fields are scalar dtypes. Vector types have `lanes` components; complex numbers are `float2`/`double2` and only have one
+lane.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def check_supported(dtype: DType, what: str) -> DType:
         return dtype.newbyteorder("=")
     if not is_scalar(dtype):
         raise DTypeError(
-            f"{what} has dtype {dtype}; use bool, (u)int8…64, float16/32/64, complex64/128, or a structured dtype of these"
+            f"{what} has dtype {dtype}; use bool, (u)int8…64, float16/32/64, complex64/128, "
+            "or a structured dtype of these"
         )
     return dtype.newbyteorder("=")
 
@@ -140,7 +142,10 @@ def _limit(dtype: DType, low: bool) -> Any:
 
 
 def promote(*operands: Any) -> DType:
-    """NumPy's common dtype of arrays' dtypes and weak Python numbers. Raises DTypeError where integers would lose digits."""
+    """NumPy's common dtype of arrays' dtypes and weak Python numbers.
+
+    Raises DTypeError where integers would lose digits.
+    """
     dtypes = [o for o in operands if isinstance(o, np.dtype)]
     if any(d.kind == "u" and d.itemsize == 8 for d in dtypes) and any(d.kind == "i" for d in dtypes):
         given = ", ".join(str(d) for d in dtypes)
@@ -152,7 +157,9 @@ def promote(*operands: Any) -> DType:
 
 
 def floating(dtype: DType) -> DType:
-    """The dtype in which a transcendental function of this dtype is computed: float32 up to 16-bit integers, then float64."""
+    """The dtype in which a transcendental function of this dtype is computed: float32 up to 16-bit integers, then
+    float64.
+    """
     if dtype.kind in "fc":
         return dtype
     return FLOAT32 if dtype.itemsize <= 2 else FLOAT64
@@ -160,7 +167,7 @@ def floating(dtype: DType) -> DType:
 
 def record(fields: dict[str, DType]) -> DType:
     """The aligned structured dtype of named components, as kernels lay it out in memory."""
-    return np.dtype([(name, dtype) for name, dtype in fields.items()], align=True)
+    return np.dtype(list(fields.items()), align=True)
 
 
 def is_aligned(dtype: DType) -> bool:

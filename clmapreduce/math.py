@@ -1,4 +1,6 @@
-"""Elementwise functions for formulas: `cm.math.sqrt(x)` on a traced value gives a traced value, on numbers and arrays NumPy's result."""
+"""Elementwise functions for formulas: `cm.math.sqrt(x)` on a traced value gives a traced value, on numbers and arrays
+NumPy's result.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def _public(name: str) -> Any:
         return function.numpy(*operands)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"{name}({', '.join('xyz'[: function.arity])}), elementwise; the meaning and NaN rules of numpy.{name}."
+    call.__doc__ = (
+        f"{name}({', '.join('xyz'[: function.arity])}), elementwise; the meaning and NaN rules of numpy.{name}."
+    )
     return call
 
 

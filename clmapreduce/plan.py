@@ -1,6 +1,7 @@
 """Plans: what will be launched, as frozen data. Nothing here runs.
 
-A `Plan` is a list of `Stage`s over named arrays: "in0" … the inputs, "out0" … the outputs, "scratch…" what the plan itself needs.
+A `Plan` is a list of `Stage`s over named arrays: "in0" … the inputs, "out0" … the outputs, "scratch…" what the plan
+itself needs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Size: TypeAlias = "tuple[str, int]"
 
 @dataclass(frozen=True)
 class Facts:
-    """What planning needs to know of a device; filled from the scheduler's facts, so that plans are tested without one."""
+    """What planning needs to know of a device; plain numbers, so that plans are tested without one."""
 
     vendor: str
     kind: str
@@ -33,7 +34,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A kernel's text, as a template's name and its context. Equal specs render to equal text; `key` says what makes them equal."""
+    """A kernel's text, as a template's name and its context.
+
+    Equal specs render to equal text; `key` says what makes them equal.
+    """
 
     template: str
     kernel: str

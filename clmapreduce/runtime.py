@@ -1,4 +1,7 @@
-"""From plans to running kernels: render, build, keep, submit. The scheduler's and the renderer's errors become ours here."""
+"""From plans to running kernels: render, build, keep, submit.
+
+The scheduler's and the renderer's errors become ours here.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,14 @@ def facts_of(device: hostsched.Device) -> Facts:
     """What planning needs to know of a device."""
     given = device.facts
     return Facts(
-        given.vendor, given.kind, given.compute_units, given.max_group_size, given.local_memory, given.subgroup, given.fp64, given.host_unified
+        given.vendor,
+        given.kind,
+        given.compute_units,
+        given.max_group_size,
+        given.local_memory,
+        given.subgroup,
+        given.fp64,
+        given.host_unified,
     )
 
 
@@ -72,7 +82,12 @@ class Launch:
             else:
                 args.append(value)
         return hostsched.KernelJob(
-            self._kernel, self._groups, self._group_size, tuple(args), _buffers(self._reads, arrays), _buffers(self._writes, arrays)
+            self._kernel,
+            self._groups,
+            self._group_size,
+            tuple(args),
+            _buffers(self._reads, arrays),
+            _buffers(self._writes, arrays),
         )
 
 
@@ -93,19 +108,26 @@ class Executable:
     def __init__(self, plan: Plan, queue: hostsched.Queue, kernels: dict[KernelSpec, hostsched.Kernel]) -> None:
         self.plan = plan
         self._queue = queue
-        self._launches = [Launch(stage, _kernel(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages]
+        self._launches = [
+            Launch(stage, _kernel(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
+        ]
 
     def submit(
         self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()
     ) -> hostsched.Submission:
-        """Launches the jobs `before`, every stage on the named arrays, the jobs `after`. Scratch comes and goes; nothing is waited for."""
+        """Launches the jobs `before`, every stage on the named arrays, the jobs `after`.
+
+        Scratch comes and goes; nothing is waited for.
+        """
         scratch = []
         try:
             for name, nbytes in self.plan.scratch.items():
                 if name not in arrays:
                     arrays[name] = self._queue.arena.take(nbytes)
                     scratch.append(arrays[name])
-            return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self._launches), *after]).submit(self._queue, wait_for)
+            return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self._launches), *after]).submit(
+                self._queue, wait_for
+            )
         except hostsched.HostSchedError as error:
             raise translation(error) from error
         finally:

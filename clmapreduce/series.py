@@ -18,7 +18,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.arguments import Arguments, Given, Signature
+from clmapreduce.arguments import Arguments, Given, Signature
 from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.map import Map
@@ -31,10 +31,20 @@ _POWERS = Unfold("product", _first_power=0)
 _TERMS = Map(lambda coefficient, power: coefficient * power) >> Reduce("sum")
 
 
-def powers(base: Any, n: int, *, dtype: Any = None, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None) -> Any:
+def powers(
+    base: Any,
+    n: int,
+    *,
+    dtype: Any = None,
+    mode: str = "auto",
+    context: Context | None = None,
+    wait_for: Sequence[Any] = (),
+    out: Any = None,
+) -> Any:
     """base⁰, base¹, …, baseⁿ: (n+1,) of the base's dtype, or `dtype`. 0⁰ is 1.
 
-    Raises ShapeError for n < 0, DTypeError naming the largest n that fits when an integer power leaves the range of its dtype.
+    Raises ShapeError for n < 0, DTypeError naming the largest n that fits when an integer power leaves the range of its
+    dtype.
     """
     _check_order(n, "n")
     number = base if isinstance(base, DeviceArray) else based(base, None if dtype is None else np.dtype(dtype))
@@ -43,11 +53,20 @@ def powers(base: Any, n: int, *, dtype: Any = None, mode: str = "auto", context:
     return _POWERS(number, n + 1, dtype=dtype, mode=mode, context=context, wait_for=wait_for, out=out)
 
 
-def factorials(n: int, *, dtype: Any = None, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None) -> Any:
+def factorials(
+    n: int,
+    *,
+    dtype: Any = None,
+    mode: str = "auto",
+    context: Context | None = None,
+    wait_for: Sequence[Any] = (),
+    out: Any = None,
+) -> Any:
     """0!, 1!, …, n!: (n+1,) of `dtype` (default float64, float32 on a device without it).
 
-    The integers 1 … n are a map over the index; a reduce by products keeps its partials; each factorial is the product of the partials that the bits of
-    its number name. Raises DTypeError naming the largest n that fits: 12 for int32, 20 for int64, 34 for float32, 170 for float64.
+    The integers 1 … n are a map over the index; a reduce by products keeps its partials; each factorial is the product
+    of the partials that the bits of its number name. Raises DTypeError naming the largest n that fits: 12 for int32, 20
+    for int64, 34 for float32, 170 for float64.
     """
     _check_order(n, "n")
     home = context or current_context()
@@ -64,13 +83,13 @@ def factorials(n: int, *, dtype: Any = None, mode: str = "auto", context: Contex
 
 
 def power_series(
-    derivatives: Any, x: Any, center: Any = 0.0, *, dtype: Any = None, mode: str = "auto", context: Context | None = None,
-    wait_for: Sequence[Any] = (), out: Any = None,
+    derivatives: Any, x: Any, center: Any = 0.0, *, dtype: Any = None, mode: str = "auto",
+    context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
 ) -> Any:  # fmt: skip
     """Σ f⁽ᵏ⁾(center) (x − center)ᵏ / k! over the derivatives given, (terms,): one value per x, a scalar for a scalar x.
 
-    dtype: of the computation; default that of the arrays given, else float64 (float32 on a device without it). A scalar x runs
-    unfold → map → reduce; an array of x runs all points in one launch, each walking its terms in order.
+    dtype: of the computation; default that of the arrays given, else float64 (float32 on a device without it). A scalar
+    x runs unfold → map → reduce; an array of x runs all points in one launch, each walking its terms in order.
     """
     home = x.context if isinstance(x, DeviceArray) else context or current_context()
     orders = derivatives.to_numpy() if isinstance(derivatives, DeviceArray) else np.asarray(derivatives)
@@ -90,7 +109,9 @@ def _over_factorial(derivative: float, k: int) -> float:
     return 0.0 if derivative == 0 else sign * pymath.exp(pymath.log(abs(derivative)) - pymath.lgamma(k + 1))
 
 
-def _summed(coefficients: Any, x: Any, dtype: DType, mode: str, home: Context, wait_for: Sequence[Any], out: Any) -> Any:
+def _summed(
+    coefficients: Any, x: Any, dtype: DType, mode: str, home: Context, wait_for: Sequence[Any], out: Any
+) -> Any:
     """Σ coefficient[k] xᵏ in `dtype`, for a scalar or an array of x."""
     if isinstance(x, DeviceArray):
         points: Any = x if x.dtype == dtype else Map(_conversion(dtype))(x, context=home)
@@ -99,7 +120,9 @@ def _summed(coefficients: Any, x: Any, dtype: DType, mode: str, home: Context, w
     terms = np.asarray(coefficients, dtype=dtype)
     if points.shape == () and terms.size:
         sequence = _POWERS(points, terms.size, mode=mode, context=home, wait_for=wait_for)
-        return Map(_conversion(dtype))(_TERMS(terms, sequence, mode=mode, context=home), mode=mode, context=home, out=out)
+        return Map(_conversion(dtype))(
+            _TERMS(terms, sequence, mode=mode, context=home), mode=mode, context=home, out=out
+        )
     given = (Given(points, Signature(dtype, Access.VECTOR)), Given(array(terms, home), Signature(dtype, Access.SINGLE)))
     arguments = Arguments(home, given, points.shape, isinstance(points, DeviceArray))
     options = Options(mode, home, wait_for, out)
@@ -119,7 +142,14 @@ def _summed(coefficients: Any, x: Any, dtype: DType, mode: str, home: Context, w
 
 def _series(name: str, formula: str, coefficient: Callable[[int], float], domain: str) -> Callable[..., Any]:
     def series(
-        x: Any, terms: int, *, dtype: Any = None, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None
+        x: Any,
+        terms: int,
+        *,
+        dtype: Any = None,
+        mode: str = "auto",
+        context: Context | None = None,
+        wait_for: Sequence[Any] = (),
+        out: Any = None,
     ) -> Any:
         _check_order(terms, "terms")
         home = x.context if isinstance(x, DeviceArray) else context or current_context()
@@ -130,7 +160,8 @@ def _series(name: str, formula: str, coefficient: Callable[[int], float], domain
     series.__name__ = series.__qualname__ = name
     series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.
 
-    x: a scalar or an array; returns the same shape. dtype: of the computation; default that of x, else float64. Raises ShapeError for terms < 0.
+    x: a scalar or an array; returns the same shape. dtype: of the computation; default that of x, else float64.
+    Raises ShapeError for terms < 0.
     """
     return series
 

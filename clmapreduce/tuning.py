@@ -1,4 +1,7 @@
-"""Launch boxes: numbers only, by scheme and kind of device. Each row was measured; docs/benchmarks.md says where and what lost."""
+"""Launch boxes: numbers only, by scheme and kind of device.
+
+Each row was measured; docs/benchmarks.md says where and what lost.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from clmapreduce.plan import Facts
 
 @dataclass(frozen=True)
 class LaunchBox:
-    """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and step. streams: stretches a
-    group reads side by side. groups: per compute unit at most. ahead: elements to prefetch ahead."""
+    """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and
+    step. streams: stretches a group reads side by side. groups: per compute unit at most.
+    """
 
     block: int
     bytes: int
     unroll: int
     streams: int = 1
     groups: int = 64
-    ahead: int = 512
 
     def lanes(self, itemsize: int, vectorisable: bool) -> int:
         """How many numbers of this size one vector holds."""
@@ -30,10 +33,10 @@ _GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
 
 _SEQUENTIAL = {
     "map": replace(_CPU, unroll=2),
-    "reduce": replace(_CPU, unroll=1, streams=2),
-    "reduce2": replace(_CPU, unroll=2),
+    "reduce": replace(_CPU, unroll=2, streams=2),
+    "reduce2": replace(_CPU, unroll=1, streams=2),
     "locate": replace(_CPU, unroll=8),
-    "logsumexp": replace(_CPU, unroll=8),
+    "logsumexp": replace(_CPU, unroll=16),
     "scan": _CPU,
     "unfold": _CPU,
     "upsweep": replace(_CPU, unroll=1024),
@@ -41,18 +44,21 @@ _SEQUENTIAL = {
     "power_series": replace(_CPU, unroll=1),
 }
 _PARALLEL_GPU = {
-    "map": replace(_GPU, unroll=2, groups=1 << 20),
-    "reduce": _GPU,
-    "reduce2": _GPU,
-    "locate": _GPU,
-    "logsumexp": replace(_GPU, unroll=2),
-    "scan": replace(_GPU, groups=4),
-    "unfold": _GPU,
-    "upsweep": replace(_GPU, unroll=4),
+    "map": replace(_GPU, unroll=1, groups=1 << 20),
+    "reduce": replace(_GPU, groups=6),
+    "reduce2": replace(_GPU, groups=6),
+    "locate": replace(_GPU, unroll=2, groups=4),
+    "logsumexp": replace(_GPU, unroll=8, groups=4),
+    "scan": replace(_GPU, block=128, unroll=2),
+    "unfold": replace(_GPU, groups=32),
+    "upsweep": replace(_GPU, unroll=8),
     "prefix": replace(_GPU, groups=32),
     "power_series": replace(_GPU, unroll=1, groups=32),
 }
-_PARALLEL_CPU = {name: replace(box, block=64, unroll=min(box.unroll, 2), groups=min(box.groups, 64)) for name, box in _PARALLEL_GPU.items()}
+_PARALLEL_CPU = {
+    name: replace(box, block=64, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
+    for name, box in _PARALLEL_GPU.items()
+}
 
 
 def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:

@@ -107,11 +107,17 @@ def _fitting(spec: str, origin: str) -> list[Device]:
         fitting = [device for device in everything if device.kind == words]
     elif words in _VENDORS:
         fitting = [device for device in everything if device.vendor == words]
-    elif ":" in words or words.isdigit():
-        platform_part, _, device_part = words.partition(":")
-        fitting = [device for device in everything if _pair_fits(device, platform_part.strip(), device_part.strip())]
     else:
-        fitting = [device for device in everything if words in device.name.lower() or words in device.platform.lower()]
+        fitting = []
+        if ":" in words or words.isdigit():
+            platform_part, _, device_part = words.partition(":")
+            fitting = [
+                device for device in everything if _pair_fits(device, platform_part.strip(), device_part.strip())
+            ]
+        if not fitting:  # AMD's device names hold colons themselves
+            fitting = [
+                device for device in everything if words in device.name.lower() or words in device.platform.lower()
+            ]
     if not fitting:
         raise DeviceNotFound(f'{origin}"{spec}" fits no device. Found:\n{_table(everything)}\n{_INSTALL}')
     return fitting

@@ -47,6 +47,7 @@ class DeviceFacts:
     fp16: bool
     fp64: bool
     host_unified: bool
+    host_pointers: bool
     out_of_order: bool
     little_endian: bool
     base_alignment: int
@@ -158,6 +159,7 @@ def read_facts(device: cl.Device) -> DeviceFacts:
         fp16="cl_khr_fp16" in extensions or _nvidia_has_half(device, vendor),
         fp64="cl_khr_fp64" in extensions,
         host_unified=bool(device.host_unified_memory),
+        host_pointers=kind == "cpu" and _takes_host_pointers(device),
         out_of_order=bool(device.queue_properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE),
         little_endian=bool(device.endian_little),
         base_alignment=max(1, device.mem_base_addr_align // 8),
@@ -176,6 +178,14 @@ def _kind(device_type: int) -> str:
     if device_type & cl.device_type.CPU:
         return "cpu"
     return "gpu" if device_type & cl.device_type.GPU else "accelerator"
+
+
+def _takes_host_pointers(device: cl.Device) -> bool:
+    """Fine-grained system SVM. Intel's CPU runtime has it, and without it copies an array that does not start on a page."""
+    try:
+        return bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
+    except (AttributeError, cl.Error):
+        return False
 
 
 def _nvidia_has_half(device: cl.Device, vendor: str) -> bool:

@@ -35,7 +35,7 @@ class Buffer:
     `host` is the array whose memory this is (see Arena.borrow), else None.
     """
 
-    __slots__ = ("__weakref__", "_arena", "_idle", "cl", "host", "last_write", "nbytes", "readers", "space")
+    __slots__ = ("__weakref__", "_arena", "_counted", "_idle", "cl", "host", "last_write", "nbytes", "readers", "space")
 
     def __init__(
         self, buffer: cl.Buffer, nbytes: int, space: SharedContext, host: np.ndarray[Any, Any] | None = None
@@ -47,6 +47,7 @@ class Buffer:
         self.last_write: cl.Event | None = None
         self.readers: list[cl.Event] = []
         self._arena: Arena | None = None
+        self._counted: weakref.finalize[[int], Buffer] | None = None
         self._idle = False
 
     def __repr__(self) -> str:
@@ -159,6 +160,8 @@ class Arena:
         if writable and not array.flags.writeable:
             raise ValueError("a read-only array was lent for writing; pass a writable one or a copy")
         self._check_size(array.nbytes, array.nbytes)
+        if self._facts.host_pointers:
+            return Buffer(cl.SVM(array), array.nbytes, self._space, host=array)
         access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
         with self._space.lock:
             made = self._create(
@@ -185,6 +188,8 @@ class Arena:
         """Sorts what finalizers and `give` left behind. The lock is held."""
         while self._returned:
             buffer = self._returned.popleft()
+            if buffer._counted is None or not buffer._counted.alive:
+                self._count(buffer)  # a finalizer gave it back when it was already counted as freed
             self._idle.setdefault(buffer.nbytes, deque()).append(buffer)
             self._idle_bytes += buffer.nbytes
         while self._lost:
@@ -217,9 +222,14 @@ class Arena:
         made = self._create(lambda: cl.Buffer(self._space.cl, cl.mem_flags.READ_WRITE, size=size), asked)
         buffer = Buffer(made, size, self._space)
         buffer._arena = self
-        self._reserved += size
-        weakref.finalize(buffer, self._lost.append, size).atexit = False
+        self._count(buffer)
         return buffer
+
+    def _count(self, buffer: Buffer) -> None:
+        """Counts the buffer as reserved until Python frees it."""
+        self._reserved += buffer.nbytes
+        buffer._counted = weakref.finalize(buffer, self._lost.append, buffer.nbytes)
+        buffer._counted.atexit = False
 
     def _create(self, make: Callable[[], cl.Buffer], asked: int) -> cl.Buffer:
         """What `make` returns; when the driver is out of memory, a second try after freeing what is idle."""

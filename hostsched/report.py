@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyopencl as cl
 
-from .runtimes import load_problem, pip_drivers, platforms, registered_drivers, vendor_folder
+from .runtimes import load_problem, pip_drivers, platforms, registered_drivers, vendor_folders
 
 __all__ = ["RuntimeReport", "report"]
 
@@ -81,7 +81,7 @@ def _from_icd_files() -> Iterator[RuntimeReport]:
         else:
             yield _driver(pathlib.Path(chosen).name, "OCL_ICD_VENDORS", chosen)
         return  # the loader skips its own folder, too
-    folders = [pathlib.Path(chosen) if chosen else vendor_folder(), _pyopencl_folder() / ".libs"]
+    folders = [*([pathlib.Path(chosen)] if chosen else vendor_folders()), _pyopencl_folder() / ".libs"]
     for folder in folders:
         for icd in sorted(folder.glob("*.icd")) if folder.is_dir() else ():
             yield _from_icd(icd)

@@ -23,11 +23,11 @@ import pyopencl as cl
 
 from .forks import opencl_in_use
 
-__all__ = ["PipDriver", "pip_drivers", "platforms", "registered_drivers", "user_chose_drivers", "vendor_folder"]
+__all__ = ["PipDriver", "pip_drivers", "platforms", "registered_drivers", "user_chose_drivers", "vendor_folders"]
 
 _PIP_DRIVERS = (
-    # distribution, file names of its driver, what its platform's name contains
-    ("intel-opencl-rt", ("libintelocl.so", "intelocl64.dll"), "Intel"),
+    # distribution, file names of its driver, what its platform's name contains, what it needs without asking pip for it
+    ("intel-opencl-rt", ("libintelocl.so", "intelocl64.dll"), "Intel", "intel-cmplr-lib-rt"),
 )
 _lock = threading.Lock()
 _found: list[cl.Platform] | None = None
@@ -70,9 +70,13 @@ def user_chose_drivers() -> bool:
     return bool(os.environ.get("OCL_ICD_VENDORS") or os.environ.get("OCL_ICD_FILENAMES"))
 
 
-def vendor_folder() -> pathlib.Path:
-    """Where the system registers its drivers as .icd files (Linux)."""
-    return pathlib.Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")
+def vendor_folders() -> list[pathlib.Path]:
+    """Where drivers are registered as .icd files (Linux): by the system, and by conda in its environment."""
+    chosen = os.environ.get("OPENCL_VENDOR_PATH")
+    return [
+        pathlib.Path(path)
+        for path in ([chosen] if chosen else ["/etc/OpenCL/vendors", f"{sys.prefix}/etc/OpenCL/vendors"])
+    ]
 
 
 def registered_drivers() -> list[PipDriver]:
@@ -85,12 +89,15 @@ def pip_drivers() -> list[PipDriver]:
     return [driver for row in _PIP_DRIVERS for driver in _drivers_of(*row)]
 
 
-def _drivers_of(distribution: str, names: tuple[str, ...], platform_name: str) -> Iterator[PipDriver]:
+def _drivers_of(distribution: str, names: tuple[str, ...], platform_name: str, needs: str) -> Iterator[PipDriver]:
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         for file in importlib.metadata.files(distribution) or ():
             if file.name in names:
                 path = pathlib.Path(str(file.locate())).resolve()
-                yield PipDriver(distribution, path, platform_name, load_problem(path))
+                problem = load_problem(path)
+                if problem is not None:
+                    problem = f"{problem} (try: pip install {needs})"
+                yield PipDriver(distribution, path, platform_name, problem)
                 return
 
 
@@ -131,10 +138,10 @@ def _registered_with_loader() -> Iterator[None]:
 
 
 def _fill_vendor_folder(folder: pathlib.Path, paths: list[pathlib.Path]) -> None:
-    system = vendor_folder()
-    for icd in sorted(system.glob("*.icd")) if system.is_dir() else ():
-        with contextlib.suppress(OSError):
-            shutil.copyfile(icd, folder / icd.name)
+    for system in vendor_folders():
+        for icd in sorted(system.glob("*.icd")) if system.is_dir() else ():
+            with contextlib.suppress(OSError):
+                shutil.copyfile(icd, folder / icd.name)
     for number, path in enumerate(paths):
         (folder / f"zz-pip-{number}.icd").write_text(f"{path}\n")
 

@@ -52,13 +52,27 @@ def test_doctor_without_a_device_says_what_to_install(
 
 def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> None:
     (advice,) = doctor.mend(INTEL_WITHOUT_LIBRARY)
-    assert 'pip install --upgrade "clmapreduce[intel]"' in advice
+    assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
     found = doctor.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
     text = doctor.as_text(found)
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
     assert advice in text
+
+
+def test_doctor_shrugs_at_an_icd_file_whose_library_is_gone(tmp_path: Path) -> None:
+    left_over = INTEL_WITHOUT_LIBRARY | {"origin": str(tmp_path / "old.icd"), "path": str(tmp_path / "libold.so")}
+    assert doctor.mark(left_over) == "gone"
+    assert doctor.mend(left_over) == []
+
+
+def test_doctor_names_a_wish_that_no_device_fits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLMR_DEVICE", "no such device")
+    assert cli.main(["doctor"]) == 0
+    assert '$CLMR_DEVICE="no such device" fits no device' in capsys.readouterr().out
 
 
 def test_doctor_reports_a_self_test_whose_process_fails() -> None:

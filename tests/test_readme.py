@@ -19,11 +19,11 @@ def blocks(language: str) -> list[str]:
 
 def test_the_example_prints_what_its_comments_say() -> None:
     (code,) = blocks("python")
-    shown = re.findall(r"^print\(.*\) +# (\S+)$", code, flags=re.M)
+    shown = re.findall(r"^print\(.*\) +# (.+)$", code, flags=re.M)
     assert len(shown) == code.count("print(")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == shown
+    assert run.stdout.splitlines() == shown
 
 
 def test_the_commands_it_names_are_targets_of_the_makefile() -> None:

@@ -34,7 +34,6 @@ ${mode.kernel_head("cmr_reduce", formula.parameters() + ["__global uchar *restri
 % endif
     for (idx t = begin; t < begin + stretch; t += ${tile}) {
 % for s in range(streams):
-        ${mode.prefetch(prefetched, f"{place(s, 0)} + {ahead}")}
 % if op.bound.locates:
         ${op.beat(f"part{s}", formula, [place(s, k) for k in range(unroll)], "number", lanes)}
 % else:

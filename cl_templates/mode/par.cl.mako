@@ -24,18 +24,17 @@ __local ${type} ${name}[${count}];
 __local ${type} ${name}_${part}[${count}];
 % endfor
 </%def>
-<%def name="prefetch(parameters, at)"></%def>
-<%def name="to_scratch(op, acc, at, name)">
+<%def name="_to_scratch(op, acc, at, name)">
 % for part, type in op.parts:
 ${name}_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
-<%def name="from_scratch(op, acc, at, name, declare=False)">
+<%def name="_from_scratch(op, acc, at, name, declare=False)">
 % for part, type in op.parts:
 ${type if declare else ""} ${acc}_${part} = ${name}_${part}[${at}];
 % endfor
 </%def>
-<%def name="shuffled(op, name, acc, function, distance)">
+<%def name="_shuffled(op, name, acc, function, distance)">
 % for part, type in op.parts:
 ${type} ${name}_${part} = cmr_${function}_${type}(${acc}_${part}, ${distance});
 % endfor
@@ -45,26 +44,26 @@ ${type} ${name}_${part} = cmr_${function}_${type}(${acc}_${part}, ${distance});
 <% width = min(subgroup, block) %>
 % for d in [2**e for e in range(width.bit_length() - 1)]:
 {
-${shuffled(op, "next", acc, "shuffle_down", d)}
+${_shuffled(op, "next", acc, "shuffle_down", d)}
 ${op.merge(acc, acc, "next")}
 }
 % endfor
 % if width < block:
-if (get_local_id(0) % ${width} == 0) { ${to_scratch(op, acc, f"get_local_id(0) / {width}", name)} }
+if (get_local_id(0) % ${width} == 0) { ${_to_scratch(op, acc, f"get_local_id(0) / {width}", name)} }
 barrier(CLK_LOCAL_MEM_FENCE);
 <% parts = block // width %>
 % for d in [2**e for e in range(parts.bit_length() - 1)]:
 if (get_local_id(0) < ${parts} && get_local_id(0) % ${2 * d} == 0) {
-${from_scratch(op, "left", "get_local_id(0)", name, declare=True)}
-${from_scratch(op, "right", f"get_local_id(0) + {d}", name, declare=True)}
+${_from_scratch(op, "left", "get_local_id(0)", name, declare=True)}
+${_from_scratch(op, "right", f"get_local_id(0) + {d}", name, declare=True)}
 ${op.merge("left", "left", "right")}
-${to_scratch(op, "left", "get_local_id(0)", name)}
+${_to_scratch(op, "left", "get_local_id(0)", name)}
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 % endfor
-${from_scratch(op, acc, 0, name)}
+${_from_scratch(op, acc, 0, name)}
 % else:
-${shuffled(op, "first", acc, "shuffle_first", 0)}
+${_shuffled(op, "first", acc, "shuffle_first", 0)}
 % for part, type in op.parts:
 ${acc}_${part} = first_${part};
 % endfor
@@ -78,14 +77,14 @@ barrier(CLK_LOCAL_MEM_FENCE);
 ${op.copy(f"upto{k}", f"total{k}")}
 % for d in [2**e for e in range(width.bit_length() - 1)]:
 {
-${shuffled(op, "prior", f"upto{k}", "shuffle_up", d)}
+${_shuffled(op, "prior", f"upto{k}", "shuffle_up", d)}
 if (get_local_id(0) % ${width} >= ${d}) { ${op.merge(f"upto{k}", "prior", f"upto{k}")} }
 }
 % endfor
 % endfor
 <% parts = block // width %>
 % for k in range(rows):
-if (get_local_id(0) % ${width} == ${width - 1}) { ${to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0) / {width}", name)} }
+if (get_local_id(0) % ${width} == ${width - 1}) { ${_to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0) / {width}", name)} }
 % endfor
 barrier(CLK_LOCAL_MEM_FENCE);
 % if width == 1:
@@ -93,7 +92,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
 % for k in range(rows):
 ${op.copy(f"here{k}_{d}", f"upto{k}")}
 if (get_local_id(0) >= ${d}) {
-${from_scratch(op, "prior", f"{k * parts} + get_local_id(0) - {d}", name, declare=True)}
+${_from_scratch(op, "prior", f"{k * parts} + get_local_id(0) - {d}", name, declare=True)}
 ${op.merge(f"here{k}_{d}", "prior", f"here{k}_{d}")}
 }
 % endfor
@@ -102,14 +101,14 @@ barrier(CLK_LOCAL_MEM_FENCE);
 % for part, type in op.parts:
 upto${k}_${part} = here${k}_${d}_${part};
 % endfor
-${to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0)", name)}
+${_to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0)", name)}
 % endfor
 barrier(CLK_LOCAL_MEM_FENCE);
 % endfor
 % for k in range(rows):
 ${op.declare(f"before{k}")}
-if (get_local_id(0) > 0) { ${from_scratch(op, f"before{k}", f"{k * parts} + get_local_id(0) - 1", name)} }
-${from_scratch(op, f"row{k}", f"{k * parts} + {parts - 1}", name, declare=True)}
+if (get_local_id(0) > 0) { ${_from_scratch(op, f"before{k}", f"{k * parts} + get_local_id(0) - 1", name)} }
+${_from_scratch(op, f"row{k}", f"{k * parts} + {parts - 1}", name, declare=True)}
 % endfor
 % else:
 % for k in range(rows):
@@ -117,7 +116,7 @@ ${op.declare(f"before{k}")}
 ${op.declare(f"row{k}")}
 % for w in range(parts):
 {
-${from_scratch(op, "group", f"{k * parts + w}", name, declare=True)}
+${_from_scratch(op, "group", f"{k * parts + w}", name, declare=True)}
 if (get_local_id(0) / ${width} == ${w}) {
 % for part, type in op.parts:
 before${k}_${part} = row${k}_${part};
@@ -127,7 +126,7 @@ ${op.merge(f"row{k}", f"row{k}", "group")}
 }
 % endfor
 {
-${shuffled(op, "prior", f"upto{k}", "shuffle_up", 1)}
+${_shuffled(op, "prior", f"upto{k}", "shuffle_up", 1)}
 if (get_local_id(0) % ${width} > 0) { ${op.merge(f"before{k}", f"before{k}", "prior")} }
 }
 % endfor

@@ -16,11 +16,6 @@ const idx ${first} = ${begin}, ${last} = ${end};
 ${type} ${name}[${count}];
 </%def>
 <%def name="group_scratch(op, count, name='scratch')"></%def>
-<%def name="prefetch(parameters, at)">
-% for p in parameters:
-CMR_PREFETCH(${p} + ${at});
-% endfor
-</%def>
 <%def name="combine_group(op, acc, name='scratch')"></%def>
 <%def name="scan_group(op, rows, name='scratch')">
 % for k in range(rows):

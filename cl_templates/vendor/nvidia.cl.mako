@@ -5,7 +5,7 @@ WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "f
 SMALL = ("char", "uchar", "short", "ushort", "half")
 %>
 ## A warp's 32 items exchange registers; values wider than 32 bits go word by word.
-<%def name="shuffle(T, name, instruction, clamp)">
+<%def name="_shuffle(T, name, instruction, clamp)">
 % if T in SMALL:
 <% bits = {"half": "ushort"}.get(T, T) %>
 INLINE ${T} cmr_${name}_${T}(${T} x, uint d) {
@@ -24,9 +24,9 @@ INLINE ${T} cmr_${name}_${T}(${T} x, uint d) {
 }
 % endif
 </%def>
-<%def name="shuffle_down(T)">${shuffle(T, "shuffle_down", "shfl.sync.down.b32", 31)}</%def>
-<%def name="shuffle_up(T)">${shuffle(T, "shuffle_up", "shfl.sync.up.b32", 0)}</%def>
-<%def name="shuffle_first(T)">${shuffle(T, "shuffle_first", "shfl.sync.idx.b32", 31)}</%def>
+<%def name="shuffle_down(T)">${_shuffle(T, "shuffle_down", "shfl.sync.down.b32", 31)}</%def>
+<%def name="shuffle_up(T)">${_shuffle(T, "shuffle_up", "shfl.sync.up.b32", 0)}</%def>
+<%def name="shuffle_first(T)">${_shuffle(T, "shuffle_first", "shfl.sync.idx.b32", 31)}</%def>
 ## ex2.approx.ftz: one instruction, 2 ulp, without the denormal handling that native_exp2 adds.
 <%def name="exp_scaled(T)">
 % if T == "float":

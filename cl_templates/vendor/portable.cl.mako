@@ -83,35 +83,37 @@ INLINE ${T} cmr_exp_${T}(${T} a) { return exp(a.x) * (${T})(cos(a.y), sin(a.y));
 <%def name="log(T)">
 INLINE ${T} cmr_log_${T}(${T} a) { return (${T})(log(hypot(a.x, a.y)), atan2(a.y, a.x)); }
 </%def>
-## exp(x) for x <= 0 from operators alone: 2^q 2^r with q rounded by a magic constant, a polynomial for 2^r on [-1/2, 1/2], and q added
-## to the exponent. Clamped where 2^q would leave the normal numbers. 2 ulp in float, 1 in double, plus the rounding of x log2(e).
+## exp(x) for x <= 0 from operators alone: 2^q 2^r with q rounded by a magic constant, a polynomial for 2^r on [-1/2, 1/2], and 2^q made from its
+## exponent. Clamped where 2^q would leave the normal numbers; above 0 it stays 1; NaN gives NaN. 2 ulp in float, 1 in double, plus
+## the rounding of x log2(e).
 <%def name="exp_scaled(T)">
 <%
 S, lanes = split(T)
 suffix = "" if lanes == 1 else str(lanes)
 if S == "float":
-    bits, low, magic, shift = "int", "-126.0f", "12582912.0f", 23
+    bits, low, magic, shift, bias = "int", "-126.0f", "12582912.0f", 23, "0x3f800000"
     terms = ["1.3390e-3f", "9.6727e-3f", "5.550327e-2f", "2.402212e-1f", "6.9314718e-1f", "1.0f"]
     scale = "1.44269504f"
 else:
-    bits, low, magic, shift = "long", "-1022.0", "6755399441055744.0", 52
+    bits, low, magic, shift, bias = "long", "-1022.0", "6755399441055744.0", 52, "0x3ff0000000000000L"
     terms = [repr(math.log(2) ** k / math.factorial(k)) for k in range(12, -1, -1)]
     scale = repr(1 / math.log(2))
 %>
 INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
     x = x * (${T})(${scale});
     x = x < (${T})(${low}) ? (${T})(${low}) : x;
+    x = x > (${T})(0) ? (${T})(0) : x;
     const ${T} q = x + (${T})(${magic});
     const ${T} r = x - (q - (${T})(${magic}));
     ${T} p = (${T})(${terms[0]});
 % for term in terms[1:]:
     p = p * r + (${T})(${term});
 % endfor
-    return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(q) << ${shift}));
+    return p * as_${T}((as_${bits}${suffix}(q) << ${shift}) + (${bits}${suffix})(${bias}));
 }
 </%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
-<%def name="lanes_up(T, distance)">
+<%def name="_lanes_up(T, distance)">
 <%
 S, lanes = split(T)
 picks = [lane - distance if lane >= distance else lanes for lane in range(lanes)]
@@ -126,10 +128,10 @@ INLINE ${T} cmr_lanes_up${distance}_${T}(${T} v, ${T} fill) {
 #endif
 }
 </%def>
-<%def name="lanes_up1(T)">${lanes_up(T, 1)}</%def>
-<%def name="lanes_up2(T)">${lanes_up(T, 2)}</%def>
-<%def name="lanes_up4(T)">${lanes_up(T, 4)}</%def>
-<%def name="lanes_up8(T)">${lanes_up(T, 8)}</%def>
+<%def name="lanes_up1(T)">${_lanes_up(T, 1)}</%def>
+<%def name="lanes_up2(T)">${_lanes_up(T, 2)}</%def>
+<%def name="lanes_up4(T)">${_lanes_up(T, 4)}</%def>
+<%def name="lanes_up8(T)">${_lanes_up(T, 8)}</%def>
 ## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
 <%def name="shuffle_down(T)">
 INLINE ${T} cmr_shuffle_down_${T}(${T} x, uint distance) { return x; }

@@ -20,7 +20,9 @@ class Line:
         return self.length < NARROW_LIMIT
 
     def shares(self, groups: int, tile: int) -> tuple[int, int]:
-        """(group count, share): at most `groups` groups with the same share, a multiple of `tile`, that together cover the line."""
+        """(group count, share): at most `groups` groups with the same share, a multiple of `tile`, that together cover
+        the line.
+        """
         tiles = max(1, -(-self.length // tile))
         share = -(-tiles // max(1, groups)) * tile
         return max(1, -(-self.length // share)), share

@@ -1,1 +1,3 @@
-"""Formulas: what is computed for one index; traced from Python or parsed from text, emitted as OpenCL C for any `lanes`."""
+"""Formulas: what is computed for one index; traced from Python or parsed from text, emitted as OpenCL C for any
+`lanes`.
+"""

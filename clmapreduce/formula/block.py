@@ -1,7 +1,8 @@
-"""One block of kernel text: formulas loaded at places, accumulators bound to variables, values written out as statements.
+"""One block of kernel text: formulas loaded at places, accumulators bound to variables, values written out as
+statements.
 
-A block is what a template asks for by one call: everything in it shares one emitter, so that constants and common subexpressions
-appear once, and nothing outside the braces around it sees its names.
+A block is what a template asks for by one call: everything in it shares one emitter, so that constants and common
+subexpressions appear once, and nothing outside the braces around it sees its names.
 """
 
 from __future__ import annotations
@@ -68,5 +69,3 @@ class Block:
 
     def __str__(self) -> str:
         return "\n".join(self._emitter.lines)
-
-

@@ -1,8 +1,8 @@
 """Nodes as OpenCL C statements for any number of lanes.
 
-One statement per distinct value (common subexpressions share it). The same walk serves `float` and `float16`: only type names,
-constants, masks and conversions depend on `lanes`. A bool is an int in one lane; in several it is a mask (0 or -1 per lane) as
-wide as what was compared, so that a choice costs one blend.
+One statement per distinct value (common subexpressions share it). The same walk serves `float` and `float16`: only type
+names, constants, masks and conversions depend on `lanes`. A bool is an int in one lane; in several it is a mask (0 or
+-1 per lane) as wide as what was compared, so that a choice costs one blend.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ class Emitter:
         return self._shared[key]
 
     def _index_as(self, node: Index, dtype: DType) -> Text:
-        """The index in a dtype; a narrow one is computed as int, of which twice as many fit a register, and converted once."""
+        """The index in a dtype; a narrow one is computed as int, of which twice as many fit a register, and converted
+        once.
+        """
         at = self._places[id(node)]
         key: tuple[object, ...] = ("index", at, dtype)
         if key not in self._shared:
@@ -210,4 +212,3 @@ def index_text(at: str, lanes: int, narrow: bool) -> str:
         return f"(({scalar})({at}))"
     steps = ", ".join(map(str, range(lanes)))
     return f"(({scalar}{lanes})(({scalar})({at})) + ({scalar}{lanes})({steps}))"
-

@@ -12,7 +12,7 @@ from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol
 
 
 def evaluate(node: Node, values: Mapping[Node, Any], memo: dict[int, Any] | None = None) -> Any:
-    """`node` with each symbol replaced by `values[symbol]` (arrays or scalars that broadcast), in the node's own dtype."""
+    """`node` with each symbol replaced by `values[symbol]` (arrays or scalars that broadcast), in its own dtype."""
     memo = {} if memo is None else memo
     if id(node) not in memo:
         memo[id(node)] = _value(node, values, memo)

@@ -1,7 +1,8 @@
 """A traced formula: typed inputs, output nodes, and how each input is reached from an index.
 
-`Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument, or the only
-element of a buffer), or broadcast by strides."""
+`Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument,
+or the only element of a buffer), or broadcast by strides.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ class Formula:
         return [text for i, given in enumerate(self.inputs) for text in _parameters(i, given)]
 
     def instance(self) -> Formula:
-        """A copy with symbols and indices of its own, so that one kernel text can hold the formula at several places."""
+        """A copy with symbols and indices of its own, so that one kernel text can hold it at several places."""
         copies: dict[int, Node] = {}
         inputs = tuple(replace(given, value=_copied(given.value, copies)) for given in self.inputs)
         return Formula(inputs, tuple(_copied(value, copies) for value in self.outputs))

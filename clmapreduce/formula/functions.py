@@ -1,10 +1,10 @@
 """The elementwise functions: one entry each, with its types, its OpenCL spelling and its NumPy twin.
 
-To add a function, add an entry. A spelling is text with `{0}`, `{1}` … for the arguments and these words:
-`{V}` the computing type with its lanes, `{M}` the mask type of the same width, `{I}` the signed integer type of the same width, `{zero}` and `{one}` as
-vectors. A spelling used for a whole vector holds operators wherever they can say it: on PoCL, built-in functions
-such as fma, max, select and convert_* are calls, not instructions (measured: up to five times on a whole kernel).
-`split=True` marks a spelling that only exists for single values; the emitter writes it once per lane.
+To add a function, add an entry. A spelling is text with `{0}`, `{1}` … for the arguments and these words: `{V}` the
+computing type with its lanes, `{M}` the mask type of the same width, `{I}` the signed integer type of the same width,
+`{zero}` and `{one}` as vectors. A spelling used for a whole vector holds operators wherever they can say it: on PoCL,
+built-in functions such as fma, max, select and convert_* are calls, not instructions (measured: up to five times on a
+whole kernel). `split=True` marks a spelling that only exists for single values; the emitter writes it once per lane.
 """
 
 from __future__ import annotations
@@ -55,14 +55,17 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 def apply(name: str, *operands: Operand) -> Node:
-    """The node `name(*operands)`. Python numbers take the dtype their partners need; raises FormulaError or DTypeError."""
+    """The node `name(*operands)`.
+
+    Python numbers take the dtype their partners need; raises FormulaError or DTypeError.
+    """
     function = FUNCTIONS[name]
     if name == "power" and len(operands) == 2 and isinstance(operands[0], Node) and _small_exponent(operands[1]):
         return _repeated_product(operands[0], int(operands[1]))  # type: ignore[arg-type]
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.ndim:
             raise FormulaError(
-                f"{name}: an array of shape {operand.shape} cannot stand inside a traced formula; pass it as an argument"
+                f"{name}: an array of shape {operand.shape} cannot stand inside a formula; pass it as an argument"
             )
         if not isinstance(operand, (Node, bool, int, float, complex, np.generic, np.ndarray)):
             raise FormulaError(f"{name}: {operand!r} is neither a traced value nor a number")
@@ -233,7 +236,12 @@ def _always(text: str) -> Spelling:
 
 
 def _by(
-    *, real: str, integer: str | None = None, boolean: str | None = None, complex_: str | None = None, unsigned: str | None = None
+    *,
+    real: str,
+    integer: str | None = None,
+    boolean: str | None = None,
+    complex_: str | None = None,
+    unsigned: str | None = None,
 ) -> Spelling:
     def spelling(dtype: DType) -> str | None:
         if dtype == BOOL:
@@ -249,7 +257,9 @@ def _by(
     return spelling
 
 
-def _define(name: str, arity: int, types: Types, spelling: Spelling | str, twin: Callable[..., Any], split: bool = False) -> None:
+def _define(
+    name: str, arity: int, types: Types, spelling: Spelling | str, twin: Callable[..., Any], split: bool = False
+) -> None:
     text = _always(spelling) if isinstance(spelling, str) else spelling
     FUNCTIONS[name] = Function(name, arity, types, text, twin, split)
 
@@ -272,7 +282,9 @@ _SIGNED_DIVISION = (  # division by 0 gives 0 and -2^31 / -1 stays, as in NumPy;
 )
 
 
-def _library(name: str, arity: int = 1, twin: Callable[..., Any] | None = None, c: str | None = None, complex_: str | None = None) -> None:
+def _library(
+    name: str, arity: int = 1, twin: Callable[..., Any] | None = None, c: str | None = None, complex_: str | None = None
+) -> None:
     text = f"{c or name}({', '.join(f'{{{i}}}' for i in range(arity))})"
     types = transcendental if complex_ else real_transcendental
     _define(name, arity, types, _by(real=text, complex_=complex_), twin or getattr(np, name))
@@ -280,12 +292,27 @@ def _library(name: str, arity: int = 1, twin: Callable[..., Any] | None = None, 
 
 _define("add", 2, arithmetic, _by(real="({0} + {1})", boolean="({0} | {1})", complex_="({0} + {1})"), np.add)
 _define("subtract", 2, numeric, _by(real="({0} - {1})", complex_="({0} - {1})"), np.subtract)
-_define("multiply", 2, arithmetic, _by(real="({0} * {1})", boolean="({0} & {1})", complex_="cmr_mul_{V}({0}, {1})"), np.multiply)
+_define(
+    "multiply",
+    2,
+    arithmetic,
+    _by(real="({0} * {1})", boolean="({0} & {1})", complex_="cmr_mul_{V}({0}, {1})"),
+    np.multiply,
+)
 _define("divide", 2, quotient, _by(real="({0} / {1})", complex_="cmr_div_{V}({0}, {1})"), np.true_divide)
 _define("negative", 1, numeric, _by(real="(-{0})", complex_="(-{0})"), np.negative)
-_define("floor_divide", 2, real_numeric, _by(real="floor({0} / {1})", integer=_SIGNED_DIVISION), np.floor_divide, split=True)
+_define(
+    "floor_divide", 2, real_numeric, _by(real="floor({0} / {1})", integer=_SIGNED_DIVISION), np.floor_divide, split=True
+)
 _define("mod", 2, real_numeric, _by(real="cmr_mod_{S}({0}, {1})"), np.mod, split=True)
-_define("power", 2, power_types, _by(real="pow({0}, {1})", integer="cmr_power_{S}({0}, {1})", complex_=None), np.power, split=True)
+_define(
+    "power",
+    2,
+    power_types,
+    _by(real="pow({0}, {1})", integer="cmr_power_{S}({0}, {1})", complex_=None),
+    np.power,
+    split=True,
+)
 _define("abs", 1, complex_part, _by(real="fabs({0})", integer="(({0} < {zero}) ? -{0} : {0})", unsigned="({0})", boolean="({0})",
         complex_="length({0})"), np.abs)  # fmt: skip
 _define("sign", 1, real_numeric, _by(real="(({0} != {0}) ? {0} : ({0} > {zero}) ? {one} : ({0} < {zero}) ? -{one} : {zero})",
@@ -296,7 +323,9 @@ for _name, _sign, _twin in (("less", "<", np.less), ("less_equal", "<=", np.less
                             ("greater_equal", ">=", np.greater_equal)):  # fmt: skip
     _define(_name, 2, compares, f"({{0}} {_sign} {{1}})", _twin)
 _define("equal", 2, equality, _by(real="({0} == {1})", complex_="(({0}.x == {1}.x) & ({0}.y == {1}.y))"), np.equal)
-_define("not_equal", 2, equality, _by(real="({0} != {1})", complex_="(({0}.x != {1}.x) | ({0}.y != {1}.y))"), np.not_equal)
+_define(
+    "not_equal", 2, equality, _by(real="({0} != {1})", complex_="(({0}.x != {1}.x) | ({0}.y != {1}.y))"), np.not_equal
+)
 _define("bitwise_and", 2, bits, "({0} & {1})", np.bitwise_and)
 _define("bitwise_or", 2, bits, "({0} | {1})", np.bitwise_or)
 _define("bitwise_xor", 2, bits, _by(real="({0} ^ {1})"), np.bitwise_xor)
@@ -307,7 +336,13 @@ _define("logical_and", 2, truth, "({0} & {1})", np.logical_and)
 _define("logical_or", 2, truth, "({0} | {1})", np.logical_or)
 _define("logical_not", 1, truth, "{not0}", np.logical_not)
 _define("where", 3, chooses, "({0} ? {1} : {2})", np.where)
-_define("isnan", 1, asks, _by(real="({0} != {0})", integer="({zero} != {zero})", complex_="(({0}.x != {0}.x) | ({0}.y != {0}.y))"), np.isnan)
+_define(
+    "isnan",
+    1,
+    asks,
+    _by(real="({0} != {0})", integer="({zero} != {zero})", complex_="(({0}.x != {0}.x) | ({0}.y != {0}.y))"),
+    np.isnan,
+)
 _define("isfinite", 1, asks, _by(real="(({0} - {0}) == {zero})", integer="({zero} == {zero})",
         complex_="(({0}.x - {0}.x == 0) & ({0}.y - {0}.y == 0))"), np.isfinite)  # fmt: skip
 _define("isinf", 1, asks, _by(real="(({0} == {0}) & (({0} - {0}) != {zero}))", integer="({zero} != {zero})",
@@ -346,7 +381,10 @@ CAST = Function("cast", 1, arithmetic, _always("{0}"), _cast_twin)
 """Conversion to the node's dtype; the emitter spells it, because bools and vectors need care."""
 
 EXP_SCALED = Function("exp_scaled", 1, real_transcendental, _always("cmr_exp_scaled_{V}({0})"), np.exp)
-"""exp(x) for x ≤ 0 at the lanes' full speed, about 2 ulp plus |x| · 2^-24 (float32); 0 becomes 2^-126 far below. For rescaling in logsumexp."""
+"""exp(x) for x ≤ 0 at the lanes' full speed, about 2 ulp plus |x| · 2^-24 (float32); 0 becomes 2^-126 far below.
+
+For rescaling in logsumexp.
+"""
 
 
 def exp_scaled(x: Node) -> Node:

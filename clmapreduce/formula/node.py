@@ -1,7 +1,7 @@
 """Nodes: what is computed for one index, as an immutable graph of typed scalars.
 
-Every node knows its NumPy dtype. Operators on nodes build `Apply` nodes with NumPy's promotion rules; Python numbers stay weak.
-Nodes are compared by identity, so that `==` can mean "a node that compares"; use `is` to tell nodes apart.
+Every node knows its NumPy dtype. Operators on nodes build `Apply` nodes with NumPy's promotion rules; Python numbers
+stay weak. Nodes are compared by identity, so that `==` can mean "a node that compares"; use `is` to tell nodes apart.
 """
 
 from __future__ import annotations
@@ -192,7 +192,10 @@ class Symbol(Node):
 
 
 class WeakSymbol(Symbol):
-    """An input that was given as a plain Python number: it takes the dtype of what it meets. `sample` is a number of its Python type."""
+    """An input that was given as a plain Python number: it takes the dtype of what it meets.
+
+    `sample` is a number of its Python type.
+    """
 
     __slots__ = ("sample",)
 

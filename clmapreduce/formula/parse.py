@@ -1,7 +1,9 @@
-"""Expression strings, parsed without eval: a whitelisted Python syntax tree becomes the same calls a traced lambda makes.
+"""Expression strings, parsed without eval: a whitelisted Python syntax tree becomes the same calls a traced lambda
+makes.
 
-Allowed: names, numbers, True and False, + - * / // % ** & | ^ ~ << >>, single comparisons, calls of the functions of `cm.math` and `where`,
-`index` for the index symbol, subscripts by a field's name. Everything else is refused with the place that offends.
+Allowed: names, numbers, True and False, + - * / // % ** & | ^ ~ << >>, single comparisons, calls of the functions of
+`cm.math` and `where`, `index` for the index symbol, subscripts by a field's name. Everything else is refused with the
+place that offends.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert,
 }  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
 
 
@@ -91,7 +94,10 @@ class Expression:
                 return list(args)
             case ast.Subscript(value=value, slice=ast.Constant(value=str())):
                 return [value]
-        raise self._refuse(node, f"{type(node).__name__} is not allowed in an expression; use arithmetic, comparisons, where(…) and functions")
+        raise self._refuse(
+            node,
+            f"{type(node).__name__} is not allowed in an expression; use arithmetic, comparisons and functions",
+        )
 
     def _value(self, node: ast.AST, values: dict[str, Any]) -> Any:
         match node:

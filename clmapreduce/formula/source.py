@@ -16,10 +16,10 @@ _NAME = re.compile(r"\b(a|b)\b")
 def c_source(text: str) -> Callable[[Node, Node], Node]:
     """A combine for `cm.Operator` from an OpenCL C expression of `a` and `b`: `c_source("fmax(a, b)")`.
 
-    The text goes to the compiler as it is: never build it from input that you do not trust. a, b and the result have the values' dtype.
-    Raises FormulaError when a or b is not used.
+    The text goes to the compiler as it is: never build it from input that you do not trust. a, b and the result have
+    the values' dtype. Raises FormulaError when a or b is not used.
     """
-    if {m for m in _NAME.findall(text)} != {"a", "b"}:
+    if set(_NAME.findall(text)) != {"a", "b"}:
         raise FormulaError(f"c_source({text!r}) must be an expression that uses both a and b")
     spelled = _NAME.sub(lambda m: "{0}" if m[1] == "a" else "{1}", text.replace("{", "{{").replace("}", "}}"))
 

@@ -15,7 +15,10 @@ from clmapreduce.formula.node import Node, Record, Value, components, rebuild
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> Formula:
-    """The formula of `function(*values)`. Raises FormulaError when the call fails or gives something that is not a formula."""
+    """The formula of `function(*values)`.
+
+    Raises FormulaError when the call fails or gives something that is not a formula.
+    """
     result = call(function, [i.value for i in inputs], what)
     outputs = result if isinstance(result, tuple) else (result,)
     if not outputs:
@@ -56,7 +59,9 @@ def _as_scalar(output: Any, what: str) -> Node:
         return output
     if isinstance(output, (bool, int, float, complex, np.generic)):
         return as_node(output)
-    raise FormulaError(f"{what} returned {output!r}; return a value made from its arguments, a tuple of them, or a dict of fields")
+    raise FormulaError(
+        f"{what} returned {output!r}; return a value made from its arguments, a tuple of them, or a dict of fields"
+    )
 
 
 def substitute(formula: Formula, inputs: Sequence[Input], function: Callable[..., Any], what: str) -> Formula:

@@ -15,8 +15,8 @@ from clmapreduce.errors import DTypeError, ModeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
-from clmapreduce.primitives.arguments import Arguments, Signature
-from clmapreduce.primitives.call import Call, Output, check_out
+from clmapreduce.arguments import Arguments, Signature
+from clmapreduce.call import Call, Output, check_out
 from clmapreduce.runtime import Executable, source_of
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
 
@@ -30,7 +30,10 @@ def identity(*values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """The keywords every call takes. `tiles=1` with mode="sequential" is the strictly sequential run: one work-item, one value at a time."""
+    """The keywords every call takes.
+
+    `tiles=1` with mode="sequential" is the strictly sequential run: one work-item, one value at a time.
+    """
 
     mode: str = "auto"
     context: Context | None = None
@@ -44,7 +47,9 @@ class Options:
         if self.tiles is None:
             return box
         if mode is not ComputeMode.SEQUENTIAL or self.tiles != 1:
-            raise ModeError(f"tiles={self.tiles} is offered as tiles=1 with mode='sequential': one work-item walks the whole length")
+            raise ModeError(
+                f"tiles={self.tiles} is offered as tiles=1 with mode='sequential': one work-item walks the whole length"
+            )
         return strictly_sequential(box)
 
 
@@ -116,23 +121,32 @@ class Primitive(ABC):
         lines = [f"{type(self).__name__}: mode {plan.mode.name.lower()}, scope {plan.scope.name}, {plan.why}"]
         for stage in plan.stages:
             sizes = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))
-            lines.append(f"  {stage.spec.kernel}: {stage.groups} groups of {stage.group_size} ({sizes}); reads {', '.join(stage.reads) or 'nothing'}; writes {', '.join(stage.writes)}")
+            lines.append(
+                f"  {stage.spec.kernel}: {stage.groups} groups of {stage.group_size} ({sizes}); "
+                f"reads {', '.join(stage.reads) or 'nothing'}; writes {', '.join(stage.writes)}"
+            )
         return "\n".join(lines)
 
     def source(self, *values: Any, **keywords: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
         options, more = _split(keywords)
         prepared = self._prepare(values, options, **more)
-        return "" if not isinstance(prepared, Prepared) else "\n".join(source_of(s.spec) for s in prepared.executable.plan.stages)
+        stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
+        return "\n".join(source_of(stage.spec) for stage in stages)
 
 
 def _split(keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
     names = Options.__dataclass_fields__
-    return replace(Options(), **{k: v for k, v in keywords.items() if k in names}), {k: v for k, v in keywords.items() if k not in names}
+    options = Options(**{k: v for k, v in keywords.items() if k in names})
+    return options, {k: v for k, v in keywords.items() if k not in names}
 
 
 def prepare(
-    arguments: Arguments, executable: Executable, outputs: list[Output], options: Options, extra: dict[str, Any] | None = None
+    arguments: Arguments,
+    executable: Executable,
+    outputs: list[Output],
+    options: Options,
+    extra: dict[str, Any] | None = None,
 ) -> Prepared:
     """Buffers for the arguments, and checked targets for the outputs. `extra` names further buffers."""
     targets = check_out(options.out, outputs, arguments.context)
@@ -143,7 +157,9 @@ def prepare(
 
 
 def streams_past_caches(options: Options, outputs: Sequence[Output]) -> bool:
-    """Whether every output starts where a whole vector may be stored past the caches: ours do, a caller's array may not."""
+    """Whether every output starts where a whole vector may be stored past the caches: ours do, a caller's array may
+    not.
+    """
     targets = options.out if isinstance(options.out, tuple) else (options.out,)
     large = all(_elements(shape) * dtype.itemsize >= 1 << 22 for shape, dtype in outputs)
     return large and all(not isinstance(t, np.ndarray) or t.ctypes.data % 64 == 0 for t in targets)

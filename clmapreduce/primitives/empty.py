@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.array import empty
-from clmapreduce.primitives.arguments import Arguments
+from clmapreduce.arguments import Arguments
 from clmapreduce.primitives.base import Options
-from clmapreduce.primitives.call import Output, check_out
+from clmapreduce.call import Output, check_out
 
 
 def empty_results(arguments: Arguments, outputs: Sequence[Output], options: Options) -> list[Any]:
     """One array of length 0 per output, of the kind the call would give; `out` is checked all the same."""
     targets = check_out(options.out, outputs, arguments.context)
     made = [
-        empty(shape, dtype, arguments.context) if arguments.on_device else np.empty(shape, dtype) for shape, dtype in outputs
+        empty(shape, dtype, arguments.context) if arguments.on_device else np.empty(shape, dtype)
+        for shape, dtype in outputs
     ]
     return [m if t is None else t for m, t in zip(made, targets, strict=True)]

@@ -1,4 +1,4 @@
-"""The host twin of an operator's last steps: merging and finishing accumulators with NumPy, through the same formulas."""
+"""The host twin of an operator's last steps: accumulators merged and finished in NumPy through the same formulas."""
 
 from __future__ import annotations
 

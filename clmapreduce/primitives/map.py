@@ -15,7 +15,7 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.node import Record, Value
 from clmapreduce.formula.parse import Expression
 from clmapreduce.plan import Layout
-from clmapreduce.primitives.arguments import gather
+from clmapreduce.arguments import gather
 from clmapreduce.primitives.base import Options, Prepared, Primitive, Traced, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.pipeline import Pipeline
@@ -25,9 +25,9 @@ from clmapreduce.schemes.map import plan_map
 class Map(Primitive):
     """An elementwise function of arrays.
 
-    f: a Python callable traced on symbols (`lambda b, c: b * c / 2`, with the functions of `cm.math`), or an expression string `"b * c / 2"`, parsed
-    without eval. It may return a tuple (several outputs) or a dict (one structured output). `cm.index` is the index, an int64.
-    Raises FormulaError for text that is not allowed.
+    f: a Python callable traced on symbols (`lambda b, c: b * c / 2`, with the functions of `cm.math`), or an expression
+    string `"b * c / 2"`, parsed without eval. It may return a tuple (several outputs) or a dict (one structured
+    output). `cm.index` is the index, an int64. Raises FormulaError for text that is not allowed.
     """
 
     def __init__(self, f: Callable[..., Any] | str) -> None:
@@ -40,21 +40,23 @@ class Map(Primitive):
     def __repr__(self) -> str:
         return f"Map({self.expression.text!r})" if self.expression is not None else f"Map({self.function!r})"
 
-    def __rshift__(self, other: Primitive) -> Primitive:
-        """Map, then `other`, in one pass: `Map(f) >> Map(g)` is a Map, `Map(f) >> Reduce(op)` a Pipeline without an intermediate array."""
+    def __rshift__(self, other: Primitive) -> Map | Pipeline:
+        """Map, then `other`, in one pass: `Map(f) >> Map(g)` is a Map, `Map(f) >> Reduce(op)` a Pipeline without an
+        intermediate array.
+        """
         if isinstance(other, Map):
             return Map(composed(self.function, other.function))
         return Pipeline(self, other)
 
     def __call__(
-        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
-        length: int | None = None, tiles: int | None = None, **named: Any,
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        out: Any = None, length: int | None = None, tiles: int | None = None, **named: Any,
     ) -> Any:  # fmt: skip
         """f at every index of the broadcast inputs: one array per output, of the broadcast shape.
 
-        values: arrays and numbers; with an expression string also by name. length: the result's length when no array gives one.
-        DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises ShapeError, DTypeError or FormulaError
-        before anything is launched.
+        values: arrays and numbers; with an expression string also by name. length: the result's length when no array
+        gives one. DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises
+        ShapeError, DTypeError or FormulaError before anything is launched.
         """
         results = self._run(self._ordered(values, named), Options(mode, context, wait_for, out, tiles), length=length)
         return results[0] if len(results) == 1 else tuple(results)
@@ -67,7 +69,10 @@ class Map(Primitive):
         missing = [n for n in names[len(values) :] if n not in named]
         twice = [n for n in names[: len(values)] if n in named]
         if unknown or missing or twice:
-            raise FormulaError(f"the map's arguments are ({', '.join(names)}); unknown {unknown}, missing {missing}, given twice {twice}")
+            raise FormulaError(
+                f"the map's arguments are ({', '.join(names)}); "
+                f"unknown {unknown}, missing {missing}, given twice {twice}"
+            )
         return [*values, *(named[n] for n in names[len(values) :])]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:

@@ -16,7 +16,7 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.arguments import Arguments, Given, Signature, gather
+from clmapreduce.arguments import Arguments, Given, Signature, gather
 from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
@@ -42,7 +42,10 @@ class Partials(Primitive):
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         length: int | None = None, tiles: int | None = None,
     ) -> KeptPartials:  # fmt: skip
-        """The partials of a vector of values (L,); they stay on the device. Raises ShapeError for more than one dimension."""
+        """The partials of a vector of values (L,); they stay on the device.
+
+        Raises ShapeError for more than one dimension.
+        """
         options = Options(mode, context, wait_for, None, tiles)
         kept: KeptPartials = self._run(values, options, length=length)[0]
         return kept
@@ -67,7 +70,9 @@ class Partials(Primitive):
 
 
 class KeptPartials:
-    """Partials in Fenwick layout, on their device: entry i holds the reduction of values i−lowbit(i)+1 … i (one-based), entry 0 the identity."""
+    """Partials in Fenwick layout, on their device: entry i holds the reduction of values i−lowbit(i)+1 … i (one-based),
+    entry 0 the identity.
+    """
 
     def __init__(self, accumulators: DeviceArray, bound: Bound, length: int, on_device: bool) -> None:
         self._accumulators, self._bound = accumulators, bound
@@ -77,17 +82,17 @@ class KeptPartials:
         return self._length
 
     def __repr__(self) -> str:
-        return f"KeptPartials(length={self._length}, dtype={self._bound.result}, device={self._accumulators.context.device.name!r})"
+        device = self._accumulators.context.device.name
+        return f"KeptPartials(length={self._length}, dtype={self._bound.result}, device={device!r})"
 
     @property
     def values(self) -> Any:
         """The entries, (length+1,) of the reduction's result dtype."""
         return self._query(None, whole=False, options=Options())
 
-    def prefix(
-        self, i: Any = None, *, mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None
-    ) -> Any:
-        """The reduction of the first i values, for an array of i (any shape, 0 ≤ i ≤ length) or one i; every i from 0 to length when left out.
+    def prefix(self, i: Any = None, *, mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None) -> Any:
+        """The reduction of the first i values, for an array of i (any shape, 0 ≤ i ≤ length) or one i; every i from 0
+        to length when left out.
 
         Raises ShapeError naming the first i out of range, DTypeError when i is not integral.
         """
@@ -119,7 +124,8 @@ class KeptPartials:
         key = ("prefix", bound, queries is not None, whole, count, self._length, mode, box)
 
         def plan() -> Plan:
-            return plan_prefix(bound, queries is not None, whole, Line(count), self._length + 1, mode, context.facts, box)
+            return plan_prefix(
+                bound, queries is not None, whole, Line(count), self._length + 1, mode, context.facts, box
+            )
 
         return prepare(arguments, context.executable(key, plan), outputs, options).run()[0]
-

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """`Map(f) >> Reduce(op)`: called with the map's arguments, gives the last primitive's result, with no array in between."""
+    """`Map(f) >> Reduce(op)`: called with the map's arguments, gives the last primitive's result, with no array in
+    between.
+    """
 
     def __init__(self, first: Map, last: Primitive) -> None:
         if not hasattr(last, "fused"):
-            raise ModeError(f"{type(last).__name__} cannot follow a Map: it takes no vector (convention VEC is missing)")
+            raise ModeError(
+                f"{type(last).__name__} cannot follow a Map: it takes no vector (convention VEC is missing)"
+            )
         self.first, self._original = first, last
         self.last = last.fused(first.function)
 

@@ -19,9 +19,9 @@ from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
-from clmapreduce.primitives.arguments import Arguments, gather
+from clmapreduce.arguments import Arguments, gather
 from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, Traced, check_device, identity, prepare
-from clmapreduce.primitives.call import check_out
+from clmapreduce.call import check_out
 from clmapreduce.primitives.host import finished, merged
 from clmapreduce.primitives.map import output_dtype
 from clmapreduce.reductions import Bound, ReductionOp
@@ -41,14 +41,19 @@ class Operand:
         self._bound: dict[Any, tuple[Formula, Bound]] = {}
 
     def bind(self, arguments: Arguments, accumulate: str = "auto") -> tuple[Formula, Bound]:
-        """(formula, bound operator) for these arguments; the formula gives values of the operator's dtype. Raises as the API page says."""
+        """(formula, bound operator) for these arguments; the formula gives values of the operator's dtype.
+
+        Raises as the API page says.
+        """
         context = arguments.context
         key = (arguments.signature, accumulate, context.facts.fp64)
         found = self._bound.get(key)
         if found is None:
             formula = self._traced.formula(arguments.signature, context)
             if len(formula.outputs) != 1:
-                raise ShapeError(f"{self.op.name} reduces one value per index, the map in front gives {len(formula.outputs)}")
+                raise ShapeError(
+                    f"{self.op.name} reduces one value per index, the map in front gives {len(formula.outputs)}"
+                )
             bound = self.op.bind(output_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
             found = (fitted(formula, bound), bound)
             self._bound[key] = found
@@ -78,7 +83,8 @@ def _kept_operand(op: ReductionOp, front: Front) -> Operand:
 class Reduce(Primitive):
     """All values combined to one.
 
-    op: "sum" "product" "minimum" "maximum" "any" "all" "argmin" "argmax" "logsumexp", or a `cm.Operator`. Raises ModeError for another name.
+    op: "sum" "product" "minimum" "maximum" "any" "all" "argmin" "argmax" "logsumexp", or a `cm.Operator`. Raises
+    ModeError for another name.
     """
 
     def __init__(self, op: str | ReductionOp, _front: Front = identity) -> None:
@@ -96,15 +102,16 @@ class Reduce(Primitive):
         return Reduce(self.op, front)
 
     def __call__(
-        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
-        length: int | None = None, tiles: int | None = None, accumulate: str = "auto", finish: str = "auto",
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        out: Any = None, length: int | None = None, tiles: int | None = None, accumulate: str = "auto", finish: str = "auto",
     ) -> Any:  # fmt: skip
         """The reduction of all values, a 0-d result.
 
-        values: one array of any shape (read in C order), or the arguments of the fused map. An empty input gives the identity; an operator
-        without one (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64 bits; NaN propagates as in NumPy.
-        accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values' own dtype); "auto" is the best the device has.
-        finish: where the last level runs, "device" or "host"; "auto" is the device: one more launch costs less than a copy and NumPy.
+        values: one array of any shape (read in C order), or the arguments of the fused map. An empty input gives the
+        identity; an operator without one (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64
+        bits; NaN propagates as in NumPy. accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values'
+        own dtype); "auto" is the best the device has. finish: where the last level runs, "device" or "host"; "auto" is
+        the device: one more launch costs less than a copy and NumPy.
         """
         options = Options(mode, context, wait_for, out, tiles)
         return self._run(values, options, length=length, accumulate=accumulate, finish=finish)[0]
@@ -127,7 +134,9 @@ class Reduce(Primitive):
         box = options.box(box_name(bound, formula), mode, context)
         line, on_host = Line(arguments.length), finish == "host"
         key = ("reduce", formula, bound, arguments.length, mode, box, on_host)
-        executable = context.executable(key, lambda: plan_reduce(formula, bound, line, mode, context.facts, box, on_host))
+        executable = context.executable(
+            key, lambda: plan_reduce(formula, bound, line, mode, context.facts, box, on_host)
+        )
         if executable.plan.finish_on_host:
             return self._finish_on_host(bound, arguments, executable, options)
         return prepare(arguments, executable, outputs, options)
@@ -137,7 +146,9 @@ class Reduce(Primitive):
         count = executable.plan.stages[0].groups
         host = replace(arguments, on_device=False)
         prepared = prepare(host, executable, [((count,), bound.layout)], Options(wait_for=options.wait_for))
-        prepared.then = lambda results: [delivered(finished(bound, merged(bound, results[0])), bound.result, arguments, target)]
+        prepared.then = lambda results: [
+            delivered(finished(bound, merged(bound, results[0])), bound.result, arguments, target)
+        ]
         return prepared
 
 

@@ -10,7 +10,7 @@ from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import ShapeError
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.primitives.arguments import gather
+from clmapreduce.arguments import gather
 from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
@@ -20,9 +20,11 @@ from clmapreduce.schemes.scan import plan_scan
 
 
 class Scan(Primitive):
-    """Prefix reductions of a vector: result i combines values 0 … i, or 0 … i−1 when `exclusive` (the first is the identity).
+    """Prefix reductions of a vector: result i combines values 0 … i, or 0 … i−1 when `exclusive` (the first is the
+    identity).
 
-    op: a name or a `cm.Operator`, as for Reduce. The result's dtype is the reduction's (sums of small integers are int64).
+    op: a name or a `cm.Operator`, as for Reduce. The result's dtype is the reduction's (sums of small integers are
+    int64).
     """
 
     def __init__(self, op: str | ReductionOp, exclusive: bool = False, _front: Front = identity) -> None:
@@ -37,13 +39,14 @@ class Scan(Primitive):
         return Scan(self._operand.op, self.exclusive, front)
 
     def __call__(
-        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
-        length: int | None = None, tiles: int | None = None,
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        out: Any = None, length: int | None = None, tiles: int | None = None,
     ) -> Any:  # fmt: skip
         """All prefixes: values (L,) of any dtype the operator takes; returns (L,).
 
-        Inside a tile prefixes accumulate in the values' own precision, between tiles in float64 where the device has it.
-        Raises ShapeError for more than one dimension, and for an exclusive scan with an operator that has no identity.
+        Inside a tile prefixes accumulate in the values' own precision, between tiles in float64 where the device has
+        it. Raises ShapeError for more than one dimension, and for an exclusive scan with an operator that has no
+        identity.
         """
         return self._run(values, Options(mode, context, wait_for, out, tiles), length=length)[0]
 
@@ -51,7 +54,10 @@ class Scan(Primitive):
         arguments = gather(values, options.context, more.get("length"))
         context = arguments.context
         if len(arguments.shape) != 1:
-            raise ShapeError(f"a scan runs over one dimension, the input has shape {arguments.shape}; pass x.reshape(-1) to scan in C order")
+            raise ShapeError(
+                f"a scan runs over one dimension, the input has shape {arguments.shape}; "
+                "pass x.reshape(-1) to scan in C order"
+            )
         formula, wide = self._operand.bind(arguments)
         if self.exclusive and not wide.has_identity:
             raise ShapeError(f"an exclusive scan starts with the identity, which {self._operand.op.name} does not have")
@@ -69,8 +75,8 @@ class Scan(Primitive):
 
         def plan() -> Plan:
             layout = Layout(formula, (wide.result,), streaming=streaming)
-            return plan_scan(layout, narrow, wide, self.exclusive, Line(arguments.length), mode, context.facts, box, reduce_box)
+            return plan_scan(
+                layout, narrow, wide, self.exclusive, Line(arguments.length), mode, context.facts, box, reduce_box
+            )
 
         return prepare(arguments, context.executable(key, plan), outputs, options)
-
-

@@ -16,7 +16,7 @@ from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, components, index
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.primitives.arguments import Arguments, gather
+from clmapreduce.arguments import Arguments, gather
 from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
@@ -28,8 +28,8 @@ from clmapreduce.schemes.unfold import plan_unfold
 class Unfold(Primitive):
     """A sequence: base, base∘base, base∘base∘base, … for an associative operator; 0, 1, 2, … for "index".
 
-    op: "index", "sum", "product", "minimum", "maximum", "any", "all", or a `cm.Operator`. Sequences with a closed form (sum, minimum, …) are maps over
-    the index; others double inside a tile, then take one combine per element.
+    op: "index", "sum", "product", "minimum", "maximum", "any", "all", or a `cm.Operator`. Sequences with a closed form
+    (sum, minimum, …) are maps over the index; others double inside a tile, then take one combine per element.
     """
 
     def __init__(self, op: str | ReductionOp, _first_power: int = 1) -> None:
@@ -42,14 +42,15 @@ class Unfold(Primitive):
         return f"Unfold({'index' if self._index else self._operand.op.name!r})"
 
     def __call__(
-        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
-        dtype: Any = None, tiles: int | None = None,
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        out: Any = None, dtype: Any = None, tiles: int | None = None,
     ) -> Any:  # fmt: skip
-        """`(base, length)`: `length` elements from `base`, a number, 0-d array or 0-d DeviceArray; `(length)` for "index".
+        """`(base, length)`: `length` elements from `base`, a number, 0-d array or 0-d DeviceArray; `(length)` for
+        "index".
 
-        dtype: of the base and the result; default that of `base` (float64 for a Python float, int64 for an int). The result is (length,); it
-        is a DeviceArray when `base` is one. Raises ShapeError for a length that is not a whole number ≥ 0 or a base that is not a scalar,
-        DTypeError for an operator that gives another dtype than the base's.
+        dtype: of the base and the result; default that of `base` (float64 for a Python float, int64 for an int). The
+        result is (length,); it is a DeviceArray when `base` is one. Raises ShapeError for a length that is not a whole
+        number ≥ 0 or a base that is not a scalar, DTypeError for an operator that gives another dtype than the base's.
         """
         return self._run(values, Options(mode, context, wait_for, out, tiles), dtype=dtype)[0]
 
@@ -77,7 +78,9 @@ class Unfold(Primitive):
 
     def _split(self, values: Sequence[Any]) -> tuple[Any, int]:
         if len(values) != (1 if self._index else 2):
-            raise ModeError(f"{self!r} takes {'(length)' if self._index else '(base, length)'}, {len(values)} argument(s) given")
+            raise ModeError(
+                f"{self!r} takes {'(length)' if self._index else '(base, length)'}, {len(values)} argument(s) given"
+            )
         length = values[-1]
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
             raise ShapeError(f"length is {length!r}; it must be a whole number, 0 or more")
@@ -99,7 +102,10 @@ class Unfold(Primitive):
             bound = self._operand.bind(arguments, "fast")[1]
         dtype = formula.outputs[0].dtype if not bound.value.names else bound.value  # type: ignore[union-attr]
         if bound.locates or (bound.result != dtype and bound.result.kind not in "iub"):
-            raise DTypeError(f"{self!r} gives {bound.result} from a {dtype} base; an unfold needs an operator that stays in its dtype")
+            raise DTypeError(
+                f"{self!r} gives {bound.result} from a {dtype} base; "
+                "an unfold needs an operator that stays in its dtype"
+            )
         key = (arguments.signature, arguments.context.facts.fp64)
         if key not in self._closed:
             self._closed[key] = self._closed_form(formula, bound, dtype)
@@ -110,7 +116,9 @@ class Unfold(Primitive):
         if bound.value.names is not None:
             return None
         base = components(formula.outputs[0])[""]
-        value: Node | None = index if self._index else bound.unfolded(base, index + 1) if self._first_power == 1 else None
+        value: Node | None = (
+            index if self._index else bound.unfolded(base, index + 1) if self._first_power == 1 else None
+        )
         return None if value is None else Formula(() if self._index else formula.inputs, (cast(value, dtype),))
 
 
@@ -120,7 +128,7 @@ def based(base: Any, dtype: DType | None) -> Any:
     wanted = given.dtype if dtype is None else dtype
     if given.ndim or wanted.names is not None:
         return given.astype(wanted)
-    if given.dtype.kind == "c" and wanted.kind != "c" or given.dtype.kind == "f" and wanted.kind in "iub":
+    if (given.dtype.kind == "c" and wanted.kind != "c") or (given.dtype.kind == "f" and wanted.kind in "iub"):
         raise DTypeError(f"the base {base!r} does not fit {wanted} without loss; use a floating dtype")
     if wanted.kind in "iu" and not np.iinfo(wanted).min <= int(given) <= np.iinfo(wanted).max:
         raise DTypeError(f"the base {base!r} is out of range for {wanted}")

@@ -1,4 +1,7 @@
-"""argmin and argmax: the lowest index of the best value; the first NaN wins, as in NumPy. No identity: an empty input has no place."""
+"""argmin and argmax: the lowest index of the best value; the first NaN wins, as in NumPy.
+
+No identity: an empty input has no place.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a reduction operator is: a monoid on accumulators, with a step before (absorb) and a step after (finish).
 
-A `ReductionOp` is the idea ("sum"); `bind(value dtype)` chooses accumulator and result types and gives a `Bound` operator. Its three functions
-are traced formulas, so the same few lines render for any `lanes` and evaluate in NumPy.
+A `ReductionOp` is the idea ("sum"); `bind(value dtype)` chooses accumulator and result types and gives a `Bound`
+operator. Its three functions are traced formulas, so the same few lines render for any `lanes` and evaluate in NumPy.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Component:
 class Bound(ABC):
     """An operator for one value dtype. Accumulators are `Record`s of the `components`.
 
-    `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and search that block
-    once at the end. `chain`: the most values one accumulator may absorb in a row before accuracy suffers; None for no limit.
+    `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and
+    search that block once at the end. `chain`: the most values one accumulator may absorb in a row before accuracy
+    suffers; None for no limit.
     """
 
     components: tuple[Component, ...]

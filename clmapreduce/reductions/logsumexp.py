@@ -1,7 +1,8 @@
 """logsumexp: log Σ exp(x) from a running maximum and a sum rescaled when the maximum grows.
 
-The maximum starts at the lowest finite number instead of -inf, so that no difference is inf − inf. NaN and +inf live in the maximum,
-which propagates them; -inf is what remains of a sum whose maximum never moved.
+The maximum ignores NaN, which costs one instruction instead of four; a NaN lives on in the sum, because the exponential propagates it. Differences
+are taken from the maximum brought down to the largest finite number, so that inf − inf never arises, and the maximum starts at the lowest
+finite number for the same reason: a sum whose maximum never moved is that of nothing but -inf.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from clmapreduce.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, floating, is_co
 from clmapreduce.formula.functions import apply, cast, exp_scaled
 from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+from clmapreduce.reductions.sum import tree_sum
 
 
 class BoundLogSumExp(Bound):
@@ -28,24 +30,32 @@ class BoundLogSumExp(Bound):
         numbers = [cast(typed(Node, value), self._computing) for value in values]
         top = acc["top"]
         for number in numbers:
-            top = apply("maximum", top, number)
-        terms = [exp_scaled(number - top) for number in numbers]
-        while len(terms) > 1:  # a tree keeps the additions independent of each other
-            terms = [terms[i] + terms[i + 1] if i + 1 < len(terms) else terms[i] for i in range(0, len(terms), 2)]
-        scale = cast(exp_scaled(acc["top"] - top), acc["total"].dtype)
-        return Record(top=top, total=acc["total"] * scale + cast(terms[0], acc["total"].dtype))
+            top = larger(number, top)
+        base = self._base(top)
+        terms = [exp_scaled(number - base) for number in numbers]
+        total = acc["total"]
+        scale = cast(exp_scaled(self._base(acc["top"]) - base), total.dtype)
+        return Record(top=top, total=total * scale + cast(tree_sum(terms), total.dtype))
 
     def merge(self, a: Record, b: Record) -> Record:
-        top = apply("maximum", a["top"], b["top"])
-        parts = [p["total"] * cast(exp_scaled(p["top"] - top), p["total"].dtype) for p in (a, b)]
+        top = larger(a["top"], b["top"])
+        base = self._base(top)
+        parts = [p["total"] * cast(exp_scaled(self._base(p["top"]) - base), p["total"].dtype) for p in (a, b)]
         return Record(top=top, total=parts[0] + parts[1])
 
     def finish(self, acc: Record) -> Value:
-        top, total = acc["top"], acc["total"]
-        settled = apply("isfinite", top) & (top > self._bottom)
-        sum_ = cast(top, total.dtype) + apply("log", apply("where", settled, total, 1.0))
-        rest = apply("where", apply("isfinite", top), -np.inf, top)
-        return cast(apply("where", settled, sum_, cast(rest, total.dtype)), self.result)
+        top, total = cast(acc["top"], acc["total"].dtype), acc["total"]
+        result = apply("where", acc["top"] > self._bottom, top + apply("log", total), -np.inf)
+        result = apply("where", apply("isinf", top), top, result)
+        return cast(apply("where", total == total, result, total), self.result)
+
+    def _base(self, top: Node) -> Node:
+        return apply("where", top > -self._bottom, -self._bottom, top)
+
+
+def larger(a: Node, b: Node) -> Node:
+    """The larger number; b when either is NaN."""
+    return apply("where", a > b, a, b)
 
 
 class LogSumExp(ReductionOp):

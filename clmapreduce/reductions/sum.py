@@ -1,4 +1,6 @@
-"""Sum: float64 lanes where the device has them, a float32 double-word (TwoSum) per lane where not or on request, 64-bit integers for integers."""
+"""Sum: float64 lanes where the device has them, a float32 double-word (TwoSum) per lane where not or on request, 64-bit
+integers for integers.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,7 @@ class BoundSum(Bound):
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         total = acc["total"]
-        for value in values:
-            total = total + widened(typed(Node, value), total.dtype)
-        return Record(total=total)
+        return Record(total=total + tree_sum([widened(typed(Node, value), total.dtype) for value in values]))
 
     def merge(self, a: Record, b: Record) -> Record:
         return Record(total=a["total"] + b["total"])
@@ -45,6 +45,13 @@ class BoundSum(Bound):
 
     def unfolded(self, base: Node, count: Node) -> Node | None:
         return cast(cast(base, self.components[0].dtype) * cast(count, self.components[0].dtype), self.result)
+
+
+def tree_sum(terms: list[Node]) -> Node:
+    """The sum of some nodes, neighbours first: additions that do not wait for each other."""
+    while len(terms) > 1:
+        terms = [terms[i] + terms[i + 1] if i + 1 < len(terms) else terms[i] for i in range(0, len(terms), 2)]
+    return terms[0]
 
 
 class BoundCompensatedSum(Bound):
@@ -79,7 +86,9 @@ def two_sum(a: Node, b: Node) -> tuple[Node, Node]:
 
 
 def widened(value: Node, dtype: DType) -> Node:
-    """`value` in a wider dtype; a product of two float32 is formed there, where it is exact, instead of being rounded first."""
+    """`value` in a wider dtype; a product of two float32 is formed there, where it is exact, instead of being rounded
+    first.
+    """
     if (
         isinstance(value, Apply)
         and value.function.name == "multiply"

@@ -1,7 +1,8 @@
 """A bound operator as the statements a kernel template asks for.
 
-An accumulator called `acc` is one C variable per component, `acc_total`, `acc_place`, …; in memory it is a record of `Bound.layout`.
-Every method returns C text that may stand inside a block; variables it declares are the ones its docstring names.
+An accumulator called `acc` is one C variable per component, `acc_total`, `acc_place`, …; in memory it is a record of
+`Bound.layout`. Every method returns C text that may stand inside a block; variables it declares are the ones its
+docstring names.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class OperatorText:
     def declare(self, acc: str, lanes: int = 1) -> str:
         """Declares `acc` as the identity."""
         return "\n".join(
-            f"{c_name(c.dtype, lanes)} {acc}_{c.name} = {literal(c.identity, c.dtype, lanes)};" for c in self.bound.components
+            f"{c_name(c.dtype, lanes)} {acc}_{c.name} = {literal(c.identity, c.dtype, lanes)};"
+            for c in self.bound.components
         )
 
     def copy(self, target: str, source: str, lanes: int = 1) -> str:
@@ -98,7 +100,8 @@ class OperatorText:
     def broadcast(self, target: str, acc: str, lanes: int) -> str:
         """Declares `target` as `acc` in every lane."""
         return "\n".join(
-            f"{c_name(d, lanes)} {target}_{name} = {broadcast_text(d, f'{acc}_{name}', lanes)};" for name, d in self.dtypes.items()
+            f"{c_name(d, lanes)} {target}_{name} = {broadcast_text(d, f'{acc}_{name}', lanes)};"
+            for name, d in self.dtypes.items()
         )
 
     def gather(self, target: str, array: str, at: str, lanes: int) -> str:
@@ -138,7 +141,9 @@ class OperatorText:
 
     def read(self, acc: str, buffer: str, at: str) -> str:
         """Declares `acc` as the record number `at` of a byte buffer."""
-        return "\n".join(f"{c_name(self.dtypes[name])} {acc}_{name} = {place};" for name, place in self._places(buffer, at).items())
+        return "\n".join(
+            f"{c_name(self.dtypes[name])} {acc}_{name} = {place};" for name, place in self._places(buffer, at).items()
+        )
 
     def _places(self, buffer: str, at: str) -> dict[str, str]:
         fields = self.bound.layout.fields
@@ -152,7 +157,8 @@ class OperatorText:
 
     # ----------------------------------------------------------------------------------- operators that locate
     def beat(self, acc: str, formula: Formula, places: list[str], number: str, lanes: int) -> str:
-        """For argmin/argmax: lanes of `acc_best` that a value of this block beats take it, and `acc_block` takes the block's `number`.
+        """For argmin/argmax: lanes of `acc_best` that a value of this block beats take it, and `acc_block` takes the
+        block's `number`.
 
         One comparison and two blends per block instead of per value: the winning block is searched once, at the end.
         """
@@ -192,7 +198,9 @@ class OperatorText:
         bests = ", ".join(f"{acc}_best{lane}" for lane in names)
         blocks = ", ".join(f"{acc}_block{lane}" for lane in names)
         kind = c_name(self._argument.acc)
-        return f"const {kind} bests[{lanes}] = {{{bests}}}; const {self.block_counter(1)} blocks[{lanes}] = {{{blocks}}};"
+        return (
+            f"const {kind} bests[{lanes}] = {{{bests}}}; const {self.block_counter(1)} blocks[{lanes}] = {{{blocks}}};"
+        )
 
     def candidate(self, acc: str, bests: str, lane: str) -> str:
         """For argmin/argmax: declares `acc` as a lane's best value, its place not known yet."""

@@ -49,7 +49,8 @@ class BoundUser(Bound):
         wanted = {c.name for c in self.components}
         if set(parts) != wanted:
             raise DTypeError(
-                f"operator {self._name} gives {', '.join(map(repr, sorted(parts)))} for values with {', '.join(map(repr, sorted(wanted)))}"
+                f"operator {self._name} gives {', '.join(map(repr, sorted(parts)))} "
+                f"for values with {', '.join(map(repr, sorted(wanted)))}"
             )
         return Record({c.name: self._fitted(parts[c.name], c) for c in self.components})
 
@@ -57,7 +58,8 @@ class BoundUser(Bound):
         if isinstance(part, Literal) or part.dtype == BOOL or np.can_cast(part.dtype, component.dtype, "same_kind"):
             return cast(part, component.dtype)
         raise DTypeError(
-            f"operator {self._name}: {component.name!r} comes out as {part.dtype}, which {component.dtype} cannot hold without loss"
+            f"operator {self._name}: {component.name!r} comes out as {part.dtype}, "
+            f"which {component.dtype} cannot hold without loss"
         )
 
     def _as_value(self, acc: Record) -> Value:
@@ -92,13 +94,19 @@ def number(identity: Any, dtype: DType, name: str) -> Any:
 class Operator(ReductionOp):
     """A user's monoid.
 
-    combine: traced on two values (`lambda a, b: a + b`); for a structured dtype its arguments have fields by subscript and it returns a
-    dict of fields. identity: a number, or a scalar of the structured dtype. dtype: the dtype values are converted to; None keeps the input's.
-    commutative=False keeps the order of values everywhere. Raises FormulaError when `combine` cannot be called with two values.
+    combine: traced on two values (`lambda a, b: a + b`); for a structured dtype its arguments have fields by subscript
+    and it returns a dict of fields. identity: a number, or a scalar of the structured dtype. dtype: the dtype values
+    are converted to; None keeps the input's. commutative=False keeps the order of values everywhere. Raises
+    FormulaError when `combine` cannot be called with two values.
     """
 
     def __init__(
-        self, combine: Callable[..., Any], identity: Any, dtype: Any = None, commutative: bool = True, name: str | None = None
+        self,
+        combine: Callable[..., Any],
+        identity: Any,
+        dtype: Any = None,
+        commutative: bool = True,
+        name: str | None = None,
     ) -> None:
         if not callable(combine):
             raise FormulaError(f"combine must be a function of two values, not {combine!r}")
@@ -109,13 +117,15 @@ class Operator(ReductionOp):
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
         wanted = self.dtype if self.dtype is not None else value
         if wanted.names != value.names:
-            raise DTypeError(
-                f"operator {self.name} is for {wanted}; values have {value}"
-            )
+            raise DTypeError(f"operator {self.name} is for {wanted}; values have {value}")
         if wanted.names is None and not np.can_cast(value, wanted, "same_kind"):
-            raise DTypeError(f"operator {self.name}: values of dtype {value} cannot become {wanted} without loss; cast them first")
+            raise DTypeError(
+                f"operator {self.name}: values of dtype {value} cannot become {wanted} without loss; cast them first"
+            )
         if accumulate in ("compensated", "double"):
-            raise DTypeError(f"accumulate={accumulate!r} is for sums; operator {self.name} accumulates in the values' own dtype")
+            raise DTypeError(
+                f"accumulate={accumulate!r} is for sums; operator {self.name} accumulates in the values' own dtype"
+            )
         bound = BoundUser(self.name, self.combine, self.identity, wanted, self.commutative)
         sample = Record({c.name: as_node(c.identity, c.dtype) for c in bound.components})
         bound.merge(sample, sample)  # tells at once when combine misses a field

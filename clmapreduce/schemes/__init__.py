@@ -1,1 +1,4 @@
-"""Schemes: how a computation over a domain becomes stages. Each file names one kernel template and says when it fits."""
+"""Schemes: how a computation over a domain becomes stages.
+
+Each file names one kernel template and says when it fits.
+"""

@@ -15,18 +15,19 @@ Store = Callable[[Mapping[str, str], str, int], str]
 
 
 def kernel_spec(
-    template: str, mode: ComputeMode, facts: Facts, narrow: bool, streaming: bool, numbers: Mapping[str, Any], objects: Mapping[str, Any],
-    texts: Callable[[], Mapping[str, Any]] = dict,
+    template: str, mode: ComputeMode, facts: Facts, narrow: bool, streaming: bool, numbers: Mapping[str, Any],
+    objects: Mapping[str, Any], texts: Callable[[], Mapping[str, Any]] = dict,
 ) -> KernelSpec:  # fmt: skip
-    """A kernel's spec. `numbers` (hashable values) and `objects` (compared by identity) make its key and enter its context;
-    `texts` adds what follows from them."""
+    """A kernel's spec. `numbers` (hashable values) and `objects` (compared by identity) make its key and enter its
+    context; `texts` adds what follows from them.
+    """
     vendor = facts.vendor if facts.vendor == "nvidia" else "portable"
     common = {
         "name": template,
         "compute_mode": mode.value,
         "vendor": vendor,
         "narrow": narrow,
-        "aligned": facts.kind != "cpu",
+        "cpu": facts.kind == "cpu",
         "streaming": streaming and facts.kind == "cpu",
         "subgroup": facts.subgroup if vendor == "nvidia" and mode is ComputeMode.PARALLEL else 1,
     }
@@ -48,7 +49,8 @@ def store_text(output: int, dtype: DType, texts: Mapping[str, str], at: str, lan
     """C text that stores one output's parts at an index (the first of `lanes`)."""
     if dtype.fields is not None:
         return "\n".join(
-            f"{field_text(f'out{output}', at, dtype.itemsize, dtype[part], dtype.fields[part][1])} = {text};" for part, text in texts.items()
+            f"{field_text(f'out{output}', at, dtype.itemsize, dtype[part], dtype.fields[part][1])} = {text};"
+            for part, text in texts.items()
         )
     if lanes == 1:
         return f"out{output}[{at}] = {texts['']};"
@@ -61,7 +63,9 @@ def store_one(dtype: DType) -> Callable[[Mapping[str, str]], str]:
     def store(texts: Mapping[str, str]) -> str:
         if dtype.fields is None:
             return f"{field_text('out', '0', dtype.itemsize, dtype, 0)} = {texts['']};"
-        return "\n".join(f"{field_text('out', '0', dtype.itemsize, dtype[p], dtype.fields[p][1])} = {t};" for p, t in texts.items())
+        return "\n".join(
+            f"{field_text('out', '0', dtype.itemsize, dtype[p], dtype.fields[p][1])} = {t};" for p, t in texts.items()
+        )
 
     return store
 

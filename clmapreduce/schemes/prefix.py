@@ -15,7 +15,8 @@ from clmapreduce.tuning import LaunchBox
 def plan_prefix(
     bound: Bound, queried: bool, whole: bool, line: Line, entries: int, mode: ComputeMode, facts: Facts, box: LaunchBox
 ) -> Plan:
-    """The plan that answers `line.length` queries from "in0" (`entries` partials) into "out0"; "in1" holds the queries when `queried`.
+    """The plan that answers `line.length` queries from "in0" (`entries` partials) into "out0"; "in1" holds the queries
+    when `queried`.
 
     `whole`: a query asks for a prefix; else for an entry as it is kept.
     """

@@ -1,4 +1,6 @@
-"""Reduce: as many groups as keep the device full, each over a stretch of its own; then one group merges what they leave."""
+"""Reduce: as many groups as keep the device full, each over a stretch of its own; then one group merges what they
+leave.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ GROUP_TILES = 4
 
 
 def box_name(bound: Bound, formula: Formula) -> str:
-    """Which launch box suits an operator: two inputs are two streams already; argmin and logsumexp want several vectors at once."""
+    """Which launch box suits an operator: two inputs are two streams already; argmin and logsumexp want several vectors
+    at once.
+    """
     if isinstance(bound, BoundArgument):
         return "locate"
     if isinstance(bound, BoundLogSumExp):
@@ -29,7 +33,14 @@ def box_name(bound: Bound, formula: Formula) -> str:
 
 
 def reduce_stage(
-    formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox, target: str, single: bool | None = None
+    formula: Formula,
+    bound: Bound,
+    line: Line,
+    mode: ComputeMode,
+    facts: Facts,
+    box: LaunchBox,
+    target: str,
+    single: bool | None = None,
 ) -> Stage:
     """The launch that leaves one accumulator per group in `target`, or the finished result when one group is enough.
 
@@ -42,15 +53,14 @@ def reduce_stage(
     cap = facts.compute_units * box.groups
     if bound.chain is not None:
         cap = max(cap, -(-line.length // (bound.chain * width * lanes * box.streams)))
-    if single is None and line.length <= tile * GROUP_TILES or single or not box.groups:
+    if (single is None and line.length <= tile * GROUP_TILES) or single or not box.groups:
         cap = 1
     groups, share = line.shares(cap, tile)
     partial = groups > 1 if single is None else not single
     op = OperatorText(bound, line.narrow)
-    vectors = tuple(f"in{i}" for i, given in enumerate(formula.inputs) if given.access is Access.VECTOR and given.dtype.names is None)
     numbers = {
-        "block": box.block, "lanes": lanes, "unroll": box.unroll, "streams": box.streams, "ahead": box.ahead,
-        "ordered": not bound.commutative, "partial": partial, "prefetched": vectors,
+        "block": box.block, "lanes": lanes, "unroll": box.unroll, "streams": box.streams,
+        "ordered": not bound.commutative, "partial": partial,
     }  # fmt: skip
     spec = kernel_spec(
         "reduce", mode, facts, line.narrow, False, numbers, {"formula": formula, "bound": bound},
@@ -63,7 +73,10 @@ def reduce_stage(
 def plan_reduce(
     formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox, on_host: bool = False
 ) -> Plan:
-    """The plan of one result for the whole line; length 0 gives the identity. `on_host`: the last level is left to the host."""
+    """The plan of one result for the whole line; length 0 gives the identity.
+
+    `on_host`: the last level is left to the host.
+    """
     if formula.widest and bound.locates:
         box = _fitting_blocks(formula, bound, line, facts, box)
     stage = reduce_stage(formula, bound, line, mode, facts, box, "out0", single=None)
@@ -74,7 +87,15 @@ def plan_reduce(
     scratch = {partials: bound.layout.itemsize * stage.groups}
     why = f"{stage.groups} groups keep {facts.compute_units} compute units busy"
     if on_host:
-        return Plan((stage,), scratch, mode, Scope.DEVICE, line.narrow, why + ", the host merges their accumulators", finish_on_host=True)
+        return Plan(
+            (stage,),
+            scratch,
+            mode,
+            Scope.DEVICE,
+            line.narrow,
+            why + ", the host merges their accumulators",
+            finish_on_host=True,
+        )
     last = merge_stage(bound, stage.groups, mode, facts, box)
     return Plan((stage, last), scratch, mode, Scope.DEVICE, line.narrow, why + ", one group merges their accumulators")
 
@@ -83,7 +104,14 @@ def merge_stage(bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: 
     """The launch that turns `count` accumulators in "scratch0" into the result."""
     op = OperatorText(bound, True)
     spec = kernel_spec(
-        "merge", mode, facts, True, False, {"block": box.block}, {"bound": bound}, lambda: {"op": op, "store": store_one(bound.result)}
+        "merge",
+        mode,
+        facts,
+        True,
+        False,
+        {"block": box.block},
+        {"bound": bound},
+        lambda: {"op": op, "store": store_one(bound.result)},
     )
     return Stage(spec, 1, box.block, ("scratch0", "out0", ("idx", count)), ("scratch0",), ("out0",))
 

@@ -16,11 +16,16 @@ def plan_scan(
     layout: Layout, narrow_op: Bound, wide: Bound, exclusive: bool, line: Line, mode: ComputeMode, facts: Facts,
     box: LaunchBox, reduce_box: LaunchBox,
 ) -> Plan:  # fmt: skip
-    """The plan of all prefixes. `narrow_op` accumulates inside a tile, `wide` (same components) between tiles and groups."""
+    """The plan of all prefixes.
+
+    `narrow_op` accumulates inside a tile, `wide` (same components) between tiles and groups.
+    """
     formula = layout.formula
     widest = max(formula.widest, *(c.dtype.itemsize for c in narrow_op.components), layout.outputs[0].itemsize)
-    # lanes keep their order in a scan, so a non-commutative operator may use them too; records and complex numbers have none
-    plain = formula.vectorisable and all(d.names is None and d.kind != "c" for d in (narrow_op.value, *(c.dtype for c in narrow_op.components)))
+    # lanes keep their order in a scan, so a non-commutative operator may use them; records and complex numbers have none
+    plain = formula.vectorisable and all(
+        d.names is None and d.kind != "c" for d in (narrow_op.value, *(c.dtype for c in narrow_op.components))
+    )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
     rows = box.unroll
     tile = box.block * lanes * rows

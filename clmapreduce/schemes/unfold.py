@@ -14,7 +14,9 @@ from clmapreduce.tuning import LaunchBox
 def plan_unfold(
     layout: Layout, bound: Bound, first_power: int, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox
 ) -> Plan:
-    """The plan of base^(e + first_power) for every index e, powers taken with the operator; the formula's one input is the base."""
+    """The plan of base^(e + first_power) for every index e, powers taken with the operator; the formula's one input is
+    the base.
+    """
     widest = max(d.itemsize for d in (*(c.dtype for c in bound.components), layout.outputs[0]))
     lanes = box.lanes(layout.outputs[0].itemsize if box.block == 1 else widest, bound.vectorisable)
     rows = box.unroll
@@ -36,4 +38,6 @@ def plan_unfold(
     names = inputs(layout.formula)
     stage = Stage(spec, groups, box.block, (*names, "out0", ("idx", line.length), ("idx", share)), names, ("out0",))
     scope = Scope.DEVICE if groups > 1 else Scope.GROUP
-    return Plan((stage,), {}, mode, scope, line.narrow, f"a tile of {tile} powers by doubling, then one combine per element")
+    return Plan(
+        (stage,), {}, mode, scope, line.narrow, f"a tile of {tile} powers by doubling, then one combine per element"
+    )

@@ -24,11 +24,15 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
     while not stages or count > 0:
         level = min(len(stages), 1)
         numbers = {"block": box.block, "tile": tile, "level": level}
-        spec = kernel_spec("upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound}, lambda: {"op": op})
+        spec = kernel_spec(
+            "upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound}, lambda: {"op": op}
+        )
         names = inputs(formula) if level == 0 else ()
         reads = names if level == 0 else ("out0",)
         groups = max(1, -(-count // tile))
-        stages.append(Stage(spec, groups, box.block, (*names, "out0", ("idx", count), ("idx", stride)), reads, ("out0",)))
+        stages.append(
+            Stage(spec, groups, box.block, (*names, "out0", ("idx", count), ("idx", stride)), reads, ("out0",))
+        )
         count, stride = count // tile, stride * tile
         if count <= 1:
             break

@@ -1,4 +1,4 @@
-"""Every device that OpenCL finds here, a queue on it, and processes of their own for what a process can do only once."""
+"""Every device found here, a queue on it, and processes of their own for what a process can do only once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import pyopencl as cl
 import pytest
 
@@ -37,11 +38,43 @@ def fresh_queue(device: hostsched.Device) -> hostsched.Queue:
 
 
 @pytest.fixture
+def axpb_source() -> str:
+    """y = scale * x + add, one element per work-item."""
+    return """
+__kernel void cmr_axpb(__global const float* x, __global float* y, float scale, int add)
+{
+    size_t i = get_global_id(0);
+    y[i] = scale * x[i] + add;
+}
+"""
+
+
+@pytest.fixture
+def axpb(axpb_source: str) -> Callable[[hostsched.Queue], Callable[..., hostsched.KernelJob]]:
+    """For a queue, what makes jobs of that kernel."""
+
+    def of(queue: hostsched.Queue) -> Callable[..., hostsched.KernelJob]:
+        kernel = hostsched.build(queue, axpb_source).kernel("cmr_axpb")
+
+        def job(
+            x: hostsched.Buffer, y: hostsched.Buffer, count: int, scale: float = 1, add: int = 0, group: int = 1
+        ) -> hostsched.KernelJob:
+            args = (x, y, np.float32(scale), np.int32(add))
+            return hostsched.KernelJob(kernel, count // group, group, args, (x,), (y,))
+
+        return job
+
+    return of
+
+
+@pytest.fixture
 def child() -> Child:
     """Runs Python code in a process of its own, for 60 s at most, and returns what it printed."""
 
     def run(code: str, **environment: str) -> str:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("CLMR_", "PYOPENCL_", "OCL_"))}
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("CLMR_", "PYOPENCL_", "OCL_"))
+        }
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=ROOT,

@@ -12,8 +12,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from hostsched import Device, JobGraph, KernelJob, Queue, ReadJob, build, cache_folder, devices
-from hostsched import disk_cache
+from hostsched import Device, JobGraph, KernelJob, Queue, ReadJob, build, cache_folder, devices, disk_cache
 
 
 @pytest.fixture(autouse=True)
@@ -129,7 +128,9 @@ def test_a_sound_file_that_the_driver_refuses_is_rebuilt(device: Device, folder:
     assert run(device, source(1)) == 1
 
 
-def test_a_planted_pickle_is_not_run(device: Device, folder: pathlib.Path, tmp_path: pathlib.Path, child: Callable[..., str]) -> None:
+def test_a_planted_pickle_is_not_run(
+    device: Device, folder: pathlib.Path, tmp_path: pathlib.Path, child: Callable[..., str]
+) -> None:
     class Planted:
         def __reduce__(self) -> tuple[object, ...]:
             return pathlib.Path.touch, (tmp_path / "ran",)
@@ -166,7 +167,9 @@ def test_a_folder_of_someone_else_is_refused(folder: pathlib.Path, monkeypatch: 
     assert cache_folder() is None
 
 
-def test_a_folder_that_cannot_be_made_or_written_costs_nothing(device: Device, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_made_or_written_costs_nothing(
+    device: Device, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path / "file" / "below"))
     assert cache_folder() is None
@@ -174,7 +177,9 @@ def test_a_folder_that_cannot_be_made_or_written_costs_nothing(device: Device, t
 
 
 @pytest.mark.parametrize("value", ["1", "true", "YES"])
-def test_the_cache_can_be_turned_off(device: Device, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_the_cache_can_be_turned_off(
+    device: Device, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
     monkeypatch.setenv("CLMR_NO_CACHE", value)
     assert run(device, source(1)) == 1
     assert not folder.exists()

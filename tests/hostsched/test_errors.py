@@ -42,7 +42,9 @@ def test_build_error_without_a_log_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ProgramBuildError("1:1:1: error", SOURCE, "d"), LaunchError("x", -5), ForkedProcess()], ids=lambda e: type(e).__name__
+    "error",
+    [ProgramBuildError("1:1:1: error", SOURCE, "d"), LaunchError("x", -5), ForkedProcess()],
+    ids=lambda e: type(e).__name__,
 )
 def test_errors_survive_the_way_back_from_a_worker_process(error: Exception) -> None:
     copy = pickle.loads(pickle.dumps(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -65,11 +66,13 @@ def conflict(one: tuple[set[int], set[int]], other: tuple[set[int], set[int]]) -
 def submit(touches: Sequence[tuple[set[int], set[int]]], cuts: Sequence[int] = ()) -> tuple[FakeQueue, Any]:
     """The jobs as graphs, cut at `cuts`, on one queue and one set of buffers; with the last Submission."""
     buffers = [FakeBuffer() for _ in range(5)]
-    jobs = [FakeJob([buffers[i] for i in sorted(reads)], [buffers[i] for i in sorted(writes)]) for reads, writes in touches]
+    jobs = [
+        FakeJob([buffers[i] for i in sorted(reads)], [buffers[i] for i in sorted(writes)]) for reads, writes in touches
+    ]
     queue: Any = FakeQueue()
     last = None
     edges = [0, *sorted(cuts), len(jobs)]
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         if end > begin:
             last = JobGraph(jobs[begin:end]).submit(queue)
     return queue, last
@@ -77,7 +80,9 @@ def submit(touches: Sequence[tuple[set[int], set[int]]], cuts: Sequence[int] = (
 
 @settings(max_examples=300, deadline=None)
 @given(touches=st.lists(TOUCHES, min_size=1, max_size=12), data=st.data())
-def test_every_conflict_is_ordered_and_nothing_else_waits(touches: list[tuple[set[int], set[int]]], data: st.DataObject) -> None:
+def test_every_conflict_is_ordered_and_nothing_else_waits(
+    touches: list[tuple[set[int], set[int]]], data: st.DataObject
+) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(touches)), max_size=3))
     queue, _ = submit(touches, cuts)
     number = {id(event): at for at, (event, _) in enumerate(queue.enqueued)}
@@ -98,7 +103,9 @@ def test_terminal_events_cover_the_whole_graph(touches: list[tuple[set[int], set
     queue, last = submit(touches)
     waits = {id(event): waits for event, waits in queue.enqueued}
     waited = {id(wait) for _, waits in queue.enqueued for wait in waits}
-    assert [id(event) for event in last.terminal] == [id(event) for event, _ in queue.enqueued if id(event) not in waited]
+    assert [id(event) for event in last.terminal] == [
+        id(event) for event, _ in queue.enqueued if id(event) not in waited
+    ]
     reached: set[int] = set()
     front = [id(event) for event in last.terminal]
     while front:

@@ -12,7 +12,15 @@ from hostsched import headroom
 
 @pytest.mark.parametrize(
     ("text", "bytes_"),
-    [("", None), ("1000", 1000), ("4G", 4 << 30), ("4g", 4 << 30), ("1.5 GiB", 3 << 29), ("512MB", 512 << 20), ("2k", 2048)],
+    [
+        ("", None),
+        ("1000", 1000),
+        ("4G", 4 << 30),
+        ("4g", 4 << 30),
+        ("1.5 GiB", 3 << 29),
+        ("512MB", 512 << 20),
+        ("2k", 2048),
+    ],
 )
 def test_memory_limit(text: str, bytes_: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", text)

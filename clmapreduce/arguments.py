@@ -1,4 +1,4 @@
-"""What a call was given: arrays and numbers, where they live, how they broadcast, and the formula inputs that follow."""
+"""What a call was given: arrays and numbers, where they live, how they broadcast, and what inputs follow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Signature:
-    """What a formula input depends on; equal signatures share a traced formula. `weak`: the Python type of a plain number."""
+    """What a formula input depends on; equal signatures share a traced formula.
+
+    `weak`: the Python type of a plain number.
+    """
 
     dtype: DType
     access: Access
@@ -36,7 +39,9 @@ class Signature:
 
 @dataclass(frozen=True)
 class Given:
-    """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride) per collapsed dimension."""
+    """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride)
+    per collapsed dimension.
+    """
 
     value: Any
     signature: Signature
@@ -67,7 +72,8 @@ class Arguments:
 def gather(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
     """Sorts the arguments of a call. `length`: the result's length where no array gives one.
 
-    Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays on different devices.
+    Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays
+    on different devices.
     """
     held = [_held(v, context) for v in values]
     homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
@@ -93,7 +99,10 @@ def _home(homes: list[Context], context: Context | None) -> Context:
         return context or current_context()
     if len(homes) > 1 or (context is not None and context is not homes[0]):
         names = ", ".join(repr(h) for h in [*homes, *([context] if context is not None else [])])
-        raise DeviceError(f"arrays and contexts of one call must share a context, found {names}; move arrays with cm.array(x, context)")
+        raise DeviceError(
+            f"arrays and contexts of one call must share a context, found {names}; "
+            "move arrays with cm.array(x, context)"
+        )
     return homes[0]
 
 
@@ -146,7 +155,9 @@ def _number(value: Any, inexact: list[DType], home: Context) -> Given:
 
 
 def _collapsed(own: Shape, shape: Shape) -> tuple[tuple[int, int], ...]:
-    """(size, stride in elements) of the result's dimensions as this array sees them, neighbours in step merged, size-1 ones dropped."""
+    """(size, stride in elements) of the result's dimensions as this array sees them, neighbours in step merged, size-1
+    ones dropped.
+    """
     strides, step = [], 1
     for extent in reversed(own):
         strides.append(0 if extent == 1 else step)

@@ -13,7 +13,7 @@ from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
-from clmapreduce.primitives.arguments import Arguments, Given, Shape
+from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.runtime import Executable, translated
 
 Output = tuple[Shape, DType]
@@ -96,7 +96,9 @@ class Call:
         self._temporary.append(buffer)
         return buffer
 
-    def run(self, executable: Executable, outputs: Sequence[Output], targets: Sequence[Any], wait_for: Sequence[Any]) -> list[Any]:
+    def run(
+        self, executable: Executable, outputs: Sequence[Output], targets: Sequence[Any], wait_for: Sequence[Any]
+    ) -> list[Any]:
         """Launches, and gives one result per output: the target, a DeviceArray not waited for, or a NumPy array."""
         waiting = False
         results: list[Any] = []
@@ -120,7 +122,10 @@ class Call:
                 self._arena.give(buffer)
         for target, made in copies:
             np.copyto(target, made)
-        return [r[()] if isinstance(r, np.ndarray) and not r.shape and t is None else r for r, t in zip(results, targets, strict=True)]
+        return [
+            r[()] if isinstance(r, np.ndarray) and not r.shape and t is None else r
+            for r, t in zip(results, targets, strict=True)
+        ]
 
     def _device_output(self, name: str, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
         made = target if target is not None else empty(shape, dtype, self._context)
@@ -132,7 +137,9 @@ class Call:
         return made
 
     def _host_output(self, name: str, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
-        direct = target is not None and target.dtype == dtype and target.flags.c_contiguous and not self._overlaps(target)
+        direct = (
+            target is not None and target.dtype == dtype and target.flags.c_contiguous and not self._overlaps(target)
+        )
         made = target if direct and target is not None else aligned_empty(shape, dtype)
         flat = made.reshape(-1).view(np.uint8)
         if self._context.facts.host_unified and flat.nbytes >= 4096:
@@ -148,7 +155,9 @@ class Call:
     def _unsafe_alias(self, target: DeviceArray) -> bool:
         """Whether an input that is not read in step with the output lives in the target's memory."""
         return any(
-            isinstance(g.value, DeviceArray) and g.value.buffer is target.buffer and g.signature.access is not Access.VECTOR
+            isinstance(g.value, DeviceArray)
+            and g.value.buffer is target.buffer
+            and g.signature.access is not Access.VECTOR
             for g in self._arguments.given
         )
 
@@ -157,7 +166,11 @@ class Call:
         return any(
             isinstance(g.value, np.ndarray)
             and np.may_share_memory(g.value, target)
-            and not (g.signature.access is Access.VECTOR and g.value.ctypes.data == target.ctypes.data and g.value.dtype == target.dtype)
+            and not (
+                g.signature.access is Access.VECTOR
+                and g.value.ctypes.data == target.ctypes.data
+                and g.value.dtype == target.dtype
+            )
             for g in self._arguments.given
         )
 

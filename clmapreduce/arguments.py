@@ -10,10 +10,21 @@ import numpy as np
 
 from clmapreduce.array import DeviceArray, contiguous, host_array, is_foreign, wrap_foreign
 from clmapreduce.context import Context, current_context
-from clmapreduce.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType
+from clmapreduce.dtypes import (
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    UINT64,
+    DType,
+    check_constant,
+    holds,
+)
 from clmapreduce.errors import DeviceError, ShapeError
 from clmapreduce.formula.formula import Access, Input, symbol
-from clmapreduce.formula.node import Value, WeakSymbol
+from clmapreduce.formula.node import Symbol, Value
 
 Shape = tuple[int, ...]
 
@@ -33,7 +44,7 @@ class Signature:
     def input(self, i: int) -> Input:
         value: Value = symbol(f"argument {i + 1}", self.dtype)
         if self.weak is not None:
-            value = WeakSymbol(f"argument {i + 1}", self.dtype, self.weak(0))
+            value = Symbol(f"argument {i + 1}", self.dtype, self.weak(0))
         return Input(f"argument {i + 1}", self.dtype, value, self.access, self.rank)
 
 
@@ -139,16 +150,15 @@ def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Giv
 def _number(value: Any, inexact: list[DType], home: Context) -> Given:
     if isinstance(value, bool):
         return Given(np.bool_(value), Signature(np.dtype(bool), Access.ARGUMENT, weak=bool))
+    dtype: DType
     if isinstance(value, int):
-        dtype = INT32 if -(2**31) <= value < 2**31 else INT64 if -(2**63) <= value < 2**63 else np.dtype(np.uint64)
-        try:
-            return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=int))
-        except OverflowError:
-            raise ShapeError(f"the number {value} is larger than 64 bits hold") from None
+        dtype = next((d for d in (INT32, INT64) if holds(d, value)), UINT64)
+        check_constant(value, dtype)
+        return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=int))
     common = np.result_type(*inexact) if inexact else FLOAT64 if home.facts.fp64 else FLOAT32
     wide = common.itemsize > (8 if common.kind == "c" else 4)
     if isinstance(value, complex):
-        dtype = np.dtype(np.complex128 if wide else np.complex64)
+        dtype = COMPLEX128 if wide else COMPLEX64
         return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=complex))
     dtype = FLOAT64 if wide else FLOAT32
     return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=float))

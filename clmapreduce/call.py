@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import hostsched
+from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
-from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.runtime import Executable, translated
 
 Output = tuple[Shape, DType]
@@ -115,7 +115,7 @@ class Call:
                         copies.append((target, made))
                     results.append(target if target is not None else made)
                 submission = executable.submit(self.arrays, wait_for, self._before, self._after)
-                if waiting or self._before:
+                if waiting or self._alive:  # host memory that was lent is the caller's again on return
                     submission.wait()
         finally:
             for buffer in self._temporary:
@@ -145,7 +145,6 @@ class Call:
         if self._context.facts.host_unified and flat.nbytes >= 4096:
             buffer = self._arena.borrow(flat, writable=True)
             self._after.append(hostsched.MapJob(buffer))
-            self._alive.append(buffer)
         else:
             buffer = self.scratch(flat.nbytes)
             self._after.append(hostsched.ReadJob(buffer, flat))

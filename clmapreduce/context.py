@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import itertools
+import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -14,6 +18,11 @@ from clmapreduce.runtime import Executable, facts_of, translated
 from hostsched import Device as Device
 
 PLANS_KEPT = 1024
+LOG = logging.getLogger("clmapreduce")
+LOG.addHandler(logging.NullHandler())
+if os.environ.get("CLMR_LOG"):
+    logging.basicConfig()
+    LOG.setLevel(os.environ["CLMR_LOG"].upper())
 
 
 def devices() -> list[Device]:
@@ -47,16 +56,15 @@ class Context:
     def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
         self.device = select_device(device)
         with translated():
-            self.queue = (
-                hostsched.Queue(self.device, profile, cl_context)
-                if cl_context is not None
-                else hostsched.Queue(self.device, profile)
-            )
+            self.queue = hostsched.Queue(self.device, profile, cl_context)
         self.facts: Facts = facts_of(self.device)
         self._kernels: dict[KernelSpec, hostsched.Kernel] = {}
         self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
         self._lock = threading.RLock()
         self._outer: list[Context | None] = []
+        if os.environ.get("CLMR_TRACE"):
+            atexit.register(self.trace, numbered(os.environ["CLMR_TRACE"], next(_traces)))
+        LOG.info("context on %r", self.device)
 
     def __repr__(self) -> str:
         return f"Context({self.device!r})"
@@ -81,8 +89,16 @@ class Context:
             if found is None:
                 found = Executable(plan(), self.queue, self._kernels)
                 self._executables[key] = found
+                LOG.debug(
+                    "planned %s: %s, %s",
+                    key[0] if isinstance(key, tuple) else key,
+                    found.plan.scope.name,
+                    found.plan.why,
+                )
                 if len(self._executables) > PLANS_KEPT:
                     self._executables.popitem(last=False)
+            else:
+                self._executables.move_to_end(key)
             return found
 
     def wait(self) -> None:
@@ -96,6 +112,13 @@ class Context:
             hostsched.Profile(self.queue).chrome_trace(path)
 
 
+def numbered(path: str, number: int) -> str:
+    """`path` for the first trace of a process, `path` with a number before its ending for later ones."""
+    stem, ending = os.path.splitext(path)
+    return path if number == 1 else f"{stem}-{number}{ending}"
+
+
+_traces = itertools.count(1)
 _default = threading.local()
 _shared: dict[Device, Context] = {}
 _shared_lock = threading.Lock()

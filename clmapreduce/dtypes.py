@@ -19,16 +19,16 @@ DType: TypeAlias = "np.dtype[Any]"
 BOOL = np.dtype(np.bool_)
 INT32 = np.dtype(np.int32)
 INT64 = np.dtype(np.int64)
+UINT64 = np.dtype(np.uint64)
 FLOAT16 = np.dtype(np.float16)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
-_C_NAMES = {
-    "?": "uchar", "b": "char", "B": "uchar", "h": "short", "H": "ushort", "i": "int", "I": "uint",
-    "l": "long", "L": "ulong", "q": "long", "Q": "ulong", "e": "half", "f": "float", "d": "double",
-    "F": "float2", "D": "double2",
+_C_NAMES = {  # by kind and bytes: the same type code means 32 bits on Windows and 64 on Linux
+    "b1": "uchar", "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
+    "i8": "long", "u8": "ulong", "f2": "half", "f4": "float", "f8": "double", "c8": "float2", "c16": "double2",
 }  # fmt: skip
 _MASKS = {8: "char", 16: "short", 32: "int", 64: "long"}
 LANES = (1, 2, 4, 8, 16)
@@ -37,7 +37,11 @@ HEX = "0123456789abcdef"
 
 def is_scalar(dtype: DType) -> bool:
     """Whether kernels have a C type for this dtype."""
-    return dtype.char in _C_NAMES
+    return _code(dtype) in _C_NAMES
+
+
+def _code(dtype: DType) -> str:
+    return f"{dtype.kind}{dtype.itemsize}"
 
 
 def is_complex(dtype: DType) -> bool:
@@ -71,7 +75,7 @@ def check_supported(dtype: DType, what: str) -> DType:
 
 def c_name(dtype: DType, lanes: int = 1) -> str:
     """The OpenCL C type that computes with this dtype: "float", "float16", "double2" for complex128, …"""
-    return _C_NAMES[dtype.char] + (str(lanes) if lanes > 1 else "")
+    return _C_NAMES[_code(dtype)] + (str(lanes) if lanes > 1 else "")
 
 
 def mask_name(bits: int, lanes: int) -> str:
@@ -81,7 +85,7 @@ def mask_name(bits: int, lanes: int) -> str:
 
 def broadcast_text(dtype: DType, text: str, lanes: int) -> str:
     """C text of one scalar in every lane."""
-    return f"({c_name(dtype, lanes)})({text})" if lanes > 1 else text
+    return f"(({c_name(dtype, lanes)})({text}))" if lanes > 1 else text
 
 
 def literal(value: Any, dtype: DType, lanes: int = 1) -> str:
@@ -97,8 +101,10 @@ def _real_literal(value: Any, dtype: DType) -> str:
     if dtype == BOOL:
         return "1" if value else "0"
     if is_integer(dtype):
+        check_constant(value, dtype)
         return _integer_literal(int(value), dtype)
-    number = float(dtype.type(value))
+    with np.errstate(all="ignore"):  # beyond the dtype's range a constant is infinite, as in NumPy
+        number = float(dtype.type(value))
     suffix = "" if dtype == FLOAT64 else "f"
     if math.isnan(number):
         text = "NAN"
@@ -109,14 +115,29 @@ def _real_literal(value: Any, dtype: DType) -> str:
     return f"(({c_name(dtype)})({text}))"
 
 
+def holds(dtype: DType, value: Any) -> bool:
+    """Whether a number lies in the range of an integer dtype, or becomes a float at all."""
+    try:
+        if is_integer(dtype):
+            return bool(np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max)
+        return dtype == BOOL or isinstance(complex(value), complex)
+    except (OverflowError, ValueError):  # an infinite or NaN integer, a float of more than 308 digits
+        return False
+
+
+def check_constant(value: Any, dtype: DType) -> None:
+    """Raises DTypeError when the dtype does not hold the number."""
+    if not holds(dtype, value):
+        span = f" ({np.iinfo(dtype).min} … {np.iinfo(dtype).max})" if is_integer(dtype) else ""
+        told = f"of {value.bit_length()} bits" if isinstance(value, int) and value.bit_length() > 256 else str(value)
+        raise DTypeError(f"the constant {told} does not fit {dtype}{span}")
+
+
 def _integer_literal(value: int, dtype: DType) -> str:
-    info = np.iinfo(dtype)
-    if not info.min <= value <= info.max:
-        raise DTypeError(f"the constant {value} does not fit {dtype} ({info.min} … {info.max})")
     if dtype.itemsize == 8:
         if dtype.kind == "u":
             return f"{value}UL"
-        return f"(-{-value - 1}L - 1L)" if value == info.min else f"({value}L)"
+        return f"(-{-value - 1}L - 1L)" if value == -(2**63) else f"({value}L)"
     if value == -(2**31):
         return "(-2147483647 - 1)"
     return f"(({c_name(dtype)})({value}{'u' if dtype.kind == 'u' else ''}))"
@@ -151,9 +172,14 @@ def promote(*operands: Any) -> DType:
         given = ", ".join(str(d) for d in dtypes)
         raise DTypeError(f"{given} have no common integer dtype; cast one side, e.g. x.astype('int64')")
     try:
-        return np.result_type(*operands)
+        dtype = np.result_type(*operands)
     except (TypeError, OverflowError) as error:
         raise DTypeError(f"no common dtype for {', '.join(map(str, operands))}: {error}") from None
+    if not is_scalar(dtype):
+        raise DTypeError(
+            f"{', '.join(str(d) for d in dtypes) or 'these constants'} meet in {dtype}, which no kernel holds"
+        )
+    return dtype
 
 
 def floating(dtype: DType) -> DType:

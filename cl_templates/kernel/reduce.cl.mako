@@ -14,7 +14,7 @@ def place(s, k):
 %>
 ${mode.kernel_head("cmr_reduce", formula.parameters() + ["__global uchar *restrict out", "const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block)}
-    const idx first = (idx)get_group_id(0) * share, last = min(n, (idx)(first + share));
+    const idx first = (idx)get_group_id(0) * share, last = first + min((idx)(n - first), share);
 % if ordered:
     ${mode.lane_span("first", "last", "begin", "end")}
 % else:

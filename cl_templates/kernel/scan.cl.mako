@@ -46,7 +46,7 @@
 ${mode.kernel_head("cmr_scan", formula.parameters() + ["__global const uchar *restrict parts"] + out_parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block * rows)}
     ${mode.group_scratch(wide, block, "carries")}
-    const idx begin = (idx)get_group_id(0) * share, end = min(n, (idx)(begin + share));
+    const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);
     ${wide.declare("carry")}
     {
         ${mode.lane_span("0", "(idx)get_group_id(0)", "from", "to")}

@@ -19,7 +19,7 @@ ${mode.kernel_head("cmr_unfold", formula.parameters() + out_parameters + ["const
 % for part, type in op.parts:
     ${mode.tile_array(type, f"tile_{part}", tile)}
 % endfor
-    const idx begin = (idx)get_group_id(0) * share, end = min(n, (idx)(begin + share));
+    const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);
     ${op.declare("base")}
     ${op.absorb("base", formula, ["0"])}
     if (${mode.is_leader()}) {

@@ -9,9 +9,18 @@ def split(T):
     return T[: len(T) - len(digits)], int(digits or 1)
 %>
 ## Integer division rounds down; by 0 it gives 0 and the lowest number by -1 stays, as in NumPy. Either would trap on a CPU.
+## Floats: the whole number that goes with the remainder, which floor(a / b) is not (1 // 0.1 is 9). NumPy's steps.
 <%def name="floor_divide(T)">
 INLINE ${T} cmr_floor_divide_${T}(${T} a, ${T} b) {
-% if T.startswith("u"):
+% if T == "half":
+    return (half)cmr_floor_divide_float((float)a, (float)b);
+% elif T in ("float", "double"):
+    if (b == 0) return a / b;
+    const ${T} r = fmod(a, b);
+    const ${T} q = (a - r) / b - (r != 0 && (r < 0) != (b < 0) ? 1 : 0);
+    const ${T} whole = floor(q);
+    return q == 0 ? copysign((${T})0, a / b) : q - whole > (${T})0.5 ? whole + 1 : whole;
+% elif T.startswith("u"):
     return b == 0 ? 0 : a / (b == 0 ? 1 : b);
 % else:
     if (b == 0) return 0;
@@ -23,9 +32,11 @@ INLINE ${T} cmr_floor_divide_${T}(${T} a, ${T} b) {
 ## The remainder takes the divisor's sign; by 0 it is 0 for integers and NaN for floats.
 <%def name="mod(T)">
 INLINE ${T} cmr_mod_${T}(${T} a, ${T} b) {
-% if split(T)[0] in ("float", "double", "half"):
-    ${T} r = fmod(a, b);
-    return r != 0 ? ((r < 0) != (b < 0) ? r + b : r) : copysign((${T})0, b) + r * 0;
+% if T == "half":
+    return (half)cmr_mod_float((float)a, (float)b);
+% elif T in ("float", "double"):
+    const ${T} r = fmod(a, b);
+    return r == 0 ? copysign((${T})0, b) : r == r && (r < 0) != (b < 0) ? r + b : r;
 % elif T.startswith("u"):
     return b == 0 ? 0 : a % (b == 0 ? 1 : b);
 % else:
@@ -73,12 +84,13 @@ INLINE ${T} cmr_div_${T}(${T} a, ${T} b) {
 <% S = split(T)[0] %>
 INLINE ${T} cmr_sqrt_${T}(${T} a) {
     if (a.x == 0 && a.y == 0) return (${T})(0, a.y);
-    const ${S} t = sqrt((fabs(a.x) + hypot(a.x, a.y)) / 2);
+    if (isinf(a.y)) return (${T})(INFINITY, a.y);
+    const ${S} t = sqrt(fabs(a.x) / 2 + hypot(a.x, a.y) / 2);
     return a.x >= 0 ? (${T})(t, a.y / (2 * t)) : (${T})(fabs(a.y) / (2 * t), copysign(t, a.y));
 }
 </%def>
 <%def name="exp(T)">
-INLINE ${T} cmr_exp_${T}(${T} a) { return exp(a.x) * (${T})(cos(a.y), sin(a.y)); }
+INLINE ${T} cmr_exp_${T}(${T} a) { return a.y == 0 ? (${T})(exp(a.x), a.y) : exp(a.x) * (${T})(cos(a.y), sin(a.y)); }
 </%def>
 <%def name="log(T)">
 INLINE ${T} cmr_log_${T}(${T} a) { return (${T})(log(hypot(a.x, a.y)), atan2(a.y, a.x)); }

@@ -58,6 +58,9 @@ class Block:
     def assign(self, targets: Mapping[str, Node]) -> None:
         """Adds assignments of values to existing C variables; all are computed before the first is assigned."""
         texts = {target: self._emitter.number(node) for target, node in targets.items()}
+        for target, node in targets.items():
+            if texts[target] in targets and texts[target] != target:  # another target: keep what it held
+                texts[target] = self._emitter.kept(node)
         self._emitter.lines += [f"{target} = {text};" for target, text in texts.items()]
 
     def texts(self, value: Value) -> dict[str, str]:

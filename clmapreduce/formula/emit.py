@@ -26,7 +26,7 @@ from clmapreduce.dtypes import (
 )
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import CAST
-from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol
+from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,21 @@ class Emitter:
 
     def text(self, node: Node) -> Text:
         """The C text of a node, after the statements it needs have been added to `lines`."""
-        found = self._texts.get(id(node))
-        if found is None:
-            found = self._write(node)
-            self._texts[id(node)] = found
-            self._alive.append(node)
-        return found
+        for part in postorder([node], self._texts):
+            if part is node or not isinstance(part, Index):  # an index is written in the dtype that wants it
+                self._texts[id(part)] = self._write(part)
+                self._alive.append(part)
+        return self._texts[id(node)]
 
     def number(self, node: Node) -> str:
         """As `text`, as a plain value: a bool becomes 0 or 1 of type uchar (with lanes)."""
         text = self.text(node)
         return self._from_bool(text, np.dtype(np.uint8)) if node.dtype == BOOL else text.c
+
+    def kept(self, node: Node) -> str:
+        """As `number`, in a variable of its own."""
+        kind = c_name(np.dtype(np.uint8) if node.dtype == BOOL else node.dtype, self.lanes)
+        return self._name(f"const {kind} {{}} = {self.number(node)};")
 
     # ------------------------------------------------------------------------------------------------ one node
     def _write(self, node: Node) -> Text:

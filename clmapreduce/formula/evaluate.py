@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol
+from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
 
 
 def evaluate(node: Node, values: Mapping[Node, Any], memo: dict[int, Any] | None = None) -> Any:
     """`node` with each symbol replaced by `values[symbol]` (arrays or scalars that broadcast), in its own dtype."""
     memo = {} if memo is None else memo
-    if id(node) not in memo:
-        memo[id(node)] = _value(node, values, memo)
+    with np.errstate(all="ignore"):
+        for part in postorder([node], memo):
+            memo[id(part)] = _value(part, values, memo)
     return memo[id(node)]
 
 
@@ -27,6 +28,5 @@ def _value(node: Node, values: Mapping[Node, Any], memo: dict[int, Any]) -> Any:
             raise FormulaError(f"no value given for {getattr(node, 'name', 'the index')!r}")
         return values[node]
     assert isinstance(node, Apply)
-    args = [evaluate(arg, values, memo) for arg in node.args]
-    with np.errstate(all="ignore"):
-        return np.asarray(node.function.numpy(*args)).astype(node.dtype)[()]
+    args = [memo[id(arg)] for arg in node.args]
+    return np.asarray(node.function.numpy(*args)).astype(node.dtype)[()]

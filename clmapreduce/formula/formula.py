@@ -6,13 +6,12 @@ or the only element of a buffer), or broadcast by strides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from clmapreduce.dtypes import BOOL, DType, c_name, is_complex
+from clmapreduce.dtypes import BOOL, DType, broadcast_text, c_name, is_complex
 from clmapreduce.formula.emit import Text
-from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, WeakSymbol, components, rebuild
+from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, components, postorder, rebuild
 
 
 class Access(Enum):
@@ -52,7 +51,8 @@ class Formula:
     nodes: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", tuple(_walk(self.outputs)))
+        roots = [node for value in self.outputs for node in components(value).values()]
+        object.__setattr__(self, "nodes", tuple(postorder(roots)))
 
     @property
     def uses_index(self) -> bool:
@@ -84,45 +84,32 @@ class Formula:
 
     def instance(self) -> Formula:
         """A copy with symbols and indices of its own, so that one kernel text can hold it at several places."""
+        unused = [node for given in self.inputs for node in components(given.value).values()]
         copies: dict[int, Node] = {}
-        inputs = tuple(replace(given, value=_copied(given.value, copies)) for given in self.inputs)
-        return Formula(inputs, tuple(_copied(value, copies) for value in self.outputs))
+        for node in [*self.nodes, *unused]:
+            if id(node) not in copies:
+                copies[id(node)] = _copy(node, copies)
 
+        def copied(value: Value) -> Value:
+            return rebuild({name: copies[id(node)] for name, node in components(value).items()})
 
-def _copied(value: Value, copies: dict[int, Node]) -> Value:
-    return rebuild({name: _copy(node, copies) for name, node in components(value).items()})
+        inputs = tuple(replace(given, value=copied(given.value)) for given in self.inputs)
+        return Formula(inputs, tuple(copied(value) for value in self.outputs))
 
 
 def _copy(node: Node, copies: dict[int, Node]) -> Node:
-    if id(node) not in copies:
-        if isinstance(node, WeakSymbol):
-            copies[id(node)] = WeakSymbol(node.name, node.dtype, node.sample)
-        elif isinstance(node, Symbol):
-            copies[id(node)] = Symbol(node.name, node.dtype)
-        elif isinstance(node, Index):
-            copies[id(node)] = Index()
-        elif isinstance(node, Apply):
-            copies[id(node)] = Apply(node.function, tuple(_copy(arg, copies) for arg in node.args), node.dtype)
-        else:
-            copies[id(node)] = node
-    return copies[id(node)]
-
-
-def _walk(outputs: Sequence[Value]) -> list[Node]:
-    seen: dict[int, Node] = {}
-    todo = [node for value in outputs for node in components(value).values()]
-    while todo:
-        node = todo.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node
-            todo += node.args if isinstance(node, Apply) else ()
-    return list(seen.values())
+    if isinstance(node, Symbol):
+        return Symbol(node.name, node.dtype, node.weak)
+    if isinstance(node, Index):
+        return Index()
+    if isinstance(node, Apply):
+        return Apply(node.function, tuple(copies[id(arg)] for arg in node.args), node.dtype, node.weak)
+    return node
 
 
 def _parameters(i: int, given: Input) -> list[str]:
     if given.access is Access.ARGUMENT:
-        parts = components(given.value)
-        return [f"const {c_name(node.dtype)} in{i}{'_' + name if name else ''}" for name, node in parts.items()]
+        return [f"const {c_name(given.dtype)} in{i}"]
     kind = "uchar" if given.dtype.names else c_name(given.dtype)
     strides = [f"const idx in{i}_size{d}, const idx in{i}_stride{d}" for d in range(given.rank)]
     return [f"__global const {kind} *restrict in{i}", *strides]
@@ -132,8 +119,8 @@ def load(i: int, given: Input, at: str, lanes: int, prefix: str) -> tuple[list[s
     """Statements that read input `i` at the indices `at` … `at`+lanes−1, and the text of each of its symbols."""
     lines: list[str] = []
     known: dict[Node, Text] = {}
-    for name, node in components(given.value).items():
-        variable = f"{prefix}in{i}{'_' + name if name else ''}"
+    for part, (name, node) in enumerate(components(given.value).items()):
+        variable = f"{prefix}in{i}_{part}"  # a field's name may be any text, so it never enters the kernel
         lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(i, given, name, at, lanes)};")
         known[node] = _as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
     return lines, known
@@ -150,19 +137,15 @@ def _as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
 
 def _element(i: int, given: Input, name: str, at: str, lanes: int) -> str:
     if given.access is Access.ARGUMENT:
-        return _everywhere(f"in{i}{'_' + name if name else ''}", given, name, lanes)
+        return broadcast_text(given.dtype, f"in{i}", lanes)
     if given.access is Access.SINGLE:
-        return _everywhere(_one(i, given, name, "0"), given, name, lanes)
+        return broadcast_text(given.dtype, _one(i, given, name, "0"), lanes)
     if given.access is Access.STRIDED:
         each = [_one(i, given, name, _strided_index(i, given.rank, f"({at} + {lane})")) for lane in range(lanes)]
         return each[0] if lanes == 1 else f"({c_name(given.dtype, lanes)})({', '.join(each)})"
     if lanes > 1:
         return f"CMR_LOAD({c_name(given.dtype, lanes)}, in{i} + ({at}))"
     return _one(i, given, name, f"({at})")
-
-
-def _everywhere(text: str, given: Input, name: str, lanes: int) -> str:
-    return f"({c_name(given.dtype, lanes)})({text})" if lanes > 1 else text
 
 
 def _one(i: int, given: Input, name: str, at: str) -> str:

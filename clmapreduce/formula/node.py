@@ -6,11 +6,12 @@ stay weak. Nodes are compared by identity, so that `==` can mean "a node that co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from collections.abc import Container, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
 
 import numpy as np
 
-from clmapreduce.dtypes import INT64, DType
+from clmapreduce.dtypes import INT64, DType, check_constant
 from clmapreduce.errors import FormulaError
 
 if TYPE_CHECKING:
@@ -27,14 +28,19 @@ def _apply(name: str, *operands: Operand) -> Node:
 
 
 class Node:
-    """One typed scalar of a formula. `dtype` is a scalar NumPy dtype."""
+    """One typed scalar of a formula. `dtype` is a scalar NumPy dtype.
 
-    __slots__ = ("dtype",)
+    `weak`: None, or for what comes from plain Python numbers alone a number of their Python type; it takes the dtype of
+    what it meets, as such numbers do in NumPy.
+    """
+
+    __slots__ = ("dtype", "weak")
     __array_ufunc__ = None  # numpy_scalar + node must reach __radd__
     __hash__ = object.__hash__
 
-    def __init__(self, dtype: DType) -> None:
+    def __init__(self, dtype: DType, weak: Number | None = None) -> None:
         self.dtype = dtype
+        self.weak = weak
 
     def __add__(self, other: Operand) -> Node:
         return _apply("add", self, other)
@@ -147,6 +153,9 @@ class Node:
     def __iter__(self) -> Any:
         raise FormulaError("a traced value is one scalar, it cannot be iterated")
 
+    def __getitem__(self, name: object) -> NoReturn:
+        raise FormulaError(f"a traced value is one {self.dtype}, it has no field or element {name!r}")
+
     def astype(self, dtype: Any) -> Node:
         """This value converted to a scalar dtype."""
         from clmapreduce.formula.functions import cast
@@ -163,11 +172,12 @@ class Node:
 
 
 class Literal(Node):
-    """A constant."""
+    """A constant. Raises DTypeError when the dtype cannot hold it."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: Any, dtype: DType) -> None:
+        check_constant(value, dtype)
         super().__init__(dtype)
         self.value = value
 
@@ -186,22 +196,9 @@ class Symbol(Node):
 
     __slots__ = ("name",)
 
-    def __init__(self, name: str, dtype: DType) -> None:
-        super().__init__(dtype)
+    def __init__(self, name: str, dtype: DType, weak: Number | None = None) -> None:
+        super().__init__(dtype, weak)
         self.name = name
-
-
-class WeakSymbol(Symbol):
-    """An input that was given as a plain Python number: it takes the dtype of what it meets.
-
-    `sample` is a number of its Python type.
-    """
-
-    __slots__ = ("sample",)
-
-    def __init__(self, name: str, dtype: DType, sample: Number) -> None:
-        super().__init__(name, dtype)
-        self.sample = sample
 
 
 class Apply(Node):
@@ -209,8 +206,8 @@ class Apply(Node):
 
     __slots__ = ("args", "function")
 
-    def __init__(self, function: Function, args: tuple[Node, ...], dtype: DType) -> None:
-        super().__init__(dtype)
+    def __init__(self, function: Function, args: tuple[Node, ...], dtype: DType, weak: Number | None = None) -> None:
+        super().__init__(dtype, weak)
         self.function = function
         self.args = args
 
@@ -222,6 +219,11 @@ class Record(dict[str, Node]):
 
     def __missing__(self, name: str) -> Node:
         raise FormulaError(f"no field {name!r}; the value has {', '.join(map(repr, self))}")
+
+    def __or__(self, other: Any) -> NoReturn:
+        raise FormulaError("a record has no arithmetic of its own; combine its fields")
+
+    __ror__ = __ior__ = __or__
 
 
 Value: TypeAlias = "Node | Record"
@@ -235,6 +237,24 @@ def components(value: Value) -> dict[str, Node]:
 def rebuild(parts: dict[str, Node]) -> Value:
     """The value whose `components` are these."""
     return parts[""] if set(parts) == {""} else Record(parts)
+
+
+def postorder(roots: Sequence[Node], known: Container[int] = ()) -> Iterator[Node]:
+    """Every node of `roots` once, arguments before what uses them; ids in `known` are left out, with what is below.
+
+    A loop, because a formula may be thousands of steps deep.
+    """
+    seen: set[int] = set()
+    todo = [(node, False) for node in reversed(roots)]
+    while todo:
+        node, ready = todo.pop()
+        if ready:
+            yield node
+        elif id(node) not in seen and id(node) not in known:
+            seen.add(id(node))
+            todo.append((node, True))
+            if isinstance(node, Apply):
+                todo += [(arg, False) for arg in reversed(node.args)]
 
 
 index = Index()

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.functions import Function, arithmetic, as_node, cast
+from clmapreduce.formula.functions import Function, as_node, cast
 from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.types import arithmetic
 
 _NAME = re.compile(r"\b(a|b)\b")
 

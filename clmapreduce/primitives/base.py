@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.context import Context
-from clmapreduce.dtypes import DType
-from clmapreduce.errors import DTypeError, ModeError
-from clmapreduce.formula.formula import Formula
-from clmapreduce.formula.trace import trace
-from clmapreduce.modes import ComputeMode
 from clmapreduce.arguments import Arguments, Signature
 from clmapreduce.call import Call, Output, check_out
+from clmapreduce.context import Context
+from clmapreduce.dtypes import DType, check_constant
+from clmapreduce.errors import DTypeError, ModeError
+from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.functions import CAST
+from clmapreduce.formula.node import Apply
+from clmapreduce.formula.trace import trace
+from clmapreduce.modes import ComputeMode
 from clmapreduce.runtime import Executable, source_of
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
 
@@ -59,7 +61,7 @@ class Prepared:
 
     executable: Executable
     call: Call
-    outputs: list[Output]
+    outputs: Sequence[Output]
     targets: list[Any]
     wait_for: Sequence[Any]
     then: Callable[[list[Any]], list[Any]] | None = None
@@ -96,6 +98,15 @@ def check_device(dtypes: Sequence[DType], context: Context) -> None:
             raise DTypeError(f"{device.name} has no float64, which {dtype} needs; use float32 or complex64")
         if dtype == np.dtype(np.float16) and not device.fp16:
             raise DTypeError(f"{device.name} has no float16 arithmetic; convert with x.astype('float32')")
+
+
+def check_numbers(formula: Formula, arguments: Arguments) -> None:
+    """Raises DTypeError for a Python integer that does not fit the dtype of the numbers it meets, as NumPy does."""
+    for given, argument in zip(formula.inputs, arguments.given, strict=True):
+        if argument.signature.weak is int:
+            for node in formula.nodes:
+                if isinstance(node, Apply) and node.function is CAST and node.args[0] is given.value:
+                    check_constant(int(argument.value), node.dtype)
 
 
 class Primitive(ABC):
@@ -144,7 +155,7 @@ def _split(keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
 def prepare(
     arguments: Arguments,
     executable: Executable,
-    outputs: list[Output],
+    outputs: Sequence[Output],
     options: Options,
     extra: dict[str, Any] | None = None,
 ) -> Prepared:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import empty
 from clmapreduce.arguments import Arguments
-from clmapreduce.primitives.base import Options
+from clmapreduce.array import empty
 from clmapreduce.call import Output, check_out
+from clmapreduce.primitives.base import Options
 
 
 def empty_results(arguments: Arguments, outputs: Sequence[Output], options: Options) -> list[Any]:

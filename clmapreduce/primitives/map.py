@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.arguments import gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -15,8 +16,15 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.node import Record, Value
 from clmapreduce.formula.parse import Expression
 from clmapreduce.plan import Layout
-from clmapreduce.arguments import gather
-from clmapreduce.primitives.base import Options, Prepared, Primitive, Traced, prepare, streams_past_caches
+from clmapreduce.primitives.base import (
+    Options,
+    Prepared,
+    Primitive,
+    Traced,
+    check_numbers,
+    prepare,
+    streams_past_caches,
+)
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.pipeline import Pipeline
 from clmapreduce.schemes.map import plan_map
@@ -79,6 +87,7 @@ class Map(Primitive):
         arguments = gather(values, options.context, more.get("length"))
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
+        check_numbers(formula, arguments)
         outputs = [(arguments.shape, output_dtype(value)) for value in formula.outputs]
         if arguments.length == 0:
             return empty_results(arguments, outputs, options)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.arguments import Arguments, Given, Signature, gather
 from clmapreduce.array import DeviceArray, NumpyArray, array
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
@@ -16,7 +17,6 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.plan import Plan
-from clmapreduce.arguments import Arguments, Given, Signature, gather
 from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand

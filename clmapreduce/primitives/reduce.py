@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 import clmapreduce.reductions as reductions
+from clmapreduce.arguments import Arguments, gather
 from clmapreduce.array import DeviceArray, array, write
+from clmapreduce.call import check_out
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -19,9 +21,17 @@ from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
-from clmapreduce.arguments import Arguments, gather
-from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, Traced, check_device, identity, prepare
-from clmapreduce.call import check_out
+from clmapreduce.primitives.base import (
+    Front,
+    Options,
+    Prepared,
+    Primitive,
+    Traced,
+    check_device,
+    check_numbers,
+    identity,
+    prepare,
+)
 from clmapreduce.primitives.host import finished, merged
 from clmapreduce.primitives.map import output_dtype
 from clmapreduce.reductions import Bound, ReductionOp
@@ -59,6 +69,7 @@ class Operand:
             self._bound[key] = found
         formula, bound = found
         check_device((*formula.dtypes, *(c.dtype for c in bound.components)), context)
+        check_numbers(formula, arguments)
         return formula, bound
 
 
@@ -103,7 +114,8 @@ class Reduce(Primitive):
 
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, length: int | None = None, tiles: int | None = None, accumulate: str = "auto", finish: str = "auto",
+        out: Any = None, length: int | None = None, tiles: int | None = None, accumulate: str = "auto",
+        finish: str = "auto",
     ) -> Any:  # fmt: skip
         """The reduction of all values, a 0-d result.
 

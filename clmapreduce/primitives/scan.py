@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from clmapreduce.arguments import gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import ShapeError
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.arguments import gather
 from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.arguments import Arguments, gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -16,7 +17,6 @@ from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, components, index
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.arguments import Arguments, gather
 from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand

@@ -1,8 +1,9 @@
 """logsumexp: log Σ exp(x) from a running maximum and a sum rescaled when the maximum grows.
 
-The maximum ignores NaN, which costs one instruction instead of four; a NaN lives on in the sum, because the exponential propagates it. Differences
-are taken from the maximum brought down to the largest finite number, so that inf − inf never arises, and the maximum starts at the lowest
-finite number for the same reason: a sum whose maximum never moved is that of nothing but -inf.
+The maximum ignores NaN, which costs one instruction instead of four; a NaN lives on in the sum, because the exponential
+propagates it. Differences are taken from the maximum brought down to the largest finite number, so that inf − inf never
+arises, and the maximum starts at the lowest finite number for the same reason: a sum whose maximum never moved is that
+of nothing but -inf.
 """
 
 from __future__ import annotations

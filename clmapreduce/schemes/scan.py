@@ -22,7 +22,7 @@ def plan_scan(
     """
     formula = layout.formula
     widest = max(formula.widest, *(c.dtype.itemsize for c in narrow_op.components), layout.outputs[0].itemsize)
-    # lanes keep their order in a scan, so a non-commutative operator may use them; records and complex numbers have none
+    # a scan's lanes keep their order, so a non-commutative operator may use them; records and complex numbers have none
     plain = formula.vectorisable and all(
         d.names is None and d.kind != "c" for d in (narrow_op.value, *(c.dtype for c in narrow_op.components))
     )

@@ -1,0 +1,89 @@
+"""The classic power series about 0. Each is one line: its coefficient as a formula of the index k and of k!."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.context import Context, current_context
+from clmapreduce.dtypes import DType
+from clmapreduce.formula.node import Node, index
+from clmapreduce.math import where
+from clmapreduce.primitives.base import Options
+from clmapreduce.primitives.map import Map
+from clmapreduce.series.power import most_terms, summed, working_dtype
+from clmapreduce.series.sequences import check_order, conversion, default_dtype, factorials
+
+Coefficient = Callable[[Node], Node]
+ODD = index % 2
+SIGN = 1 - 2 * ((index // 2) % 2)
+"""+, +, −, −, …: the sign of the k-th derivative of sine and cosine at 0."""
+
+
+@lru_cache(maxsize=128)
+def table(coefficient: Coefficient, over_factorials: bool, terms: int, dtype: DType, home: Context) -> DeviceArray:
+    """The first `terms` coefficients on the device, computed there once. Those over factorials end where k! leaves the
+    device's widest float: 1/171! is below what float64 tells from 0 beside the terms before it.
+    """
+    wide = default_dtype(home)
+    if over_factorials:
+        given = array(factorials(min(terms, most_terms(home)) - 1, dtype=wide, context=home), home)
+    else:
+        given = Map(lambda: (index * 0).astype(wide) + 1)(length=terms, context=home)
+        given = array(given, home)
+    made: DeviceArray = Map(lambda f: coefficient(f).astype(wide))(given)
+    return made if made.dtype == dtype else conversion(dtype)(made)
+
+
+def _series(
+    name: str, formula: str, coefficient: Coefficient, domain: str, over_factorials: bool = True
+) -> Callable[..., Any]:
+    def series(
+        x: Any,
+        terms: int,
+        *,
+        dtype: Any = None,
+        mode: str = "auto",
+        context: Context | None = None,
+        wait_for: Sequence[Any] = (),
+        out: Any = None,
+    ) -> Any:
+        check_order(terms, "terms")
+        home = x.context if isinstance(x, DeviceArray) else context or current_context()
+        wanted = working_dtype(dtype, [x], home)
+        if terms == 0:
+            return Map(lambda t: (t * 0).astype(wanted))(x, context=home, mode=mode, wait_for=wait_for, out=out)
+        coefficients = table(coefficient, over_factorials, int(terms), wanted, home)
+        return summed(coefficients, x, wanted, Options(mode, home, wait_for, out))
+
+    series.__name__ = series.__qualname__ = name
+    series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.
+
+    x: a scalar or an array; returns the same shape. dtype: of the computation; default that of x, else float64.
+    Raises ShapeError for terms < 0.
+    """
+    return series
+
+
+exp = _series("exp", "Σ xᵏ/k!", lambda f: 1 / f, "every x")
+sin = _series("sin", "Σ (−1)ᵏ x²ᵏ⁺¹/(2k+1)!", lambda f: ODD * SIGN / f, "every x")
+cos = _series("cos", "Σ (−1)ᵏ x²ᵏ/(2k)!", lambda f: (1 - ODD) * SIGN / f, "every x")
+sinh = _series("sinh", "Σ x²ᵏ⁺¹/(2k+1)!", lambda f: ODD / f, "every x")
+cosh = _series("cosh", "Σ x²ᵏ/(2k)!", lambda f: (1 - ODD) / f, "every x")
+log1p = _series(
+    "log1p",
+    "Σ (−1)ᵏ⁺¹ xᵏ/k",
+    lambda one: where(index == 0, 0.0, (2 * ODD - 1) * one / where(index == 0, 1, index)),
+    "−1 < x ≤ 1",
+    over_factorials=False,
+)
+atan = _series(
+    "atan",
+    "Σ (−1)ᵏ x²ᵏ⁺¹/(2k+1)",
+    lambda one: ODD * SIGN * one / where(index == 0, 1, index),
+    "|x| ≤ 1",
+    over_factorials=False,
+)
+geometric = _series("geometric", "Σ xᵏ", lambda one: one, "|x| < 1", over_factorials=False)

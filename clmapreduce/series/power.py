@@ -1,0 +1,128 @@
+"""Power series: Σ coefficient[k] · xᵏ, by unfold → map → reduce for one x, all terms in one item for each of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Given, Signature
+from clmapreduce.array import DeviceArray, array, host_array
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context, current_context
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
+from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.plan import Plan
+from clmapreduce.primitives.base import Options, check_device, prepare
+from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.map import Map
+from clmapreduce.primitives.reduce import Reduce, delivered
+from clmapreduce.schemes.power_series import plan_power_series
+from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
+
+_TERMS = Map(lambda coefficient, power: coefficient * power) >> Reduce("sum")
+_QUOTIENT = Map(lambda derivative, factorial: derivative / factorial)
+_SHIFT = Map(lambda x, center: x - center)
+
+
+def power_series(
+    derivatives: Any,
+    x: Any,
+    center: Any = 0.0,
+    *,
+    dtype: Any = None,
+    mode: str = "auto",
+    context: Context | None = None,
+    wait_for: Sequence[Any] = (),
+    out: Any = None,
+) -> Any:
+    """Σ f⁽ᵏ⁾(center) (x − center)ᵏ / k! over the derivatives given, (terms,): one value per x, a scalar for a scalar x.
+
+    dtype: of the computation, float32 or float64; default that of the arrays given, else float64 (float32 on a device
+    without it). A scalar x runs unfold → map → reduce; an array of x runs all points in one launch, each walking its
+    terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more of them than there are
+    factorials in the device's widest float (171 in float64).
+    """
+    home = _home(x, derivatives, context)
+    wanted = working_dtype(dtype, [x, derivatives], home)
+    orders = array(derivatives if isinstance(derivatives, DeviceArray) else host_array(derivatives), home)
+    if len(orders.shape) != 1:
+        raise ShapeError(f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {orders.shape}")
+    table = orders
+    if orders.size:
+        divisors = array(factorials(orders.size - 1, dtype=default_dtype(home), context=home), home)
+        table = in_dtype(_QUOTIENT(orders, divisors), wanted)
+    centred = isinstance(center, (int, float)) and center == 0
+    points = x if centred else _SHIFT(x, center, context=home)
+    return summed(table, points, wanted, Options(mode, home, wait_for, out))
+
+
+def summed(table: DeviceArray, x: Any, dtype: DType, options: Options) -> Any:
+    """Σ table[k] xᵏ in `dtype`, (terms,) of that dtype on the device, for a scalar or an array of x."""
+    home = options.context
+    assert home is not None
+    on_device = isinstance(x, DeviceArray)
+    points = in_dtype(x, dtype) if on_device else np.asarray(host_array(x), dtype=dtype)
+    if points.shape == () and table.size:
+        return _one_point(table, points, dtype, options, on_device)
+    given = (Given(points, Signature(dtype, Access.VECTOR)), Given(table, Signature(dtype, Access.SINGLE)))
+    arguments = Arguments(home, given, points.shape, on_device)
+    outputs = [(points.shape, dtype)]
+    if arguments.length == 0:
+        return empty_results(arguments, outputs, options)[0]
+    mode = choose_mode(options.mode, home.facts)
+    box = options.box("power_series", mode, home)
+    length, terms = arguments.length, table.size
+
+    def plan() -> Plan:
+        return plan_power_series(dtype, terms, Line(length), mode, home.facts, box)
+
+    executable = home.executable(("power_series", dtype, terms, length, mode, box), plan)
+    return prepare(arguments, executable, outputs, options).run()[0]
+
+
+def _one_point(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device: bool) -> Any:
+    """Unfold, then map and reduce in one pass; nothing leaves the device in between."""
+    home = options.context
+    point = x if on_device else array(x, home)
+    powers = POWERS(point, table.size, mode=options.mode, wait_for=options.wait_for)
+    total = _TERMS(table, powers, mode=options.mode, out=options.out if isinstance(options.out, DeviceArray) else None)
+    if on_device or isinstance(options.out, DeviceArray):
+        return total
+    arguments = Arguments(total.context, (), (), False)
+    return delivered(total.to_numpy(), dtype, arguments, options.out)
+
+
+def in_dtype(x: DeviceArray, dtype: DType) -> DeviceArray:
+    """`x` itself, or converted."""
+    converted: DeviceArray = x if x.dtype == dtype else conversion(dtype)(x)
+    return converted
+
+
+def working_dtype(dtype: Any, given: Sequence[Any], context: Context) -> DType:
+    """The dtype asked for, else that of the arrays given (integers compute in the default), else the default."""
+    floats = [g.dtype for g in given if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
+    wanted: DType = default_dtype(context)
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+    elif floats:
+        wanted = np.result_type(*floats)
+    if wanted not in (FLOAT32, FLOAT64):
+        raise DTypeError(f"power series compute in float32 or float64, not {wanted}")
+    check_device([wanted], context)
+    return wanted
+
+
+def most_terms(context: Context) -> int:
+    """How many coefficients 1/k! the device's widest float tells from 0."""
+    return largest_factorial(default_dtype(context)) + 1
+
+
+def _home(x: Any, derivatives: Any, context: Context | None) -> Context:
+    for given in (x, derivatives):
+        if isinstance(given, DeviceArray):
+            return given.context
+    return context or current_context()

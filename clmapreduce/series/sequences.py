@@ -1,0 +1,121 @@
+"""The sequences that power series are made of: powers by unfold, factorials by kept partials, as the third seed tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray
+from clmapreduce.context import Context, current_context
+from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
+from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.formula.functions import cast
+from clmapreduce.formula.node import Node, index
+from clmapreduce.primitives.base import check_device
+from clmapreduce.primitives.map import Map
+from clmapreduce.primitives.partials import Partials
+from clmapreduce.primitives.unfold import Unfold, based
+
+POWERS = Unfold("product", _first_power=0)
+"""base⁰, base¹, …: an unfold that starts one power early."""
+
+
+def powers(
+    base: Any,
+    n: int,
+    *,
+    dtype: Any = None,
+    mode: str = "auto",
+    context: Context | None = None,
+    wait_for: Sequence[Any] = (),
+    out: Any = None,
+) -> Any:
+    """base⁰, base¹, …, baseⁿ: (n+1,) of the base's dtype, or `dtype`. 0⁰ is 1.
+
+    Raises ShapeError for n < 0, DTypeError naming the largest n that fits when an integer power leaves the range of its
+    dtype (the base of a DeviceArray is not looked at: its powers wrap).
+    """
+    check_order(n, "n")
+    number = base if isinstance(base, DeviceArray) else based(base, None if dtype is None else np.dtype(dtype))
+    if isinstance(number, np.generic) and number.dtype.kind in "iu":
+        _check_integer_power(int(number), n, number.dtype)
+    return POWERS(number, n + 1, dtype=dtype, mode=mode, context=context, wait_for=wait_for, out=out)
+
+
+def factorials(
+    n: int,
+    *,
+    dtype: Any = None,
+    mode: str = "auto",
+    context: Context | None = None,
+    wait_for: Sequence[Any] = (),
+    out: Any = None,
+) -> Any:
+    """0!, 1!, …, n!: (n+1,) of `dtype` (default float64, float32 on a device without it).
+
+    The integers 1 … n are a map over the index; a reduce by products keeps its partials; each factorial is the product
+    of the partials that the bits of its number name. Raises DTypeError naming the largest n that fits: 12 for int32, 20
+    for int64, 34 for float32, 170 for float64.
+    """
+    check_order(n, "n")
+    home = context or current_context()
+    wanted = default_dtype(home) if dtype is None else check_supported(np.dtype(dtype), "dtype")
+    check_device([wanted], home)
+    largest = largest_factorial(wanted)
+    if n > largest:
+        raise DTypeError(f"{n}! does not fit {wanted}; the largest n that fits is {largest}")
+    kept = (Map(_counting(wanted)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
+    products = kept.prefix(mode=mode)
+    if out is None and products.dtype == wanted:
+        return products
+    return conversion(wanted)(products, mode=mode, context=home, out=out)
+
+
+def largest_factorial(dtype: DType) -> int:
+    """The largest n whose factorial `dtype` holds as a finite number."""
+    if dtype.kind not in "iufc":
+        raise DTypeError(f"factorials need a numeric dtype, not {dtype}")
+    limit = int(np.iinfo(dtype).max) if dtype.kind in "iu" else int(np.finfo(dtype).max)
+    n, value = 0, 1
+    while value * (n + 1) <= limit:
+        n += 1
+        value *= n
+    return n
+
+
+def check_order(n: Any, name: str) -> None:
+    """Raises ShapeError unless `n` is a whole number, 0 or more."""
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise ShapeError(f"{name} is {n!r}; it must be a whole number, 0 or more")
+
+
+def default_dtype(context: Context) -> DType:
+    """float64, or float32 on a device without it."""
+    return FLOAT64 if context.facts.fp64 else FLOAT32
+
+
+@lru_cache(maxsize=32)
+def conversion(dtype: DType) -> Map:
+    """The map that converts to a dtype."""
+    return Map(lambda x: cast(x, dtype))
+
+
+@lru_cache(maxsize=32)
+def _counting(dtype: DType) -> Callable[[], Node]:
+    """The formula of 1, 2, 3, … in a dtype."""
+    return lambda: cast(index + 1, dtype)
+
+
+def _check_integer_power(base: int, n: int, dtype: DType) -> None:
+    info = np.iinfo(dtype)
+    if abs(base) <= 1:
+        return
+    largest, value = 0, 1
+    while info.min <= value * base <= info.max:
+        largest += 1
+        value *= base
+    if n > largest:
+        raise DTypeError(f"{base} to the power {n} does not fit {dtype}; the largest n that fits is {largest}")

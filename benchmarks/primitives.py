@@ -171,7 +171,8 @@ def gpu_table(context: cm.Context, n: int) -> None:
 
 def device_ms(call: Call, context: cm.Context, repeats: int = 20) -> float:
     """Milliseconds on the device from the first kernel's start to the last one's end; median after warm-up."""
-    for _ in range(3):
+    until = time.perf_counter() + 0.2  # the clocks of an idle GPU take a while to rise
+    while time.perf_counter() < until:
         call()
         context.wait()
     times = []

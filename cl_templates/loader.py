@@ -36,6 +36,8 @@ def render(name: str, context: Mapping[str, Any]) -> str:
     """The complete source of a kernel. Raises RenderError naming template, line and the missing or wrong value."""
     with _lock:
         body = _render(f"{name}.cl.mako", context)
+        if "vendor" not in context:
+            raise RenderError(f"cannot render {name}.cl.mako: 'vendor' is not defined")
         helpers = _helpers(body, str(context["vendor"]))
         words = {"scalars": set(_SCALAR.findall(body + helpers)), "vectors": _vectors(body + helpers)}
         prelude = _render("prelude.cl.mako", {**context, **words})
@@ -79,12 +81,12 @@ def _helpers(body: str, vendor: str) -> str:
 
 def _definition(function: str, kind: str, vendor: str) -> str | None:
     for file in (vendor, "portable"):
-        template = _lookup.get_template(f"vendor/{file}.cl.mako")
-        if template.has_def(function):
-            try:
+        try:
+            template = _lookup.get_template(f"vendor/{file}.cl.mako")
+            if template.has_def(function):
                 return str(template.get_def(function).render_unicode(T=kind))
-            except Exception as error:
-                raise RenderError(_told(f"vendor/{file}.cl.mako, {function}({kind})", error)) from error
+        except Exception as error:
+            raise RenderError(_told(f"vendor/{file}.cl.mako, {function}({kind})", error)) from error
     return None
 
 

@@ -60,6 +60,8 @@ def check_supported(dtype: DType, what: str) -> DType:
     """The dtype in native byte order. Raises DTypeError naming `what` when no kernel can hold it."""
     dtype = np.dtype(dtype)
     if dtype.names is not None:
+        if not dtype.names:
+            raise DTypeError(f"{what} has a structured dtype without fields")
         for name in dtype.names:
             field = dtype[name]
             if field.shape or not is_scalar(field):
@@ -86,6 +88,11 @@ def mask_name(bits: int, lanes: int) -> str:
 def broadcast_text(dtype: DType, text: str, lanes: int) -> str:
     """C text of one scalar in every lane."""
     return f"(({c_name(dtype, lanes)})({text}))" if lanes > 1 else text
+
+
+def converted_text(text: str, dtype: DType, lanes: int) -> str:
+    """C text of a value converted to a dtype, lane by lane."""
+    return f"CMR_CONVERT({text}, {c_name(dtype, lanes)})" if lanes > 1 else f"(({c_name(dtype)})({text}))"
 
 
 def literal(value: Any, dtype: DType, lanes: int = 1) -> str:

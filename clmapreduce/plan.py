@@ -78,9 +78,8 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How the formula's arrays lie: output dtypes, and whether each output's address suits streaming stores."""
+    """How the formula's arrays lie: output dtypes, and whether every output's address suits streaming stores."""
 
     formula: Formula
     outputs: tuple[DType, ...]
-    aligned: bool = True
     streaming: bool = True

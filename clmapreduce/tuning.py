@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
 
@@ -69,6 +70,21 @@ def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
     box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
     while box.block > facts.max_group_size:
         box = replace(box, block=box.block // 2)
+    return box
+
+
+def within_local_memory(box: LaunchBox, bytes_per_item: int, facts: Facts) -> LaunchBox:
+    """The box with as many work-items as half the local memory serves; the other half lets a second group run beside.
+
+    Raises DeviceMemoryError when all of it does not serve one.
+    """
+    while box.block > 1 and box.block * bytes_per_item > facts.local_memory // 2:
+        box = replace(box, block=box.block // 2)
+    if box.block * bytes_per_item > facts.local_memory:
+        raise DeviceMemoryError(
+            f"a work-item needs {bytes_per_item} bytes of local memory, the device has {facts.local_memory}; "
+            "use mode='sequential', which needs none"
+        )
     return box
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -161,7 +162,10 @@ class Arena:
             raise ValueError("a read-only array was lent for writing; pass a writable one or a copy")
         self._check_size(array.nbytes, array.nbytes)
         if self._facts.host_pointers:
-            return Buffer(cl.SVM(array), array.nbytes, self._space, host=array)
+            with self._space.lock:
+                # pyopencl takes writable memory only; a kernel that reads leaves a read-only array as it is
+                memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+                return Buffer(cl.SVM(memory), array.nbytes, self._space, host=array)
         access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
         with self._space.lock:
             made = self._create(

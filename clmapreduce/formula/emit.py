@@ -20,6 +20,7 @@ from clmapreduce.dtypes import (
     HEX,
     DType,
     c_name,
+    converted_text,
     is_complex,
     literal,
     mask_name,
@@ -157,7 +158,7 @@ class Emitter:
         at = self._places[id(node)]
         key: tuple[object, ...] = ("index", at, dtype)
         if key not in self._shared:
-            self._shared[key] = self._declare(self._convert(index_text(at, self.lanes, self._narrow), dtype), dtype, 0)
+            self._shared[key] = self._declare(converted_text(index_text(at, self.lanes, self._narrow), dtype, self.lanes), dtype, 0)
         return self._shared[key]
 
     def _converted(self, text: Text, source: DType, dtype: DType) -> Text:
@@ -172,10 +173,7 @@ class Emitter:
                 return self._declare(f"convert_{c_name(dtype)}({text.c})", dtype, 0)
             part = FLOAT32 if dtype == COMPLEX64 else FLOAT64
             return self._declare(f"({c_name(dtype)})(({c_name(part)})({text.c}), 0)", dtype, 0)
-        return self._declare(self._convert(text.c, dtype), dtype, 0)
-
-    def _convert(self, c: str, dtype: DType) -> str:
-        return f"CMR_CONVERT({c}, {c_name(dtype, self.lanes)})" if self.lanes > 1 else f"(({c_name(dtype)})({c}))"
+        return self._declare(converted_text(text.c, dtype, self.lanes), dtype, 0)
 
     def _from_bool(self, text: Text, dtype: DType) -> str:
         if is_complex(dtype):

@@ -11,13 +11,15 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from clmapreduce.errors import FormulaError
+from clmapreduce.errors import ClMapReduceError, FormulaError
 from clmapreduce.formula import node as nodes
 from clmapreduce.formula.functions import FUNCTIONS, apply
 
 MAX_LENGTH, MAX_NODES, MAX_DEPTH = 10_000, 1_000, 50
+MAX_BITS, MAX_EXPONENT = 1_024, 1_000  # of constants
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -59,8 +61,9 @@ class Expression:
         return self._value(self._body, dict(zip(self.names, values, strict=True)))
 
     def _refuse(self, node: ast.AST, why: str) -> FormulaError:
-        line = self.text.strip()
-        at = getattr(node, "col_offset", 0)
+        lines = self.text.strip().splitlines()
+        line = lines[getattr(node, "lineno", 1) - 1]
+        at = len(line.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
         return FormulaError(f"{why}\n    {line}\n    {' ' * at}^")
 
     def _check(self, node: ast.AST, depth: int, found: dict[str, None]) -> None:
@@ -72,7 +75,8 @@ class Expression:
 
     def _children(self, node: ast.AST, found: dict[str, None]) -> list[ast.AST]:
         match node:
-            case ast.Constant(value=bool() | int() | float() | complex()):
+            case ast.Constant(value=bool() | int() | float() | complex() as value):
+                self._check_size(node, value)
                 return []
             case ast.Name(id=name):
                 if name in FUNCTIONS or name.startswith("_"):
@@ -108,27 +112,33 @@ class Expression:
             case ast.Name(id=name):
                 return values[name]
             case ast.BinOp(left=left, op=op, right=right):
-                return self._arithmetic(node, _BINARY[type(op)], self._value(left, values), self._value(right, values))
+                return self._computed(node, _BINARY[type(op)], self._value(left, values), self._value(right, values))
             case ast.UnaryOp(op=unary, operand=operand):
-                return _UNARY[type(unary)](self._value(operand, values))
+                return self._computed(node, _UNARY[type(unary)], self._value(operand, values))
             case ast.Compare(left=left, ops=[compare], comparators=[right]):
-                return _COMPARE[type(compare)](self._value(left, values), self._value(right, values))
+                return self._computed(
+                    node, _COMPARE[type(compare)], self._value(left, values), self._value(right, values)
+                )
             case ast.Call(func=ast.Name(id=name), args=args):
-                return apply(name, *(self._value(arg, values) for arg in args))
+                return self._computed(node, partial(apply, name), *(self._value(arg, values) for arg in args))
             case ast.Subscript(value=value, slice=ast.Constant(value=field)):
-                return self._value(value, values)[field]
+                return self._computed(node, operator.getitem, self._value(value, values), field)
         raise self._refuse(node, f"{type(node).__name__} is not allowed in an expression")
 
-    def _arithmetic(self, node: ast.AST, operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-        """Constants are folded by Python, so a huge power or shift of constants must be caught here."""
-        numbers = [v for v in (left, right) if not isinstance(v, nodes.Node)]
-        if len(numbers) == 2 and operation in (operator.pow, operator.lshift) and abs(numbers[1]) > 1_000:
-            raise self._refuse(node, "this constant is too large to compute")
+    def _computed(self, node: ast.AST, operation: Callable[..., Any], *operands: Any) -> Any:
+        """The operation's result. Python folds constants itself, so a huge one must be caught here."""
+        if operation in (operator.pow, operator.lshift) and not any(isinstance(o, nodes.Node) for o in operands):
+            if isinstance(operands[1], (int, float)) and abs(operands[1]) > MAX_EXPONENT:
+                raise self._refuse(node, f"an exponent of constants is at most {MAX_EXPONENT}")
         try:
-            return operation(left, right)
+            result = operation(*operands)
+        except ClMapReduceError:
+            raise
         except (ArithmeticError, TypeError, ValueError) as error:
-            if isinstance(error, FormulaError) or not isinstance(error, (ArithmeticError, TypeError)):
-                raise
-            if type(error).__module__.startswith("clmapreduce"):
-                raise
             raise self._refuse(node, f"cannot compute this: {error}") from None
+        self._check_size(node, result)
+        return result
+
+    def _check_size(self, node: ast.AST, value: object) -> None:
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise self._refuse(node, f"this constant has more than {MAX_BITS} bits")

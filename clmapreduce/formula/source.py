@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from clmapreduce.dtypes import BOOL
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.functions import Function, as_node, cast
+from clmapreduce.formula.functions import Function, cast
 from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.types import arithmetic
 
@@ -30,7 +33,9 @@ def c_source(text: str) -> Callable[[Node, Node], Node]:
     function = Function(f"c_source:{text}", 2, arithmetic, lambda dtype: f"({spelled})", no_twin, split=True)
 
     def combine(a: Node, b: Node) -> Node:
-        dtype = a.dtype
-        return Apply(function, (cast(as_node(a), dtype), cast(as_node(b), dtype)), dtype)
+        if not (isinstance(a, Node) and isinstance(b, Node)):
+            raise FormulaError(f"c_source({text!r}) combines plain numbers, not records")
+        dtype = np.dtype(np.uint8) if a.dtype == BOOL else a.dtype
+        return cast(Apply(function, (cast(a, dtype), cast(b, dtype)), dtype), a.dtype)
 
     return combine

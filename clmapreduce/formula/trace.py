@@ -11,7 +11,7 @@ import numpy as np
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import as_node
-from clmapreduce.formula.node import Node, Record, Value, components, rebuild
+from clmapreduce.formula.node import Node, Record, Value
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> Formula:
@@ -48,9 +48,9 @@ def check_arity(function: Callable[..., Any], given: int, what: str) -> None:
 def as_value(output: Any, what: str) -> Value:
     """A traced result as a node or a record of nodes; numbers become constants."""
     if isinstance(output, dict):
-        if not output:
-            raise FormulaError(f"{what} returned an empty dict; name at least one field")
-        return Record({str(name): _as_scalar(part, what) for name, part in output.items()})
+        if not output or not all(isinstance(name, str) and name for name in output):
+            raise FormulaError(f"{what} returned a dict with the keys {list(output)}; name each field by a text")
+        return Record({name: _as_scalar(part, what) for name, part in output.items()})
     return _as_scalar(output, what)
 
 
@@ -62,10 +62,3 @@ def _as_scalar(output: Any, what: str) -> Node:
     raise FormulaError(
         f"{what} returned {output!r}; return a value made from its arguments, a tuple of them, or a dict of fields"
     )
-
-
-def substitute(formula: Formula, inputs: Sequence[Input], function: Callable[..., Any], what: str) -> Formula:
-    """The formula of `function` applied to another formula's outputs: two maps in one pass."""
-    result = call(function, list(formula.outputs), what)
-    outputs = result if isinstance(result, tuple) else (result,)
-    return Formula(tuple(inputs), tuple(rebuild(components(as_value(output, what))) for output in outputs))

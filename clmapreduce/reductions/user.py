@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, DType, is_complex
+from clmapreduce.dtypes import BOOL, DType, check_supported, is_complex, is_float
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
-from clmapreduce.formula.node import Literal, Node, Record, Value, components
-from clmapreduce.formula.trace import as_value, call
+from clmapreduce.formula.node import Literal, Node, Record, Value, components, rebuild
+from clmapreduce.formula.trace import as_value, call, check_arity
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
 
 
 class BoundUser(Bound):
-    """The accumulator is a value; plain numbers are one component named "value"."""
+    """The accumulator is a value: one component for a plain number, one per field of a record.
+
+    Components have names of their own, because a field's may be any text and kernels spell components as variables.
+    """
 
     def __init__(self, name: str, combine: Callable[..., Any], identity: Any, value: DType, commutative: bool) -> None:
         self.value = self.result = value
         self.commutative = commutative
-        self._name, self._combine = name, combine
-        names = value.names
-        if names is None:
-            acc = np.dtype(np.uint8) if value == BOOL else value
-            self.components = (Component("value", acc, number(identity, acc, name)),)
+        self._name, self._combine = f"operator {name}", combine
+        what = f"{self._name}: identity"
+        if value.names is None:
+            self._parts = {"value": ""}
+            self.components = (_component("value", value, number(identity, value, what)),)
         else:
-            parts = np.asarray(identity, dtype=value)
-            self.components = tuple(_component(n, value[n], parts[n][()]) for n in names)
+            self._parts = {f"f{i}": part for i, part in enumerate(value.names)}
+            given = fields(identity, value, what)
+            self.components = tuple(_component(c, value[part], given[part][()]) for c, part in self._parts.items())
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         for value in values:
@@ -37,35 +41,26 @@ class BoundUser(Bound):
 
     def _accumulator(self, value: Value) -> Record:
         parts = components(value)
-        if self.value.names is None:
-            parts = {"value": parts[""]}
-        return Record({c.name: cast(parts[c.name], c.dtype) for c in self.components})
+        return Record({c.name: cast(parts[self._parts[c.name]], c.dtype) for c in self.components})
 
     def merge(self, a: Record, b: Record) -> Record:
         operands = [self._as_value(a), self._as_value(b)]
-        parts = components(as_value(call(self._combine, operands, f"operator {self._name}"), f"operator {self._name}"))
-        if self.value.names is None:
-            parts = {"value": parts[""]} if "" in parts else parts
-        wanted = {c.name for c in self.components}
-        if set(parts) != wanted:
-            raise DTypeError(
-                f"operator {self._name} gives {', '.join(map(repr, sorted(parts)))} "
-                f"for values with {', '.join(map(repr, sorted(wanted)))}"
-            )
-        return Record({c.name: self._fitted(parts[c.name], c) for c in self.components})
+        parts = components(as_value(call(self._combine, operands, self._name), self._name))
+        if set(parts) != set(self._parts.values()):
+            raise DTypeError(f"{self._name} gives {_told(parts)}; its values are {_told(self._parts.values())}")
+        return Record({c.name: self._fitted(parts[self._parts[c.name]], c) for c in self.components})
 
     def _fitted(self, part: Node, component: Component) -> Node:
-        if isinstance(part, Literal) or part.dtype == BOOL or np.can_cast(part.dtype, component.dtype, "same_kind"):
+        what = f"{self._name}: {_told([self._parts[component.name]])}"
+        if isinstance(part, Literal):
+            return Literal(number(part.value, component.dtype, what), component.dtype)
+        if part.dtype == BOOL or np.can_cast(part.dtype, component.dtype, "same_kind"):
             return cast(part, component.dtype)
-        raise DTypeError(
-            f"operator {self._name}: {component.name!r} comes out as {part.dtype}, "
-            f"which {component.dtype} cannot hold without loss"
-        )
+        raise DTypeError(f"{what} comes out as {part.dtype}, which {component.dtype} cannot hold without loss")
 
     def _as_value(self, acc: Record) -> Value:
-        if self.value.names is not None:
-            return Record({n: cast(acc[n], self.value[n]) for n in self.value.names})
-        return cast(acc["value"], self.value)
+        dtypes = {part: self.value[part] if part else self.value for part in self._parts.values()}
+        return rebuild({part: cast(acc[component], dtypes[part]) for component, part in self._parts.items()})
 
     def finish(self, acc: Record) -> Value:
         return self._as_value(acc)
@@ -76,19 +71,32 @@ def _component(name: str, dtype: DType, identity: Any) -> Component:
     return Component(name, acc, int(identity) if dtype == BOOL else identity)
 
 
-def number(identity: Any, dtype: DType, name: str) -> Any:
-    """The identity as a number of `dtype`; raises DTypeError when it does not survive the conversion."""
-    given = np.asarray(identity)
+def _told(parts: Iterable[str]) -> str:
+    return ", ".join(repr(part) if part else "a plain number" for part in parts)
+
+
+def number(value: Any, dtype: DType, what: str) -> Any:
+    """`value` as a number of `dtype`; raises DTypeError when it does not survive the conversion."""
+    given = np.asarray(value)
     if given.ndim or given.dtype.kind not in "biufc":
-        raise DTypeError(f"operator {name}: identity {identity!r} is not a number")
-    if is_complex(given.dtype) and not is_complex(dtype):
-        raise DTypeError(f"operator {name}: the complex identity {identity!r} does not fit {dtype} values")
+        raise DTypeError(f"{what} {value!r} is not a number")
     with np.errstate(all="ignore"):
-        kept = given.astype(dtype)
-    exact = dtype.kind in "fc" or kept == given
+        kept = given.astype(dtype) if is_complex(dtype) else given.real.astype(dtype)
+    exact = is_complex(dtype) or (given.imag == 0 and (is_float(dtype) or kept == given))
     if not exact:
-        raise DTypeError(f"operator {name}: identity {identity!r} does not fit {dtype} values")
+        raise DTypeError(f"{what} {value!r} does not fit {dtype} values")
     return kept[()]
+
+
+def fields(identity: Any, dtype: DType, what: str) -> Any:
+    """The identity as a scalar of a structured dtype; raises DTypeError when it is none."""
+    try:
+        given = np.asarray(identity, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DTypeError(f"{what} {identity!r} is no {dtype}: {error}") from None
+    if given.ndim:
+        raise DTypeError(f"{what} {identity!r} is not one value but {given.shape}")
+    return given
 
 
 class Operator(ReductionOp):
@@ -110,8 +118,9 @@ class Operator(ReductionOp):
     ) -> None:
         if not callable(combine):
             raise FormulaError(f"combine must be a function of two values, not {combine!r}")
+        check_arity(combine, 2, "combine")
         self.combine, self.identity, self.commutative = combine, identity, commutative
-        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.dtype = None if dtype is None else check_supported(np.dtype(dtype), "the operator")
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:

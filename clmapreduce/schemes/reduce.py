@@ -15,7 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import inputs, kernel_spec, store_one
-from clmapreduce.tuning import LaunchBox
+from clmapreduce.tuning import LaunchBox, within_local_memory
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
@@ -77,6 +77,8 @@ def plan_reduce(
 
     `on_host`: the last level is left to the host.
     """
+    if mode is ComputeMode.PARALLEL:
+        box = within_local_memory(box, bound.layout.itemsize, facts)
     if formula.widest and bound.locates:
         box = _fitting_blocks(formula, bound, line, facts, box)
     stage = reduce_stage(formula, bound, line, mode, facts, box, "out0", single=None)

@@ -9,7 +9,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text
 from clmapreduce.schemes.reduce import reduce_stage
-from clmapreduce.tuning import LaunchBox
+from clmapreduce.tuning import LaunchBox, within_local_memory
 
 
 def plan_scan(
@@ -21,6 +21,9 @@ def plan_scan(
     `narrow_op` accumulates inside a tile, `wide` (same components) between tiles and groups.
     """
     formula = layout.formula
+    if mode is ComputeMode.PARALLEL:
+        box = within_local_memory(box, narrow_op.layout.itemsize * box.unroll + wide.layout.itemsize, facts)
+        reduce_box = within_local_memory(reduce_box, wide.layout.itemsize, facts)
     widest = max(formula.widest, *(c.dtype.itemsize for c in narrow_op.components), layout.outputs[0].itemsize)
     # a scan's lanes keep their order, so a non-commutative operator may use them; records and complex numbers have none
     plain = formula.vectorisable and all(

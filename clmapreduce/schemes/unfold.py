@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import converted_text
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text
-from clmapreduce.tuning import LaunchBox
+from clmapreduce.tuning import LaunchBox, within_local_memory
 
 
 def plan_unfold(
@@ -20,19 +23,24 @@ def plan_unfold(
     widest = max(d.itemsize for d in (*(c.dtype for c in bound.components), layout.outputs[0]))
     lanes = box.lanes(layout.outputs[0].itemsize if box.block == 1 else widest, bound.vectorisable)
     rows = box.unroll
-    while rows > 1 and box.block > 1 and box.block * lanes * rows * bound.layout.itemsize > facts.local_memory // 2:
-        rows //= 2
+    if mode is ComputeMode.PARALLEL:
+        box = within_local_memory(box, lanes * bound.layout.itemsize, facts)
+        while rows > 1 and box.block * lanes * rows * bound.layout.itemsize > facts.local_memory // 2:
+            rows //= 2
     tile = box.block * lanes * rows
     op = OperatorText(bound, line.narrow)
     dtype = layout.outputs[0]
     streaming = layout.streaming and lanes * dtype.itemsize >= 16
     numbers = {"block": box.block, "lanes": lanes, "rows": rows, "first_power": first_power}
+
+    def store(texts: Mapping[str, str], at: str, lanes: int) -> str:
+        if dtype != bound.result:  # integers multiply in 64 bits and are kept in the base's dtype, wrapping as NumPy
+            texts = {"": converted_text(texts[""], dtype, lanes)}
+        return store_text(0, dtype, texts, at, lanes, streaming)
+
     spec = kernel_spec(
         "unfold", mode, facts, line.narrow, streaming, numbers, {"formula": layout.formula, "bound": bound},
-        lambda: {
-            "op": op, "out_parameters": out_parameters(layout.outputs),
-            "store": lambda texts, at, lanes: store_text(0, dtype, texts, at, lanes, streaming),
-        },
+        lambda: {"op": op, "out_parameters": out_parameters(layout.outputs), "store": store},
     )  # fmt: skip
     groups, share = line.shares(max(1, facts.compute_units * box.groups), tile)
     names = inputs(layout.formula)

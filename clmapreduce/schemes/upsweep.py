@@ -9,14 +9,16 @@ from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import inputs, kernel_spec
-from clmapreduce.tuning import LaunchBox
+from clmapreduce.tuning import LaunchBox, within_local_memory
 
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
     """The plan that leaves length+1 accumulators in "out0"."""
     narrow = Line(line.length + 1).narrow
     op = OperatorText(bound, narrow)
-    tile = box.block * box.unroll
+    if mode is ComputeMode.PARALLEL:
+        box = within_local_memory(box, 2 * bound.layout.itemsize, facts)
+    tile = max(2, box.block * box.unroll)  # a tile of one entry would never shrink a level
     while tile > 2 * box.block and tile * bound.layout.itemsize > facts.local_memory // 2:
         tile //= 2
     stages: list[Stage] = []

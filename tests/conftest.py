@@ -1,0 +1,53 @@
+"""Every device found here, both modes, and fresh random numbers whose seed a failure shows."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+os.environ.setdefault("CLMR_CACHE_DIR", str(ROOT / ".pytest_cache" / "kernels"))  # local runs find their kernels again
+sys.path.insert(0, str(Path(__file__).parent))  # for `oracles`, beside this file
+
+import clmapreduce as cm  # noqa: E402  # the cache's folder must be named before
+
+DEVICES = cm.devices()
+
+
+def _ids() -> list[str]:
+    """The driver's maker, with a number where several devices share it."""
+    seen: Counter[str] = Counter()
+    names = []
+    for device in DEVICES:
+        seen[device.vendor] += 1
+        names.append(device.vendor + (str(seen[device.vendor]) if seen[device.vendor] > 1 else ""))
+    return names
+
+
+@pytest.fixture(scope="session", params=DEVICES, ids=_ids())
+def context(request: pytest.FixtureRequest) -> Iterator[cm.Context]:
+    """A context on one device; each test that asks for it runs on every device."""
+    made = cm.Context(request.param)
+    yield made
+    made.wait()
+
+
+@pytest.fixture(scope="session", params=["sequential", "parallel"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """Each test that asks for it runs in both modes."""
+    return str(request.param)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, new ones in every run. pytest shows the line printed here when the test fails."""
+    seed = int(os.environ.get("CLMR_TEST_SEED") or secrets.randbits(32))
+    print(f"CLMR_TEST_SEED={seed} repeats these random numbers")
+    return np.random.default_rng(seed)

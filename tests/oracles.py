@@ -1,0 +1,245 @@
+"""What results must be, from NumPy in float64, Python's integers and math.fsum; and how far rounding may lead away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+PRIME = 100_003
+"""Long enough for several groups on every device; no block, tile or lane count divides it."""
+
+SIZES = (1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1023, 1025, PRIME)
+"""Around every lane count, group size and tile."""
+
+PLAIN = [np.dtype(code) for code in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8", "c8", "c16")]
+"""Every scalar dtype but float16, which few devices compute with."""
+
+OPERATORS = ("sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp")
+
+UNIT64 = 2.0**-53
+
+
+# ------------------------------------------------------------------------------------------------------------- inputs
+def values(rng: np.random.Generator, dtype: Any, shape: Any) -> np.ndarray:
+    """Random numbers over the whole range of an integer dtype, over six decades and both signs of a floating one."""
+    dtype = np.dtype(dtype)
+    if dtype.names is not None:
+        made = np.zeros(shape, dtype)
+        for name in dtype.names:
+            made[name] = values(rng, dtype[name], shape)
+        return made
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        return np.asarray(values(rng, part, shape) + 1j * values(rng, part, shape)).astype(dtype)
+    decades = 0.0 if dtype.itemsize == 2 else 3.0
+    return np.asarray(rng.standard_normal(shape) * 10.0 ** rng.uniform(-decades, decades, shape)).astype(dtype)
+
+
+def factors(rng: np.random.Generator, dtype: Any, length: int) -> np.ndarray:
+    """Random numbers whose product stays finite: near 1 for floating dtypes, odd for integers (a 0 would hide errors)."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu":
+        return values(rng, dtype, length) | dtype.type(1)
+    if dtype.kind == "b":
+        return np.ones(length, bool)
+    signs = rng.choice([-1.0, 1.0], length)
+    made = signs * np.exp(rng.uniform(-1, 1, length) / math.sqrt(max(length, 1)))
+    if dtype.kind == "c":
+        made = made * np.exp(1j * rng.uniform(0, 2 * math.pi, length))
+    return made.astype(dtype)
+
+
+def strange(dtype: Any) -> list[Any]:
+    """The values of a dtype on which formulas break: its limits, zeros of both signs, infinities, NaN."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return [False, True]
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return sorted({int(info.min), int(info.min) + 1, max(-1, int(info.min)), 0, 1, 2, int(info.max) - 1, int(info.max)})
+    return [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, math.inf, -math.inf, math.nan]
+
+
+# --------------------------------------------------------------------------------------------------------- tolerances
+def unit(dtype: Any) -> float:
+    """Half a unit in the last place of 1: the relative error of one rounding."""
+    return float(np.finfo(dtype).eps) / 2
+
+
+def tolerance(dtype: Any, total: Any, magnitude: Any, length: int, accumulate: str = "auto", fp64: bool = True) -> Any:
+    """How far a sum of `length` terms of `dtype` may be from its exact value `total`; `magnitude` is Σ|terms|.
+
+    One rounding of the result, and (length − 1) roundings in the accumulator's precision, whatever the order (Higham 2002,
+    section 4.2). float16 and float32 accumulate in float64, or as a pair of float32 (TwoSum), whose promise is 6e-8 · (|S| + Σ|terms|).
+    """
+    own = unit(dtype)
+    if accumulate == "fast":
+        chain = length * max(own, UNIT64) if np.dtype(dtype).itemsize > 2 else length * unit(np.float32)
+    elif accumulate == "compensated" or not fp64:
+        chain = own + (length * own) ** 2
+    else:
+        chain = length * min(own, UNIT64)
+    return own * 1.001 * np.abs(total) + chain * np.asarray(magnitude) + float(np.finfo(dtype).smallest_subnormal)
+
+
+def scan_tolerance(dtype: Any, totals: Any, magnitudes: Any, length: int) -> Any:
+    """As `tolerance`, for prefixes: inside a tile they add in their own precision, at most 12 additions deep (a vector of 16, a group of 256)."""
+    own = unit(dtype)
+    return own * 1.001 * np.abs(totals) + (12 * own + length * UNIT64) * np.asarray(magnitudes)
+
+
+def product_tolerance(dtype: Any, total: Any, length: int, fp64: bool = True) -> Any:
+    """How far a product of `length` factors may be from `total`: one rounding per factor in the accumulator, one at the end; complex factors round
+    four times."""
+    own, times = unit(dtype), 4 if np.dtype(dtype).kind == "c" else 1
+    return (own * 1.001 + times * length * (min(own, UNIT64) if fp64 else own)) * np.abs(total)
+
+
+def logsumexp_tolerance(dtype: Any, total: Any, length: int) -> Any:
+    """How far log Σ exp(x) may be from `total`.
+
+    A term's exponential has a relative error of 4 units and one unit per unit of its exponent; weighted by the terms themselves, exponents
+    average at most log(length). The running maximum rescales what is there at most once per doubling of the sum that matters: 8 more.
+    """
+    own = unit(dtype)
+    return own * (np.abs(total) * 1.001 + 2 * math.log(max(length, 1)) + 16)
+
+
+def assert_near(got: Any, expected: Any, allowed: Any, told: object = "") -> None:
+    """Asserts |got − expected| ≤ allowed everywhere, NaN and infinities where they belong; complex numbers part by part."""
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape, (got.shape, expected.shape, told)
+    if got.dtype.kind == "c" or expected.dtype.kind == "c":
+        assert_near(got.real, expected.real, allowed, (told, "real"))
+        assert_near(got.imag, expected.imag, allowed, (told, "imag"))
+        return
+    wide = np.longdouble
+    with np.errstate(invalid="ignore"):
+        error = np.abs(got.astype(wide) - expected.astype(wide))
+        right = (error <= allowed) | (np.isnan(got) & np.isnan(expected)) | (np.isinf(expected) & (got == expected))
+    wrong = np.flatnonzero(~np.atleast_1d(right))
+    if wrong.size:
+        at = int(wrong[0])
+        where = np.broadcast_to(np.asarray(allowed, np.float64), np.shape(right)).reshape(-1)
+        raise AssertionError(
+            f"{wrong.size} of {got.size} differ, first at {at}: {got.reshape(-1)[at]!r}, expected {expected.reshape(-1)[at]!r} "
+            f"within {where[at]:.3g} {told}"
+        )
+
+
+def assert_same(got: Any, expected: Any, told: object = "") -> None:
+    """Asserts equal shape, dtype and values, NaN equal to NaN; records field by field."""
+    got, expected = np.asarray(got), np.asarray(expected)
+    if expected.dtype.names is not None:
+        assert got.dtype.names == expected.dtype.names, (got.dtype, expected.dtype, told)
+        for name in expected.dtype.names:
+            assert_same(got[name], expected[name], (told, name))
+        return
+    assert got.dtype == expected.dtype, (got.dtype, expected.dtype, told)
+    np.testing.assert_array_equal(got, expected, err_msg=str(told))
+
+
+def into_poison(call: Callable[..., Any], shape: Any, dtype: Any) -> np.ndarray:
+    """What `call(out=…)` writes, after checking that it wrote every byte of two arrays prefilled with different patterns."""
+    outs = []
+    for fill in (0x00, 0xFF):
+        out = np.full(int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize, fill, np.uint8).view(dtype).reshape(shape)
+        assert call(out=out) is out
+        outs.append(out)
+    assert outs[0].tobytes() == outs[1].tobytes(), "the output was not overwritten completely"
+    return outs[0]
+
+
+# ------------------------------------------------------------------------------------------------------------ oracles
+def exact_sum(x: np.ndarray) -> tuple[Any, Any]:
+    """(Σx, Σ|x|), rounded once; integers as Python integers."""
+    if x.dtype.kind in "biu":
+        return sum(x.reshape(-1).tolist()), 0
+    if x.dtype.kind == "c":
+        (real, a), (imag, b) = exact_sum(x.real), exact_sum(x.imag)
+        return complex(real, imag), a + b
+    flat = x.reshape(-1).astype(np.float64)
+    if not np.isfinite(flat).all():
+        with np.errstate(invalid="ignore"):
+            return flat.sum(), 0.0
+    return math.fsum(flat.tolist()), math.fsum(np.abs(flat).tolist())
+
+
+def logsumexp(x: np.ndarray) -> float:
+    """log Σ exp(x) in extended precision, with NumPy's rules for NaN and infinities."""
+    wide = x.reshape(-1).astype(np.longdouble)
+    if wide.size == 0:
+        return -math.inf
+    top = wide.max()
+    if not np.isfinite(top):
+        return float(top)
+    return float(top + np.log(np.exp(wide - top).sum()))
+
+
+def wrapped(value: int, dtype: Any) -> Any:
+    """A Python integer as an integer dtype holds it."""
+    dtype = np.dtype(dtype)
+    bits = 8 * dtype.itemsize
+    value %= 1 << bits
+    return dtype.type(value - (1 << bits) if dtype.kind == "i" and value >= 1 << (bits - 1) else value)
+
+
+def wide(dtype: Any) -> np.dtype:
+    """The dtype of sums and products of these values."""
+    dtype = np.dtype(dtype)
+    return np.dtype({"b": "i8", "i": "i8", "u": "u8"}.get(dtype.kind, dtype))
+
+
+def check_reduced(name: str, x: np.ndarray, got: Any, accumulate: str = "auto", fp64: bool = True, told: object = "") -> None:
+    """Asserts that `got` is the named reduction of all of `x`, of the right dtype."""
+    told = (name, x.dtype, x.shape, told)
+    got = np.asarray(got)
+    assert got.shape == (), told
+    if name in ("minimum", "maximum"):
+        assert_same(got, {"minimum": np.min, "maximum": np.max}[name](x), told)
+    elif name in ("any", "all"):
+        assert_same(got, {"any": np.any, "all": np.all}[name](x), told)
+    elif name in ("argmin", "argmax"):
+        assert_same(got, np.int64({"argmin": np.argmin, "argmax": np.argmax}[name](x)), told)
+    elif name == "logsumexp":
+        result = np.dtype({1: "f4", 2: "f4"}.get(x.dtype.itemsize, "f8")) if x.dtype.kind in "biu" else x.dtype
+        assert got.dtype == result, (got.dtype, told)
+        total = logsumexp(x)
+        assert_near(got, total, logsumexp_tolerance(result, total, x.size), told)
+    elif x.dtype.kind in "biu":
+        flat = x.reshape(-1).tolist()
+        total = sum(flat) if name == "sum" else product(flat)
+        assert_same(got, wrapped(total, wide(x.dtype)), told)
+    elif name == "sum":
+        assert got.dtype == x.dtype, (got.dtype, told)
+        total, magnitude = exact_sum(x)
+        assert_near(got, total, tolerance(x.dtype, total, magnitude, x.size, accumulate, fp64), told)
+    else:
+        assert name == "product"
+        assert got.dtype == x.dtype, (got.dtype, told)
+        total = np.prod(x.reshape(-1).astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble))
+        assert_near(got, total, product_tolerance(x.dtype, total, x.size, fp64), told)
+
+
+def product(numbers: Iterable[int]) -> int:
+    """The product modulo 2^64, so that the integers stay small."""
+    total = 1
+    for number in numbers:
+        total = total * int(number) % (1 << 64)
+    return total
+
+
+def prefixes(combine: Callable[[Any, Any], Any], identity: Any, items: Sequence[Any]) -> list[Any]:
+    """identity, identity ∘ items[0], …: len(items) + 1 results of a plain Python loop."""
+    found = [identity]
+    for item in items:
+        found.append(combine(found[-1], item))
+    return found

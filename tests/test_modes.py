@@ -1,0 +1,38 @@
+"""The vocabulary of modes and calling conventions."""
+
+from __future__ import annotations
+
+import pytest
+
+from clmapreduce.errors import ClMapReduceError, ModeError
+from clmapreduce.modes import INSIDE_REDUCE, LEGAL, CallingConvention, ComputeMode, Scope, parse_mode
+
+
+def test_a_mode_word_names_a_mode_or_leaves_it_open() -> None:
+    assert parse_mode("sequential") is ComputeMode.SEQUENTIAL
+    assert parse_mode("parallel") is ComputeMode.PARALLEL
+    assert parse_mode("auto") is None
+
+
+@pytest.mark.parametrize("word", ["", "seq", "par", "Sequential", "PARALLEL", "auto ", "gpu", "None"])
+def test_any_other_word_is_refused_with_the_words_that_work(word: str) -> None:
+    with pytest.raises(ModeError, match="'auto', 'sequential' or 'parallel'") as caught:
+        parse_mode(word)
+    assert repr(word) in str(caught.value)
+    assert isinstance(caught.value, (ClMapReduceError, ValueError))
+
+
+def test_template_words_are_those_of_the_files() -> None:
+    assert {mode.value for mode in ComputeMode} == {"seq", "par"}
+    assert {scope.value for scope in Scope} == {"item", "group", "device"}
+    assert {convention.value for convention in CallingConvention} == {"vec", "s", "seq", "sync"}
+
+
+def test_legal_conventions_are_those_of_the_architecture() -> None:
+    vec, scalar = CallingConvention.VEC, CallingConvention.SCALAR
+    ordered, sync = CallingConvention.ORDERED, CallingConvention.SYNC
+    assert set(LEGAL) == {"map", "reduce", "unfold"}
+    assert LEGAL["map"] == {vec, scalar}
+    assert LEGAL["reduce"] == {vec}
+    assert LEGAL["unfold"] == {vec, scalar, ordered, sync}
+    assert {scalar, sync} == set(INSIDE_REDUCE)

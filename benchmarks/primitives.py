@@ -3,10 +3,10 @@
     python benchmarks/primitives.py --device intel
     python benchmarks/primitives.py --device nvidia --log2n 28
 
-Arrays live on the device (on CPUs that is host memory, on ours as on NumPy's side allocated beforehand). CPU rows race: ours and each peer take turns,
-a round in which ours did not get every core is thrown away, and a ratio is the median over rounds of peer time / our time. GPU rows are device
-time from the first kernel's start to the last one's end, medians of 20; CUB's likewise, from the program beside this file.
-Every result is checked against float64 before it is timed.
+Arrays live on the device (on CPUs that is host memory, on ours as on NumPy's side allocated beforehand). CPU rows race:
+ours and each peer take turns, a round in which ours did not get every core is thrown away, and a ratio is the median
+over rounds of peer time / our time. GPU rows are device time from the first kernel's start to the last one's end,
+medians of 20; CUB's likewise, from the program beside this file. Every result is checked against float64 first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a peer's thread that spins after its loop would slow the next contender
+os.environ.setdefault(
+    "OMP_WAIT_POLICY", "PASSIVE"
+)  # a peer's thread that spins after its loop would slow the next contender
 os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 import numpy as np
@@ -39,7 +41,9 @@ Call = Callable[[], Any]
 class Case:
     """One row: our call on resident arrays, its bytes, peers by name, and a check of the result."""
 
-    def __init__(self, name: str, ours: Call, nbytes: int, peers: dict[str, Call], error: Callable[[Any], float], limit: float) -> None:
+    def __init__(
+        self, name: str, ours: Call, nbytes: int, peers: dict[str, Call], error: Callable[[Any], float], limit: float
+    ) -> None:
         self.name, self.ours, self.nbytes, self.peers, self.error, self.limit = name, ours, nbytes, peers, error, limit
 
     def check(self) -> str:
@@ -75,15 +79,20 @@ def cases(n: int, context: cm.Context, host_peers: bool) -> list[Case]:
 
     expected_lse = float(np.log(np.exp(x, dtype=np.float64).sum()))
     found = [
-        Case("sum", lambda: reduce(dx), 4 * n, {"NumPy": x.sum, **loops.get("sum", {})}, lambda r: worst(float(r), total), 6e-8),
-        Case("dot", lambda: dot(dx, dy), 8 * n, {"NumPy": lambda: x @ y, **loops.get("dot", {})}, lambda r: worst(float(r), products), 6e-8),
+        Case("sum", lambda: reduce(dx), 4 * n, {"NumPy": x.sum, **loops.get("sum", {})},
+             lambda r: worst(float(r), total), 6e-8),
+        Case("dot", lambda: dot(dx, dy), 8 * n, {"NumPy": lambda: x @ y, **loops.get("dot", {})},
+             lambda r: worst(float(r), products), 6e-8),
         Case("maximum", lambda: largest(dx), 4 * n, {"NumPy": x.max}, lambda r: abs(float(r) - float(x.max())), 0),
         Case("argmax", lambda: argmax(dx), 4 * n, {"NumPy": x.argmax}, lambda r: abs(int(r) - int(x.argmax())), 0),
-        Case("logsumexp", lambda: lse(dx), 4 * n, {"NumPy, two passes": two_pass_logsumexp}, lambda r: worst(float(r), expected_lse), 2e-7),
-        Case("scan", lambda: scan(dx, out=dout), 8 * n, {"cumsum": lambda: np.cumsum(x), "cumsum(out=)": lambda: np.cumsum(x, out=out)},
+        Case("logsumexp", lambda: lse(dx), 4 * n, {"NumPy, two passes": two_pass_logsumexp},
+             lambda r: worst(float(r), expected_lse), 2e-7),
+        Case("scan", lambda: scan(dx, out=dout), 8 * n,
+             {"cumsum": lambda: np.cumsum(x), "cumsum(out=)": lambda: np.cumsum(x, out=out)},
              lambda r: worst(r, prefixes), 4e-7),
         Case("powers", lambda: unfold(BASE, n, context=context, out=dout), 4 * n,
-             {"cumprod": lambda: np.cumprod(bases), "cumprod(out=)": lambda: np.cumprod(bases, out=out)}, lambda r: worst(r, powers), 2e-7),
+             {"cumprod": lambda: np.cumprod(bases), "cumprod(out=)": lambda: np.cumprod(bases, out=out)},
+             lambda r: worst(r, powers), 2e-7),
         Case("map a*b+1", lambda: line(dx, dy, out=dout), 12 * n, {"NumPy(out=)": two_pass_line},
              lambda r: worst(r, x.astype(np.float64) * y + 1), 2e-7),
     ]  # fmt: skip
@@ -138,7 +147,9 @@ def race(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str,
         if len(kept) == rounds:
             break
     rows = kept or all_rounds
-    peers = {n: (statistics.median(r[n] / r[""] for r in rows), statistics.median(r[n] for r in rows)) for n in case.peers}
+    peers = {
+        n: (statistics.median(r[n] / r[""] for r in rows), statistics.median(r[n] for r in rows)) for n in case.peers
+    }
     return statistics.median(r[""] for r in rows), peers, bool(kept)
 
 
@@ -150,7 +161,8 @@ def cpu_table(context: cm.Context, n: int, rounds: int) -> None:
         seconds, peers, quiet = race(case, context, rounds)
         told = ", ".join(f"{ratio:.2f} × {name} ({1e3 * theirs:.1f} ms)" for name, (ratio, theirs) in peers.items())
         note = "" if quiet else "; cores were shared"
-        print(f"| {case.name} | {1e3 * seconds:.2f} ms | {case.nbytes / seconds / 1e9:.1f} GB/s | {told}{note} | {error} |", flush=True)
+        rate = case.nbytes / seconds / 1e9
+        print(f"| {case.name} | {1e3 * seconds:.2f} ms | {rate:.1f} GB/s | {told}{note} | {error} |", flush=True)
 
 
 def gpu_table(context: cm.Context, n: int) -> None:
@@ -205,7 +217,9 @@ def call_overhead(context: cm.Context) -> None:
 
     small = cm.array(np.random.default_rng().random(1000, dtype=np.float32), context)
     reduce = cm.Reduce("sum")
-    program = cl.Program(context.queue.context, "__kernel void cmr_bare(__global float *o, int n) { o[0] = n; }").build()
+    program = cl.Program(
+        context.queue.context, "__kernel void cmr_bare(__global float *o, int n) { o[0] = n; }"
+    ).build()
     kernel, queue = cl.Kernel(program, "cmr_bare"), cl.CommandQueue(context.queue.context)
     target, count = cl.Buffer(context.queue.context, cl.mem_flags.READ_WRITE, 64), np.int32(3)
 
@@ -225,7 +239,8 @@ def call_overhead(context: cm.Context) -> None:
 
     launch = median_us(bare, queue.finish)
     ours = median_us(lambda: reduce(small), context.wait)
-    print(f"\nA warm Reduce call on 1,000 resident elements: {ours:.1f} µs, a bare pyopencl launch: {launch:.1f} µs, beyond it: {ours - launch:.1f} µs")
+    print(f"\nA warm Reduce call on 1,000 resident elements: {ours:.1f} µs,")
+    print(f"a bare pyopencl launch: {launch:.1f} µs, beyond it: {ours - launch:.1f} µs")
 
 
 def main() -> None:
@@ -236,7 +251,8 @@ def main() -> None:
     options = parser.parse_args()
     device = cm.select_device(options.device)
     n = 1 << (options.log2n or (26 if device.kind == "cpu" else 28))
-    print(f"{device}\n{datetime.date.today()}, python {' '.join([Path(sys.argv[0]).name, *sys.argv[1:]])}, {n} float32, NumPy {np.__version__}\n")
+    command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
+    print(f"{device}\n{datetime.date.today()}, {command}, {n} float32, NumPy {np.__version__}\n")
     if device.kind == "cpu":
         cpu_table(cm.Context(device), n, options.rounds)
     else:

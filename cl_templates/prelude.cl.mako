@@ -1,6 +1,7 @@
 ## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
 ##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
 ##   streaming  outputs start where a whole vector may be stored past the caches
+##   halved  the driver's library takes vectors of 256 bits at most
 /* ${name} */
 % if any(scalar == "half" for scalar in scalars):
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -19,6 +20,14 @@ typedef ${"int" if narrow else "long"} idx;
 #else
 #define CMR_CONVERT(v, T) convert_##T(v)
 #endif
+/* Library calls on 512-bit vectors crash PoCL's compiler or give garbage (PoCL 3.0 on an AMD Zen 4: fabs, sqrt, exp, floor, erf …). */
+% if halved:
+#define CMR_CALL1(f, T, x) ((T)(f((x).lo), f((x).hi)))
+#define CMR_CALL2(f, T, x, y) ((T)(f((x).lo, (y).lo), f((x).hi, (y).hi)))
+% else:
+#define CMR_CALL1(f, T, x) f(x)
+#define CMR_CALL2(f, T, x, y) f(x, y)
+% endif
 % for scalar, lanes in vectors:
 % if not cpu:
 typedef ${scalar}${lanes} ${scalar}${lanes}_at;

@@ -39,7 +39,11 @@ class Buffer:
     __slots__ = ("__weakref__", "_arena", "_counted", "_idle", "cl", "host", "last_write", "nbytes", "readers", "space")
 
     def __init__(
-        self, buffer: cl.Buffer, nbytes: int, space: SharedContext, host: np.ndarray[Any, Any] | None = None
+        self,
+        buffer: cl.Buffer | cl.SVM[Any],
+        nbytes: int,
+        space: SharedContext,
+        host: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self.cl = buffer
         self.nbytes = nbytes

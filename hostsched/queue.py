@@ -159,6 +159,9 @@ class Queue:
     def fill(self, buffer: Buffer, pattern: bytes, nbytes: int, waits: Sequence[cl.Event] = ()) -> cl.Event:
         """Repeats `pattern` (1, 2, 4, … 128 bytes) over the first `nbytes` bytes, a multiple of its length."""
         self._check(buffer, 0, nbytes)
+        target = buffer.cl
+        if isinstance(target, cl.SVM):
+            raise ValueError(f"{buffer!r} is memory of an array of yours; fill the array")
         width = len(pattern)
         if width not in _PATTERNS or nbytes % width:
             raise ValueError(f"{nbytes} bytes cannot be filled with a pattern of {width}; take 1, 2, 4, … or 128")
@@ -170,7 +173,7 @@ class Queue:
             for begin in range(0, nbytes, _LONGEST_FILL):
                 size = min(_LONGEST_FILL, nbytes - begin)
                 try:
-                    event = cl.enqueue_fill_buffer(self._queue, buffer.cl, pattern, begin, size, waits or None)
+                    event = cl.enqueue_fill_buffer(self._queue, target, pattern, begin, size, waits or None)
                 except cl.Error as error:
                     raise failure_of(error, f"fill of {nbytes} bytes on {self.facts.name!r}") from error
                 waits = [self._track(event, (buffer,), "fill", size)]

@@ -24,8 +24,8 @@ def ended(event: cl.Event) -> bool:
 def poll(event: cl.Event, lend_a_hand: bool = False) -> int:
     """The final status of `event`, 0 or negative: looked at over and over for 0.1 ms, then between naps.
 
-    `lend_a_hand`: the driver computes in the threads that wait for it, so a thread of ours waits inside the driver while this
-    one stays open to Ctrl-C (Intel 2026.2 on two cores: a sum of 2^26 float32 took 8.4 ms so, 12 ms by polling alone).
+    `lend_a_hand`: the driver computes in the threads that wait for it, so a thread of ours waits inside the driver
+    while this one stays open to Ctrl-C (Intel 2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
 
     Intel's CPU runtime (2026.2) calls a command complete whose wait list failed, and tells the truth only to who waits
     for it; so a complete command is waited for, which returns at once.

@@ -7,6 +7,7 @@ names, constants, masks and conversions depend on `lanes`. A bool is an int in o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,10 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import CAST
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
+
+HALF_VECTOR = 32
+"""Bytes of the widest vector that every driver's library takes; wider ones go through a macro of the prelude."""
+_LIBRARY = re.compile(r"(\w+)\(\{0\}(?:, \{1\})?\)")
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,8 @@ class Emitter:
             args = [self._widen(a, bits) if a.bits else a for a in args]
         if function.split and self.lanes > 1:
             c = self._split(node, spelling, args)
+        elif (library := _LIBRARY.fullmatch(spelling)) and self.lanes * computing.itemsize > HALF_VECTOR:
+            c = f"CMR_CALL{len(args)}({library[1]}, {c_name(computing, self.lanes)}, {', '.join(a.c for a in args)})"
         else:
             c = spelling.format(*(a.c for a in args), **self._words(computing, args, self.lanes))
         return self._declare(c, node.dtype, bits if node.dtype == BOOL else 0)
@@ -158,7 +165,9 @@ class Emitter:
         at = self._places[id(node)]
         key: tuple[object, ...] = ("index", at, dtype)
         if key not in self._shared:
-            self._shared[key] = self._declare(converted_text(index_text(at, self.lanes, self._narrow), dtype, self.lanes), dtype, 0)
+            self._shared[key] = self._declare(
+                converted_text(index_text(at, self.lanes, self._narrow), dtype, self.lanes), dtype, 0
+            )
         return self._shared[key]
 
     def _converted(self, text: Text, source: DType, dtype: DType) -> Text:

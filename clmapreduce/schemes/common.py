@@ -28,6 +28,7 @@ def kernel_spec(
         "vendor": vendor,
         "narrow": narrow,
         "cpu": facts.kind == "cpu",
+        "halved": facts.vendor == "pocl",
         "streaming": streaming and facts.kind == "cpu",
         "subgroup": facts.subgroup if vendor == "nvidia" and mode is ComputeMode.PARALLEL else 1,
     }

@@ -1,4 +1,4 @@
-"""The sequences that power series are made of: powers by unfold, factorials by kept partials, as the third seed tells."""
+"""The sequences that power series are made of: powers by unfold, factorials by kept partials."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.errors import DeviceError, DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.runtime import Executable, translated
 
@@ -22,7 +22,7 @@ Output = tuple[Shape, DType]
 def check_out(out: Any, outputs: Sequence[Output], context: Context) -> list[Any]:
     """`out` as one target per output (None where the call makes its own).
 
-    Raises ShapeError or DTypeError when a target does not fit, before anything is launched; targets stay untouched.
+    Raises ShapeError, DTypeError or DeviceError when a target does not fit, before anything is launched; targets stay untouched.
     """
     if out is None:
         return [None] * len(outputs)
@@ -43,7 +43,7 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
         if target.dtype != dtype:
             raise DTypeError(f"out has dtype {target.dtype}, the result has {dtype}; a DeviceArray out needs the same")
         if target.context is not context:
-            raise ShapeError(f"out lives on {target.context!r}, the call runs on {context!r}")
+            raise DeviceError(f"out lives on {target.context!r}, the call runs on {context!r}")
     else:
         if not target.flags.writeable:
             raise ShapeError("out is read-only; pass a writable array")

@@ -61,7 +61,6 @@ class Context:
         self._kernels: dict[KernelSpec, hostsched.Kernel] = {}
         self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
         self._lock = threading.RLock()
-        self._outer: list[Context | None] = []
         if os.environ.get("CLMR_TRACE"):
             atexit.register(self.trace, numbered(os.environ["CLMR_TRACE"], next(_traces)))
         LOG.info("context on %r", self.device)
@@ -70,14 +69,14 @@ class Context:
         return f"Context({self.device!r})"
 
     def __enter__(self) -> Context:
-        self._outer.append(getattr(_default, "context", None))
+        _default.outer = (getattr(_default, "context", None), getattr(_default, "outer", None))
         _default.context = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _default.context = self._outer.pop()
+        _default.context, _default.outer = _default.outer
 
     def executable(self, key: Hashable, plan: Callable[[], Plan]) -> Executable:
         """The built plan for `key`, made by `plan()` when it is not kept yet.
@@ -120,6 +119,7 @@ def numbered(path: str, number: int) -> str:
 
 _traces = itertools.count(1)
 _default = threading.local()
+"""Per thread: `context`, the default, and `outer`, what it was before the `with` blocks, innermost first."""
 _shared: dict[Device, Context] = {}
 _shared_lock = threading.Lock()
 

@@ -46,8 +46,8 @@ _SEQUENTIAL = {
 }
 _PARALLEL_GPU = {
     "map": replace(_GPU, unroll=1, groups=1 << 20),
-    "reduce": replace(_GPU, groups=6),
-    "reduce2": replace(_GPU, groups=6),
+    "reduce": replace(_GPU, unroll=1, groups=6),
+    "reduce2": replace(_GPU, unroll=1, groups=6),
     "locate": replace(_GPU, unroll=2, groups=4),
     "logsumexp": replace(_GPU, unroll=8, groups=4),
     "scan": replace(_GPU, block=128, unroll=2),

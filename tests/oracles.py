@@ -82,7 +82,7 @@ def tolerance(dtype: Any, total: Any, magnitude: Any, length: int, accumulate: s
     """
     own = unit(dtype)
     if accumulate == "fast":
-        chain = length * max(own, UNIT64) if np.dtype(dtype).itemsize > 2 else length * unit(np.float32)
+        chain = length * min(own, unit(np.float32))
     elif accumulate == "compensated" or not fp64:
         chain = own + (length * own) ** 2
     else:
@@ -173,15 +173,13 @@ def exact_sum(x: np.ndarray) -> tuple[Any, Any]:
     return math.fsum(flat.tolist()), math.fsum(np.abs(flat).tolist())
 
 
-def logsumexp(x: np.ndarray) -> float:
+def logsumexp(x: np.ndarray) -> np.longdouble:
     """log Σ exp(x) in extended precision, with NumPy's rules for NaN and infinities."""
     wide = x.reshape(-1).astype(np.longdouble)
     if wide.size == 0:
-        return -math.inf
+        return np.longdouble(-math.inf)
     top = wide.max()
-    if not np.isfinite(top):
-        return float(top)
-    return float(top + np.log(np.exp(wide - top).sum()))
+    return top + np.log(np.exp(wide - top).sum()) if np.isfinite(top) else top
 
 
 def wrapped(value: int, dtype: Any) -> Any:

@@ -9,10 +9,13 @@
     const ${V} at = ${f"CMR_LOAD({V}, x + i)" if lanes > 1 else "x[i]"};
     ${V} power = (${V})(1), total = (${V})(0), lost = (${V})(0);
     for (int k = 0; k < terms; k++) {
-        const ${V} term = power * (${V})(coefficients[k]);
-        const ${V} sum = total + term, part = sum - total;
-        lost += (total - (sum - part)) + (term - part);
-        total = sum;
+        const ${T} coefficient = coefficients[k];
+        if (coefficient != 0) { /* a power beyond the dtype's range times 0 would be NaN */
+            const ${V} term = power * (${V})(coefficient);
+            const ${V} sum = total + term, part = sum - total;
+            lost += (total - (sum - part)) + (term - part);
+            total = sum;
+        }
         power = power * at;
     }
     const ${V} exact = total + lost, result = exact == exact ? exact : total; /* a sum that overflowed lost more than it can say */

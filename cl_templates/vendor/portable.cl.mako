@@ -64,6 +64,16 @@ INLINE ${T} cmr_shift_left_${T}(${T} a, ${T} b) { return (ulong)b < 8 * sizeof($
 <%def name="shift_right(T)">
 INLINE ${T} cmr_shift_right_${T}(${T} a, ${T} b) { return (ulong)b < 8 * sizeof(${T}) ? (${T})(a >> b) : (${T})(${"0" if T.startswith("u") else "a < 0 ? -1 : 0"}); }
 </%def>
+<%def name="sin(T)">
+INLINE ${T} cmr_sin_${T}(${T} x) { return sin(x); }
+</%def>
+<%def name="cos(T)">
+INLINE ${T} cmr_cos_${T}(${T} x) { return cos(x); }
+</%def>
+<%def name="tan(T)">
+INLINE ${T} cmr_tan_${T}(${T} x) { return tan(x); }
+</%def>
+## Complex numbers are vectors of two: T is float2 or double2 from here to log.
 <%def name="mul(T)">
 INLINE ${T} cmr_mul_${T}(${T} a, ${T} b) { return (${T})(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 </%def>

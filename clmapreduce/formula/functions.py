@@ -287,8 +287,10 @@ _define("conj", 1, without_bool, _by(real="({0})", complex_="(({V})({0}.x, -{0}.
 _library("sqrt", complex_="cmr_sqrt_{V}({0})")
 _library("exp", complex_="cmr_exp_{V}({0})")
 _library("log", complex_="cmr_log_{V}({0})")
-for _name in ("exp2", "expm1", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt", "rint"):
+for _name in ("exp2", "expm1", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "cbrt", "rint"):
     _library(_name)
+for _name in ("sin", "cos", "tan"):
+    _define(_name, 1, real_transcendental, f"cmr_{_name}_{{V}}({{0}})", getattr(np, _name))
 for _name in ("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"):
     _library(_name, c=_name.replace("arc", "a"))
 _library("arctan2", 2, c="atan2")

@@ -127,9 +127,9 @@ class Expression:
 
     def _computed(self, node: ast.AST, operation: Callable[..., Any], *operands: Any) -> Any:
         """The operation's result. Python folds constants itself, so a huge one must be caught here."""
-        if operation in (operator.pow, operator.lshift) and not any(isinstance(o, nodes.Node) for o in operands):
-            if isinstance(operands[1], (int, float)) and abs(operands[1]) > MAX_EXPONENT:
-                raise self._refuse(node, f"an exponent of constants is at most {MAX_EXPONENT}")
+        raising = operation in (operator.pow, operator.lshift) and not any(isinstance(o, nodes.Node) for o in operands)
+        if raising and isinstance(operands[1], (int, float)) and abs(operands[1]) > MAX_EXPONENT:
+            raise self._refuse(node, f"an exponent of constants is at most {MAX_EXPONENT}")
         try:
             result = operation(*operands)
         except ClMapReduceError:

@@ -56,7 +56,7 @@ class Operand:
         Raises as the API page says.
         """
         context = arguments.context
-        key = (arguments.signature, accumulate, context.facts.fp64)
+        key = (arguments.signature, accumulate, context.facts.fp64, context.device.fp16)
         found = self._bound.get(key)
         if found is None:
             formula = self._traced.formula(arguments.signature, context)
@@ -66,9 +66,9 @@ class Operand:
                 )
             bound = self.op.bind(output_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
             found = (fitted(formula, bound), bound)
+            check_device((*found[0].dtypes, *(c.dtype for c in bound.components)), context)
             self._bound[key] = found
         formula, bound = found
-        check_device((*formula.dtypes, *(c.dtype for c in bound.components)), context)
         check_numbers(formula, arguments)
         return formula, bound
 

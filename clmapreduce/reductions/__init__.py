@@ -25,7 +25,7 @@ def operator(op: str | ReductionOp) -> ReductionOp:
     """The operator for a name, or the operator itself. Raises ModeError for an unknown name."""
     if isinstance(op, ReductionOp):
         return op
-    if op not in NAMED:
+    if not isinstance(op, str) or op not in NAMED:
         raise ModeError(f"operator {op!r} is unknown; use one of {', '.join(NAMED)}, or a cm.Operator")
     return NAMED[op]
 

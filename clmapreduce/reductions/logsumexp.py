@@ -2,8 +2,7 @@
 
 The maximum ignores NaN, which costs one instruction instead of four; a NaN lives on in the sum, because the exponential
 propagates it. Differences are taken from the maximum brought down to the largest finite number, so that inf − inf never
-arises, and the maximum starts at the lowest finite number for the same reason: a sum whose maximum never moved is that
-of nothing but -inf.
+arises, and the maximum starts at the lowest finite number for the same reason: of nothing but -inf a sum below 1 remains.
 """
 
 from __future__ import annotations
@@ -46,7 +45,8 @@ class BoundLogSumExp(Bound):
 
     def finish(self, acc: Record) -> Value:
         top, total = cast(acc["top"], acc["total"].dtype), acc["total"]
-        result = apply("where", acc["top"] > self._bottom, top + apply("log", total), -np.inf)
+        # the largest term counts as 1, so less means that there was none: all values were -inf
+        result = apply("where", total > 0.5, top + apply("log", total), -np.inf)
         result = apply("where", apply("isinf", top), top, result)
         return cast(apply("where", total == total, result, total), self.result)
 

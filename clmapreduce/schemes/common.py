@@ -21,7 +21,7 @@ def kernel_spec(
     """A kernel's spec. `numbers` (hashable values) and `objects` (compared by identity) make its key and enter its
     context; `texts` adds what follows from them.
     """
-    vendor = facts.vendor if facts.vendor == "nvidia" else "portable"
+    vendor = facts.vendor if facts.vendor in ("nvidia", "pocl") else "portable"
     common = {
         "name": template,
         "compute_mode": mode.value,

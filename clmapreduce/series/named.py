@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 from clmapreduce.array import DeviceArray, array
-from clmapreduce.context import Context, current_context
+from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.node import Node, index
 from clmapreduce.math import where
 from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.map import Map
-from clmapreduce.series.power import most_terms, summed, working_dtype
+from clmapreduce.series.power import checked, most_terms, summed
 from clmapreduce.series.sequences import check_order, conversion, default_dtype, factorials
 
 Coefficient = Callable[[Node], Node]
@@ -51,18 +51,15 @@ def _series(
         out: Any = None,
     ) -> Any:
         check_order(terms, "terms")
-        home = x.context if isinstance(x, DeviceArray) else context or current_context()
-        wanted = working_dtype(dtype, [x], home)
-        if terms == 0:
-            return Map(lambda t: (t * 0).astype(wanted))(x, context=home, mode=mode, wait_for=wait_for, out=out)
-        coefficients = table(coefficient, over_factorials, int(terms), wanted, home)
-        return summed(coefficients, x, wanted, Options(mode, home, wait_for, out))
+        given, home, wanted = checked([x], (), dtype, mode, context, out)
+        coefficients = table(coefficient, over_factorials, int(terms), wanted, home) if terms else array([], home)
+        return summed(coefficients, given.given[0].value, wanted, Options(mode, home, wait_for, out), given.on_device)
 
     series.__name__ = series.__qualname__ = name
     series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.
 
     x: a scalar or an array; returns the same shape. dtype: of the computation; default that of x, else float64.
-    Raises ShapeError for terms < 0.
+    Raises ShapeError for terms < 0, DTypeError for complex x.
     """
     return series
 

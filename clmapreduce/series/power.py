@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, array, host_array
+from clmapreduce.arguments import Arguments, Given, Signature, gather
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.call import check_out
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context, current_context
+from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
+from clmapreduce.formula.functions import cast
+from clmapreduce.math import where
 from clmapreduce.plan import Plan
 from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
@@ -23,9 +27,14 @@ from clmapreduce.primitives.reduce import Reduce, delivered
 from clmapreduce.schemes.power_series import plan_power_series
 from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
 
-_TERMS = Map(lambda coefficient, power: coefficient * power) >> Reduce("sum")
+_TERMS = Map(lambda coefficient, power: where(coefficient == 0, 0, coefficient * power)) >> Reduce("sum")
 _QUOTIENT = Map(lambda derivative, factorial: derivative / factorial)
-_SHIFT = Map(lambda x, center: x - center)
+
+
+@lru_cache(maxsize=8)
+def _shift(dtype: DType, wide: DType) -> Map:
+    """x − center, rounded once."""
+    return Map(lambda x, center: cast(cast(x, wide) - cast(center, wide), dtype))
 
 
 def power_series(
@@ -46,26 +55,47 @@ def power_series(
     terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more of them than there are
     factorials in the device's widest float (171 in float64).
     """
-    home = _home(x, derivatives, context)
-    wanted = working_dtype(dtype, [x, derivatives], home)
-    orders = array(derivatives if isinstance(derivatives, DeviceArray) else host_array(derivatives), home)
-    if len(orders.shape) != 1:
-        raise ShapeError(f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {orders.shape}")
-    table = orders
+    given, home, wanted = checked([x, center], derivatives, dtype, mode, context, out)
+    orders = gather([derivatives], home).given[0].value
+    if np.ndim(orders) != 1:
+        raise ShapeError(f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {np.shape(orders)}")
+    table = array(orders, home)
     if orders.size:
         divisors = array(factorials(orders.size - 1, dtype=default_dtype(home), context=home), home)
-        table = in_dtype(_QUOTIENT(orders, divisors), wanted)
-    centred = isinstance(center, (int, float)) and center == 0
-    points = x if centred else _SHIFT(x, center, context=home)
-    return summed(table, points, wanted, Options(mode, home, wait_for, out))
+        table = in_dtype(_QUOTIENT(table, divisors, wait_for=wait_for), wanted)
+    points = given.given[0].value
+    if not (isinstance(center, (int, float)) and center == 0):
+        points = _shift(wanted, default_dtype(home))(x, center, context=home, wait_for=wait_for)
+    on_device = given.on_device or isinstance(orders, DeviceArray)
+    return summed(table, points, wanted, Options(mode, home, wait_for, out), on_device)
 
 
-def summed(table: DeviceArray, x: Any, dtype: DType, options: Options) -> Any:
-    """Σ table[k] xᵏ in `dtype`, (terms,) of that dtype on the device, for a scalar or an array of x."""
+def checked(
+    points: Sequence[Any], derivatives: Any, dtype: Any, mode: str, context: Context | None, out: Any
+) -> tuple[Arguments, Context, DType]:
+    """The points, their home and the dtype of the computation, after every check that can be made before a launch."""
+    given = gather(points, context)
+    table = gather([derivatives], given.context if given.on_device else context)
+    home = table.context if table.on_device else given.context
+    if home is not given.context:
+        given = gather(points, home)
+    for argument in (*given.given, *table.given):
+        if argument.signature.dtype.kind not in "biuf":
+            raise DTypeError(f"power series take real numbers, not {argument.signature.dtype}")
+    wanted = working_dtype(dtype, [points[0], derivatives], home)
+    choose_mode(mode, home.facts)
+    check_out(out, [(given.shape, wanted)], home)
+    return given, home, wanted
+
+
+def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device: bool) -> Any:
+    """Σ table[k] xᵏ in `dtype`, (terms,) of that dtype on the device, for a scalar or an array of x.
+
+    A coefficient 0 adds nothing, also where the power has left the dtype's range.
+    """
     home = options.context
     assert home is not None
-    on_device = isinstance(x, DeviceArray)
-    points = in_dtype(x, dtype) if on_device else np.asarray(host_array(x), dtype=dtype)
+    points = in_dtype(x, dtype) if isinstance(x, DeviceArray) else np.asarray(x, dtype=dtype)
     if points.shape == () and table.size:
         return _one_point(table, points, dtype, options, on_device)
     given = (Given(points, Signature(dtype, Access.VECTOR)), Given(table, Signature(dtype, Access.SINGLE)))
@@ -87,7 +117,7 @@ def summed(table: DeviceArray, x: Any, dtype: DType, options: Options) -> Any:
 def _one_point(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device: bool) -> Any:
     """Unfold, then map and reduce in one pass; nothing leaves the device in between."""
     home = options.context
-    point = x if on_device else array(x, home)
+    point = array(x, home)
     powers = POWERS(point, table.size, mode=options.mode, wait_for=options.wait_for)
     total = _TERMS(table, powers, mode=options.mode, out=options.out if isinstance(options.out, DeviceArray) else None)
     if on_device or isinstance(options.out, DeviceArray):
@@ -119,10 +149,3 @@ def working_dtype(dtype: Any, given: Sequence[Any], context: Context) -> DType:
 def most_terms(context: Context) -> int:
     """How many coefficients 1/k! the device's widest float tells from 0."""
     return largest_factorial(default_dtype(context)) + 1
-
-
-def _home(x: Any, derivatives: Any, context: Context | None) -> Context:
-    for given in (x, derivatives):
-        if isinstance(given, DeviceArray):
-            return given.context
-    return context or current_context()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray
+from clmapreduce.call import check_out
 from clmapreduce.context import Context, current_context
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
 from clmapreduce.errors import DTypeError, ShapeError
@@ -67,6 +68,7 @@ def factorials(
     largest = largest_factorial(wanted)
     if n > largest:
         raise DTypeError(f"{n}! does not fit {wanted}; the largest n that fits is {largest}")
+    check_out(out, [((n + 1,), wanted)], home)
     kept = (Map(_counting(wanted)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
     products = kept.prefix(mode=mode)
     if out is None and products.dtype == wanted:

@@ -407,7 +407,7 @@ def test_every_operator_is_named_in_the_error_for_an_unknown_one() -> None:
 
 def test_options_that_do_not_exist_are_refused(context: cm.Context) -> None:
     x = np.ones(3, np.float32)
-    for options in ({"mode": "fast"}, {"accumulate": "kahan"}, {"finish": "later"}, {"tiles": 2, "mode": "sequential"}, {"tiles": 1}):
+    for options in ({"mode": "fast"}, {"accumulate": "kahan"}, {"finish": "later"}, {"tiles": 2, "mode": "sequential"}, {"tiles": 1, "mode": "parallel"}):
         with pytest.raises(cm.ModeError):
             cm.Reduce("sum")(x, context=context, **options)
 

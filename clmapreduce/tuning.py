@@ -34,7 +34,7 @@ _GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
 
 _SEQUENTIAL = {
     "map": replace(_CPU, unroll=2),
-    "reduce": replace(_CPU, unroll=2, streams=2),
+    "reduce": replace(_CPU, unroll=1, streams=2),
     "reduce2": replace(_CPU, unroll=1, streams=2),
     "locate": replace(_CPU, unroll=8),
     "logsumexp": replace(_CPU, unroll=16),

@@ -181,7 +181,7 @@ def _kind(device_type: int) -> str:
 
 
 def _takes_host_pointers(device: cl.Device) -> bool:
-    """Fine-grained system SVM. Intel's CPU runtime has it; without, it copies an array that does not start on a page."""
+    """Fine-grained system SVM. Intel's CPU runtime has it; without, it copies arrays that start inside a page."""
     try:
         return bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
     except (AttributeError, cl.Error):

@@ -11,8 +11,6 @@ import pyopencl as cl
 __all__ = ["ended", "poll"]
 
 _COMPLETE = cl.command_execution_status.COMPLETE
-# A short job ends within this; a nap would cost more than the job, since the timer's slack alone is 50 us.
-_SPIN_NS = 100_000
 _LONGEST_NAP = 1e-3
 
 
@@ -21,11 +19,12 @@ def ended(event: cl.Event) -> bool:
     return event.command_execution_status <= _COMPLETE
 
 
-def poll(event: cl.Event, lend_a_hand: bool = False) -> int:
-    """The final status of `event`, 0 or negative: looked at over and over for 0.1 ms, then between naps.
+def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False) -> int:
+    """The final status of `event`, 0 or negative: looked at over and over for `spin_us`, then between naps.
 
-    `lend_a_hand`: the driver computes in the threads that wait for it, so a thread of ours waits inside the driver
-    while this one stays open to Ctrl-C (Intel 2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
+    `in_driver`: instead of napping, let a thread of ours wait inside the driver while this one stays open to Ctrl-C. On
+    CPUs that thread wakes at once, where a nap overshoots by 5 % of the command's time; and Intel's runtime computes in
+    the threads that wait for it (2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
 
     Intel's CPU runtime (2026.2) calls a command complete whose wait list failed, and tells the truth only to who waits
     for it; so a complete command is waited for, which returns at once.
@@ -39,9 +38,11 @@ def poll(event: cl.Event, lend_a_hand: bool = False) -> int:
         if status < _COMPLETE:
             return status
         waited = time.perf_counter_ns() - begin
-        if lend_a_hand and waited > _SPIN_NS // 5:
+        if waited < 1000 * spin_us:
+            continue
+        if in_driver:
             _wait_beside(event)
-        elif waited > _SPIN_NS:
+        else:
             time.sleep(min(_LONGEST_NAP, waited * 1e-10))
 
 

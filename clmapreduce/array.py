@@ -12,7 +12,7 @@ import numpy as np
 import hostsched
 from clmapreduce.context import Context, current_context
 from clmapreduce.dtypes import DType, check_supported
-from clmapreduce.errors import DeviceError, ShapeError
+from clmapreduce.errors import DeviceError, DeviceMemoryError, DTypeError, ShapeError
 from clmapreduce.runtime import translated, translation
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
@@ -50,13 +50,30 @@ class DeviceArray:
         return self.buffer.last_write
 
     def to_numpy(self, out: NumpyArray | None = None) -> NumpyArray:
-        """The values as a NumPy array (a copy); waits for what computes them and lets Ctrl-C through."""
-        target = np.empty(self.shape, self.dtype) if out is None else out
+        """The values as a NumPy array (a copy); waits for what computes them and lets Ctrl-C through.
+
+        out: a writable array of the same shape and dtype, in any layout, to hold them. Raises ShapeError or DTypeError
+        when it does not fit.
+        """
+        if out is not None:
+            self._check_fits(out)
+        direct = out is not None and out.flags.c_contiguous
+        target = out if direct and out is not None else np.empty(self.shape, self.dtype)
         if self.size:
             with translated():
-                job = hostsched.ReadJob(self.buffer, target.reshape(-1).view(np.uint8))
-                hostsched.JobGraph([job]).submit(self.context.queue).wait()
-        return target
+                read = hostsched.ReadJob(self.buffer, target.reshape(-1).view(np.uint8))
+                hostsched.JobGraph([read]).submit(self.context.queue).wait()
+        if out is None or direct:
+            return target
+        out[...] = target
+        return out
+
+    def _check_fits(self, out: NumpyArray) -> None:
+        if out.shape != self.shape or not out.flags.writeable:
+            kind = "" if out.flags.writeable else "read-only "
+            raise ShapeError(f"out is a {kind}array of shape {out.shape}; pass a writable one of shape {self.shape}")
+        if out.dtype != self.dtype:
+            raise DTypeError(f"out has dtype {out.dtype}, the values have {self.dtype}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
         if copy is False:
@@ -109,7 +126,10 @@ def host_array(x: Any) -> NumpyArray:
     """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
-        x = np.from_dlpack(x) if dlpack else np.asarray(x)
+        try:
+            x = np.from_dlpack(x) if dlpack else np.asarray(x)
+        except ValueError as error:
+            raise ShapeError(f"{type(x).__name__} is no array: {error}") from None
     dtype = check_supported(x.dtype, "the array")
     return np.asarray(x, dtype=dtype)
 
@@ -154,7 +174,10 @@ def aligned_empty(shape: tuple[int, ...], dtype: DType) -> NumpyArray:
     place and past the caches.
     """
     nbytes = _size(shape) * dtype.itemsize
-    raw = np.empty(nbytes + PAGE, np.uint8)
+    try:
+        raw = np.empty(nbytes + PAGE, np.uint8)
+    except (MemoryError, ValueError):  # ValueError: more than an address can count
+        raise DeviceMemoryError(f"the host has no {nbytes} bytes for a result; work on smaller pieces") from None
     start = -raw.ctypes.data % PAGE
     return raw[start : start + nbytes].view(dtype).reshape(shape)
 
@@ -168,6 +191,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 # ------------------------------------------------------------------------------------------ pyopencl.array.Array
 _foreign_contexts: dict[int, tuple[Any, Context]] = {}
+_foreign_buffers: dict[tuple[int, Context], hostsched.Buffer] = {}
 
 
 def is_foreign(x: Any) -> bool:
@@ -184,7 +208,9 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
         raise ShapeError(f"a pyopencl array with strides {x.strides} cannot be used in place; make it contiguous first")
     if x.size == 0:
         return empty(x.shape, check_supported(x.dtype, "the array"), context or foreign_context(x))
-    data = x.data  # raises when there is an offset that cannot be a sub-buffer
+    if x.offset:
+        raise ShapeError(f"a pyopencl array with an offset of {x.offset} bytes cannot be used in place; pass x.copy()")
+    data = x.data
     home = context if context is not None else foreign_context(x)
     if data.context != home.queue.context:
         raise DeviceError(
@@ -194,9 +220,23 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     for event in getattr(x, "events", ()):
         with suppress(AttributeError):
             event.wait()
-    with translated():
-        buffer = home.queue.arena.from_cl(data, x.nbytes)
-    return DeviceArray(home, buffer, x.shape, check_supported(x.dtype, "the array"))
+    return DeviceArray(home, _shared_buffer(data, home), x.shape, check_supported(x.dtype, "the array"))
+
+
+def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
+    """The one Buffer over a pyopencl buffer: calls on it wait for each other only if they share it.
+
+    It holds the memory by a reference of its own, and is let go once that is the last one.
+    """
+    for key, known in list(_foreign_buffers.items()):
+        if known.cl.reference_count == 1:
+            del _foreign_buffers[key]
+    key = (data.int_ptr, home)
+    if key not in _foreign_buffers:
+        own = type(data).from_int_ptr(data.int_ptr, True)
+        with translated():
+            _foreign_buffers[key] = home.queue.arena.from_cl(own, own.size)
+    return _foreign_buffers[key]
 
 
 def foreign_context(x: Any) -> Context:

@@ -22,7 +22,8 @@ Output = tuple[Shape, DType]
 def check_out(out: Any, outputs: Sequence[Output], context: Context) -> list[Any]:
     """`out` as one target per output (None where the call makes its own).
 
-    Raises ShapeError, DTypeError or DeviceError when a target does not fit, before anything is launched; targets stay untouched.
+    Raises ShapeError, DTypeError or DeviceError when a target does not fit, before anything is launched; targets stay
+    untouched.
     """
     if out is None:
         return [None] * len(outputs)
@@ -83,11 +84,14 @@ class Call:
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
         """A buffer that holds a host array: its own memory where the device shares it, else a copy."""
         flat = values.reshape(-1)
+        if not flat.size:
+            return self.scratch(1)  # a kernel that reads nothing still has the argument
         self._alive.append(flat)
-        if self._context.facts.host_unified:
+        if self._context.facts.host_unified and flat.size:
             return self._arena.borrow(flat, writable=False)
         buffer = self.scratch(flat.nbytes)
-        self._before.append(hostsched.WriteJob(buffer, flat.view(np.uint8)))
+        if flat.size:
+            self._before.append(hostsched.WriteJob(buffer, flat.view(np.uint8)))
         return buffer
 
     def scratch(self, nbytes: int) -> hostsched.Buffer:

@@ -56,8 +56,9 @@ _PARALLEL_GPU = {
     "prefix": replace(_GPU, groups=32),
     "power_series": replace(_GPU, unroll=1, groups=32),
 }
+# On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
 _PARALLEL_CPU = {
-    name: replace(box, block=64, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
+    name: replace(box, block=32, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
     for name, box in _PARALLEL_GPU.items()
 }
 

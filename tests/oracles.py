@@ -26,6 +26,8 @@ UNIT64 = 2.0**-53
 def values(rng: np.random.Generator, dtype: Any, shape: Any) -> np.ndarray:
     """Random numbers over the whole range of an integer dtype, over six decades and both signs of a floating one."""
     dtype = np.dtype(dtype)
+    if not dtype.isnative and dtype.names is None:
+        return values(rng, dtype.newbyteorder("="), shape).astype(dtype)
     if dtype.names is not None:
         made = np.zeros(shape, dtype)
         for name in dtype.names:

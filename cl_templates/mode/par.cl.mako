@@ -6,10 +6,23 @@
 __kernel __attribute__((reqd_work_group_size(${block}, 1, 1)))
 void ${name}(${", ".join(parameters)})
 </%def>
+## Where the count is known and small, one guarded statement per round: PoCL takes seconds to build a loop between barriers.
 <%def name="each(i, begin, end)">
+% if str(begin) == "0" and str(end).isdigit() and int(end) <= 4 * block:
+% for k in range(0, int(end), block):
+{ const idx ${i} = ${k} + (idx)get_local_id(0);
+% if k + block > int(end):
+if (${i} < ${end})
+% endif
+{
+${caller.body()}
+} }
+% endfor
+% else:
 for (idx ${i} = ${begin} + (idx)get_local_id(0); ${i} < ${end}; ${i} += ${block}) {
 ${caller.body()}
 }
+% endif
 </%def>
 <%def name="lane_span(begin, end, first, last)">
 const idx span_${first} = ((${end}) - (${begin}) + ${block - 1}) / ${block};
@@ -70,7 +83,8 @@ ${acc}_${part} = first_${part};
 % endif
 barrier(CLK_LOCAL_MEM_FENCE);
 </%def>
-## For each row k: declares `before{k}`, the merge of total{k} over the items before this one, and `row{k}`, over all items.
+## For each row k: declares `before{k}`, the merge of total{k} over the items before this one, and `row{k}`, over all items. Few totals (those of
+## warps, or of small groups) are merged by every item for itself, more of them in log2 steps.
 <%def name="scan_group(op, rows, name='scratch')">
 <% width = min(subgroup, block) %>
 % for k in range(rows):
@@ -87,7 +101,7 @@ if (get_local_id(0) % ${width} >= ${d}) { ${op.merge(f"upto{k}", "prior", f"upto
 if (get_local_id(0) % ${width} == ${width - 1}) { ${_to_scratch(op, f"upto{k}", f"{k * parts} + get_local_id(0) / {width}", name)} }
 % endfor
 barrier(CLK_LOCAL_MEM_FENCE);
-% if width == 1:
+% if parts > 32:
 % for d in [2**e for e in range(parts.bit_length() - 1)]:
 % for k in range(rows):
 ${op.copy(f"here{k}_{d}", f"upto{k}")}

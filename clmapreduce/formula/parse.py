@@ -47,6 +47,9 @@ class Expression:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise FormulaError(f"cannot parse {text!r}: {getattr(error, 'msg', error)}") from None
+        texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        if text.count("#") > sum(t.count("#") for t in texts):
+            raise FormulaError(f"{text!r} holds a comment; an expression is one formula and nothing else")
         self._body = tree.body
         self._count = 0
         found: dict[str, None] = {}

@@ -10,7 +10,7 @@ from typing import cast as typed
 import numpy as np
 
 from clmapreduce.dtypes import COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, DType, is_complex, is_float
-from clmapreduce.formula.functions import cast
+from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp, wide_integer
 
@@ -75,7 +75,9 @@ class BoundCompensatedSum(Bound):
         return Record(total=total, error=a["error"] + b["error"] + lost)
 
     def finish(self, acc: Record) -> Value:
-        return cast(acc["total"] + acc["error"], self.result)
+        exact = acc["total"] + acc["error"]
+        # once a sum is infinite, what rounding lost is NaN
+        return cast(apply("where", exact == exact, exact, acc["total"]), self.result)
 
 
 def two_sum(a: Node, b: Node) -> tuple[Node, Node]:

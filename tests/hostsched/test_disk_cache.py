@@ -23,6 +23,23 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     return path
 
 
+KEPT = [device for device in devices() if device.facts.vendor != "pocl"]
+POCL = [device for device in devices() if device.facts.vendor == "pocl"]
+
+
+@pytest.fixture(params=KEPT, ids=[device.vendor for device in KEPT])
+def device(request: pytest.FixtureRequest) -> Device:
+    """A device whose binaries are kept: all but PoCL, which keeps its own."""
+    found: Device = request.param
+    return found
+
+
+@pytest.mark.parametrize("pocl", POCL, ids=[device.version for device in POCL])
+def test_pocl_is_not_asked_for_binaries(pocl: Device, folder: pathlib.Path) -> None:
+    assert run(pocl, source(3)) == 3
+    assert not folder.exists()
+
+
 def source(value: int) -> str:
     return f"__kernel void cmr_value(__global int* a) {{ a[0] = {value}; }}\n"
 

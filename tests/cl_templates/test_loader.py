@@ -1,0 +1,266 @@
+"""The renderer: strict about names, and kernel text that keeps the house's rules for every kernel, mode and vendor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, every_plan, formula_of, map_plan, reduce_plan, source_of
+
+import cl_templates
+from cl_templates import RenderError, render, template_names
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Stage
+
+TEMPLATES = Path(cl_templates.__file__).parent
+PLAIN = formula_of(lambda x: x + 1, "f4")
+HELPER = re.compile(r"\bcmr_\w+(?=\()")
+DEFINITION = re.compile(r"^INLINE \w+ (cmr_\w+)\(", re.M)
+
+
+# ------------------------------------------------------------------------------------------------------------ strictness
+def test_every_kernel_template_is_listed() -> None:
+    files = {f"kernel/{path.name.removesuffix('.cl.mako')}" for path in (TEMPLATES / "kernel").iterdir()}
+    assert set(template_names()) == files
+    planned = {stage.spec.template for mode in MODES for _, plan in every_plan(INTEL, mode) for stage in plan.stages}
+    assert planned == files, "these tests see every kernel"
+
+
+def stages_by_template(facts: Facts, mode: ComputeMode) -> dict[str, Stage]:
+    """One stage of every kernel template, the richest: the longest text."""
+    found: dict[str, Stage] = {}
+    for _, plan in every_plan(facts, mode):
+        for stage in plan.stages:
+            kept = found.get(stage.spec.template)
+            if kept is None or len(source_of(kept)) < len(source_of(stage)):
+                found[stage.spec.template] = stage
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_a_missing_name_is_told_with_its_template(mode: ComputeMode) -> None:
+    for template, stage in stages_by_template(FACTS["nvidia"], mode).items():
+        context = dict(stage.spec.context())
+        complained = set()
+        for name in context:
+            try:
+                render(template, {key: value for key, value in context.items() if key != name})
+            except RenderError as error:
+                complained.add(name)
+                told = str(error)
+                assert name in told, told
+                assert re.match(r"cannot render (kernel/\w+|prelude|mode/\w+|vendor/\w+)\.cl\.mako", told), told
+        needed = {"name", "compute_mode", "vendor", "narrow", "cpu", "streaming", "halved"}
+        needed |= set(context) & {"op", "formula", "store", "out_parameters", "lanes", "unroll", "rows", "tile", "T"}
+        needed |= {"block"} if mode is PARALLEL else set()
+        assert needed <= complained, f"{template} does without {needed - complained}"
+
+
+def test_a_missing_name_is_told_with_its_line() -> None:
+    context = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
+    del context["unroll"]
+    with pytest.raises(RenderError, match=r"kernel/map\.cl\.mako, line \d+ .*'unroll' is not defined"):
+        render("kernel/map", context)
+
+
+def test_an_unknown_template_vendor_or_mode_is_a_render_error() -> None:
+    context = dict(reduce_plan("logsumexp", PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
+    with pytest.raises(RenderError, match=r"cannot render kernel/nothing\.cl\.mako"):
+        render("kernel/nothing", context)
+    with pytest.raises(RenderError, match=r"vendor/abacus\.cl\.mako"):
+        render("kernel/reduce", {**context, "vendor": "abacus"})
+    with pytest.raises(RenderError, match=r"mode/both\.cl\.mako"):
+        render("kernel/reduce", {**context, "compute_mode": "both"})
+    with pytest.raises(RenderError, match="'vendor' is not defined"):
+        render(
+            "kernel/map",
+            {k: v for k, v in context.items() if k != "vendor"} | {"store": lambda *_: "", "out_parameters": []},
+        )
+
+
+def test_an_error_in_what_a_template_calls_keeps_its_words_and_its_cause() -> None:
+    def fails(*_: object) -> str:
+        raise ZeroDivisionError("no such luck")
+
+    context = {**map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context(), "store": fails}
+    with pytest.raises(RenderError, match=r"line 1\d .*ZeroDivisionError: no such luck") as caught:
+        render("kernel/map", context)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_rendering_is_the_same_from_many_threads() -> None:
+    stages = list(stages_by_template(FACTS["nvidia"], PARALLEL).values())
+    alone = [source_of(stage) for stage in stages]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(3):
+            assert list(pool.map(source_of, stages)) == alone
+
+
+# ----------------------------------------------------------------------------------------------- the rules of the text
+def every_stage(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Stage, str]]:
+    for name, plan in every_plan(facts, mode):
+        for stage in plan.stages:
+            yield f"{name}, {stage.spec.kernel}", stage, source_of(stage)
+
+
+def kernel_of(source: str) -> str:
+    """From the kernel's head on."""
+    return source[source.index("__kernel ") :]
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|//.*$", "", text, flags=re.S | re.M)
+
+
+@pytest.fixture(params=[(n, m) for n in FACTS for m in MODES], ids=lambda p: f"{p[0]}-{p[1].value}", name="rendered")
+def every_rendered(request: pytest.FixtureRequest) -> list[tuple[str, Stage, str]]:
+    facts, mode = request.param
+    return list(every_stage(FACTS[facts], mode))
+
+
+def test_kernels_keep_the_rules(rendered: list[tuple[str, Stage, str]], request: pytest.FixtureRequest) -> None:
+    facts, mode = request.node.callspec.params["rendered"]
+    for name, stage, source in rendered:
+        text = without_comments(source)
+        kernel = kernel_of(text)
+        assert_complete(name, text)
+        assert text.count("__kernel ") == 1 and f"void {stage.spec.kernel}(" in kernel, name
+        assert f"reqd_work_group_size({stage.group_size}, 1, 1)" in kernel, name
+        assert not re.search(r"\breturn\b", kernel), f"{name}: PoCL miscompiles a return before a barrier"
+        assert (re.search(r"\basm\b", text) is not None) <= (facts == "nvidia"), name
+        if mode is SEQUENTIAL:
+            assert "barrier" not in text and "__local" not in text, name
+            assert "get_local_id" not in text, name
+        else:
+            assert_barriers_are_unconditional(name, kernel)
+            assert local_bytes(kernel) <= FACTS[facts].local_memory, name
+        assert_helpers_are_what_is_called(name, text)
+        assert_extensions_are_what_is_used(name, source, FACTS[facts])
+        assert_arguments_are_parameters(name, stage, kernel)
+
+
+def assert_complete(name: str, text: str) -> None:
+    for left, right in ("()", "[]", "{}"):
+        assert text.count(left) == text.count(right), name
+    assert not re.search(
+        r"\$\{|<%|%>|^\s*%|UNDEFINED|\bNone\b|\bTrue\b|\bFalse\b|\blambda\b|object at 0x", text, re.M
+    ), name
+    assert "\n\n" not in text.replace("\n \n", "\n"), name
+
+
+def enclosing(text: str, at: int) -> list[str]:
+    """The heads of the blocks around a place: what stands before their opening braces."""
+    stack: list[str] = []
+    head = 0
+    for i, sign in enumerate(text[:at]):
+        if sign == "{":
+            stack.append(text[head:i].strip())
+        elif sign == "}":
+            stack.pop()
+        if sign in "{};":
+            head = i + 1
+        if sign == ";" and text[head:at].count(")") > text[head:at].count("(") and "for (" in text[:i].split("{")[-1]:
+            head = text.rindex("for (", 0, i)  # the semicolons of a loop's own head
+    return stack
+
+
+def assert_barriers_are_unconditional(name: str, kernel: str) -> None:
+    """No barrier in a branch, and in no loop but that over a group's tiles, whose bounds all items share."""
+    for found in re.finditer(r"\bbarrier\(", kernel):
+        assert "if (" not in re.split(r"[;{}]", kernel[: found.start()])[-1], f"{name}: a barrier behind an if"
+        for head in enclosing(kernel, found.start())[1:]:
+            assert not head or re.fullmatch(r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)", head), f"{name}: {head}"
+
+
+def local_bytes(kernel: str) -> int:
+    """Bytes of local memory that a kernel declares."""
+    sizes = {"char": 1, "short": 2, "half": 2, "int": 4, "float": 4, "long": 8, "double": 8}
+    total = 0
+    for kind, lanes, count in re.findall(
+        r"__local u?(char|short|half|int|float|long|double)(\d*) \w+\[(\d+)\]", kernel
+    ):
+        total += sizes[kind] * int(lanes or 1) * int(count)
+    assert len(re.findall(r"__local", kernel)) == len(re.findall(r"__local \w+ \w+\[\d+\];", kernel))
+    return total
+
+
+def assert_helpers_are_what_is_called(name: str, text: str) -> None:
+    """Each helper once, before its first call, and none that nobody calls."""
+    defined = {found[1]: found.start() for found in DEFINITION.finditer(text)}
+    assert len(defined) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
+    called: dict[str, int] = {}
+    for found in HELPER.finditer(text):
+        function = found[0]
+        if found.start() - len(text[text.rindex("\n", 0, found.start()) + 1 : found.start()]) in defined.values():
+            continue  # its own definition
+        called.setdefault(function, found.start())
+    kernel = re.search(r"void (cmr_\w+)\(", text)
+    assert kernel
+    called.pop(kernel[1])
+    assert set(called) == set(defined), (
+        f"{name}: called {set(called) - set(defined)}, idle {set(defined) - set(called)}"
+    )
+    assert all(defined[function] < called[function] for function in called), (
+        f"{name}: a helper is called before it is there"
+    )
+
+
+def assert_extensions_are_what_is_used(name: str, source: str, facts: Facts) -> None:
+    body = source[source.index("#endif") :]
+    for word, extension in (("double", "cl_khr_fp64"), ("half", "cl_khr_fp16")):
+        used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
+        assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == used, f"{name}: {extension}"
+    if not facts.fp64:
+        assert "double" not in source, name
+    for vector in set(re.findall(r"CMR_(?:LOAD|STORE|STREAM)\((\w+),", kernel_of(source))):
+        assert re.search(rf"^typedef {vector} {vector}_at\b", source, re.M), f"{name}: {vector}_at"
+
+
+def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> None:
+    """As many arguments as parameters; a strided input brings two numbers per dimension."""
+    head = kernel[: kernel.index("{")]
+    parameters = [p for p in head[head.index("void") :].split("(", 1)[1].rsplit(")", 1)[0].split(",") if p.strip()]
+    strided = sum("_stride" in p for p in parameters) + sum("_size" in p for p in parameters)
+    assert len(parameters) == len(stage.arguments) + strided, f"{name}: {parameters} for {stage.arguments}"
+
+
+def test_the_barrier_rule_notices_what_it_must() -> None:
+    with pytest.raises(AssertionError, match="a barrier behind an if"):
+        assert_barriers_are_unconditional("x", "void cmr_x() { if (a) barrier(F); }")
+    for head in ("if (a > 0)", "for (int d = 1; d < 8; d *= 2)", "while (a)", "else"):
+        with pytest.raises(AssertionError):
+            assert_barriers_are_unconditional("x", f"void cmr_x() {{ int a; {head} {{ int b; barrier(F); }} }}")
+    assert_barriers_are_unconditional(
+        "x", "void cmr_x() { if (a) { b(); } { int c = 1; barrier(F); } for (; t < end; t += 64) { { barrier(F); } } }"
+    )
+
+
+def test_kernels_of_a_group_of_one_on_nvidia_exchange_nothing() -> None:
+    """A shuffle needs a whole warp: sequential kernels must not hold one."""
+    for name, _, source in every_stage(FACTS["nvidia"], SEQUENTIAL):
+        assert "shfl" not in source, name
+
+
+def test_both_vendors_compute_the_same_kernel_around_their_helpers() -> None:
+    """What differs between nvidia and portable is the vocabulary and the warp's tree, never the formula."""
+    for mode in MODES:
+        one, two = (map_plan(PLAIN, 10**5, mode, FACTS[name]).stages[0] for name in ("nvidia", "amd"))
+        assert kernel_of(source_of(one)) == kernel_of(source_of(two))
+
+
+def test_helpers_are_not_included_for_names_that_only_look_like_calls() -> None:
+    context: dict[str, Any] = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
+    source = render("kernel/map", {**context, "store": lambda *_: "cmr_unheard_of_float(1.0f); cmr_mul_float2(a, b);"})
+    assert DEFINITION.findall(source) == ["cmr_mul_float2"]
+
+
+def test_half_helpers_bring_the_float_ones_they_call_first() -> None:
+    formula = formula_of(lambda x, y: (x // y, x % y), "f2", "f2")
+    source = source_of(map_plan(formula, 100, SEQUENTIAL, INTEL).stages[0])
+    names = DEFINITION.findall(source)
+    assert names.index("cmr_floor_divide_float") < names.index("cmr_floor_divide_half")
+    assert names.index("cmr_mod_float") < names.index("cmr_mod_half")

@@ -1,0 +1,240 @@
+"""Devices that need not be there, formulas, and plans of every kind: what tests of schemes and templates plan with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import clmapreduce as cm
+from cl_templates import render
+from clmapreduce.domain.line import Line
+from clmapreduce.formula.formula import Access, Formula, Input, symbol
+from clmapreduce.formula.trace import trace
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Layout, Plan, Stage
+from clmapreduce.reductions import Bound, Operator, ReductionOp, operator
+from clmapreduce.schemes.map import plan_map
+from clmapreduce.schemes.power_series import plan_power_series
+from clmapreduce.schemes.prefix import plan_prefix
+from clmapreduce.schemes.reduce import box_name, plan_reduce
+from clmapreduce.schemes.scan import plan_scan
+from clmapreduce.schemes.unfold import plan_unfold
+from clmapreduce.schemes.upsweep import plan_upsweep
+from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
+
+SEQUENTIAL, PARALLEL = ComputeMode.SEQUENTIAL, ComputeMode.PARALLEL
+MODES = [SEQUENTIAL, PARALLEL]
+
+INTEL = Facts("intel", "cpu", 2, 8192, 1 << 18, 16, True, True)
+FACTS = {
+    "intel": INTEL,
+    "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True),
+    "nvidia": Facts("nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False),
+    "amd": Facts("amd", "gpu", 60, 256, 64 << 10, 64, True, False),
+    "small": Facts("other", "gpu", 1, 32, 16 << 10, 8, False, False),
+}
+"""`small` has no float64, and groups of 32."""
+
+PAIR = np.dtype([("a", "f4"), ("b", "i8")], align=True)
+MATRIX = Operator(
+    lambda a, b: {"a": a["a"] * b["a"], "b": a["b"] * b["b"] + b["b"]}, (1, 0), PAIR, commutative=False, name="affine"
+)
+SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
+
+
+def formula_of(function: Callable[..., Any], *inputs: Any) -> Formula:
+    """A traced formula; an input is a dtype, or (dtype, access), or (dtype, access, rank)."""
+    made = []
+    for i, given in enumerate(inputs):
+        code, access, rank = (*(given if isinstance(given, tuple) else (given,)), Access.VECTOR, 0)[:3]
+        dtype = np.dtype(code)
+        name = f"argument {i + 1}"
+        made.append(Input(name, dtype, symbol(name, dtype), access, rank if access is Access.STRIDED else 0))
+    return trace(function, made, "the map")
+
+
+def layout_of(formula: Formula, streaming: bool = False) -> Layout:
+    return Layout(formula, tuple(output_dtype(value) for value in formula.outputs), streaming)
+
+
+def output_dtype(value: Any) -> np.dtype[Any]:
+    return (
+        np.dtype([(name, n.dtype) for name, n in value.items()], align=True) if isinstance(value, dict) else value.dtype
+    )
+
+
+def bound_of(op: str | ReductionOp, formula: Formula, facts: Facts, accumulate: Any = "auto") -> Bound:
+    return operator(op).bind(output_dtype(formula.outputs[0]), accumulate, facts.fp64)
+
+
+def box_for(scheme: str, mode: ComputeMode, facts: Facts, tiles: int | None = None) -> LaunchBox:
+    box = launch_box(scheme, mode, facts)
+    return box if tiles is None else strictly_sequential(box)
+
+
+# --------------------------------------------------------------------------------------------------------------- plans
+def map_plan(formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
+    box = box_for("map", mode, facts, how.pop("tiles", None))
+    return plan_map(layout_of(formula, how.pop("streaming", False)), Line(length), mode, facts, replace(box, **how))
+
+
+def reduce_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
+    bound = bound_of(op, formula, facts, how.pop("accumulate", "auto"))
+    box = box_for(box_name(bound, formula), mode, facts, how.pop("tiles", None))
+    on_host = how.pop("on_host", False)
+    return plan_reduce(formula, bound, Line(length), mode, facts, replace(box, **how), on_host)
+
+
+def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
+    wide, narrow = bound_of(op, formula, facts), bound_of(op, formula, facts, "fast")
+    wide = wide if len(wide.components) == len(narrow.components) else narrow
+    layout = Layout(formula, (wide.result,), how.pop("streaming", False))
+    tiles = how.pop("tiles", None)
+    boxes = [box_for(name, mode, facts, tiles) for name in ("scan", box_name(wide, formula))]
+    exclusive = how.pop("exclusive", False)
+    boxes[0] = replace(boxes[0], **how)
+    return plan_scan(layout, narrow, wide, exclusive, Line(length), mode, facts, *boxes)
+
+
+def unfold_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
+    bound = bound_of(op, formula, facts)
+    box = box_for("unfold", mode, facts, how.pop("tiles", None))
+    return plan_unfold(
+        layout_of(formula), bound, how.pop("first_power", 1), Line(length), mode, facts, replace(box, **how)
+    )
+
+
+def upsweep_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
+    box = box_for("upsweep", mode, facts, how.pop("tiles", None))
+    return plan_upsweep(formula, bound_of(op, formula, facts), Line(length), mode, facts, replace(box, **how))
+
+
+def prefix_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
+    queried = "queries" in how
+    queries = how.pop("queries", length + 1)
+    box = box_for("prefix", mode, facts)
+    bound = bound_of(op, formula, facts)
+    return plan_prefix(bound, queried, how.pop("whole", True), Line(queries), length + 1, mode, facts, box)
+
+
+def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: Facts) -> Plan:
+    return plan_power_series(np.dtype(dtype), terms, Line(length), mode, facts, box_for("power_series", mode, facts))
+
+
+def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterator[tuple[str, Plan]]:
+    """Every kernel template with several formulas and operators."""
+    real = "f8" if facts.fp64 else "f4"
+    maps = {
+        "plain": formula_of(lambda x: x * 2 + 1, "f4"),
+        "masks": formula_of(lambda x, y, b: cm.where((x > y) & b, x, cm.index), "f4", "i2", "?"),
+        "integers": formula_of(lambda n, m: (n // m, n % m, n << 1, n**m), "i4", "i4"),
+        "functions": formula_of(lambda x: (cm.math.sin(x), cm.math.exp(x), cm.math.sqrt(x)), real),
+        "complex": formula_of(lambda z: cm.math.exp(z * z) / (z + 1), "c16" if facts.fp64 else "c8"),
+        "record": formula_of(lambda r: {"sum": r["a"] + r["b"].astype("f4")}, PAIR),
+        "inputs": formula_of(
+            lambda a, s, v, t: a * s + v * t,
+            ("f4", Access.ARGUMENT), ("f4", Access.SINGLE), "f4", ("f4", Access.STRIDED, 2),
+        ),
+        "index": formula_of(lambda: cm.index * 3),
+    }  # fmt: skip
+    for name, formula in maps.items():
+        yield f"map {name}", map_plan(formula, length, mode, facts, streaming=name == "plain")
+    plain, whole, byte, flag = (formula_of(lambda x: x, code) for code in ("f4", "i4", "u1", "?"))
+    pair, product = formula_of(lambda r: r, PAIR), formula_of(lambda x, y: x * y, "f4", "f4")
+    cases: list[tuple[Any, Formula]] = [
+        ("sum", plain), ("sum", product), ("product", whole), ("maximum", byte), ("any", plain), ("all", flag),
+        ("argmin", plain), ("argmax", whole), ("logsumexp", plain), (MATRIX, pair), (SECOND, plain),
+    ]  # fmt: skip
+    for op, formula in cases:
+        name = f"{operator(op).name} of {output_dtype(formula.outputs[0]).name}"
+        yield f"reduce {name}", reduce_plan(op, formula, length, mode, facts)
+        yield f"reduce little {name}", reduce_plan(op, formula, 5, mode, facts)
+        yield f"reduce for the host {name}", reduce_plan(op, formula, length, mode, facts, on_host=True)
+        yield f"scan {name}", scan_plan(op, formula, length, mode, facts)
+        if op not in ("argmin", "argmax"):
+            yield f"scan exclusive {name}", scan_plan(op, formula, length, mode, facts, exclusive=True)
+        yield f"upsweep {name}", upsweep_plan(op, formula, length, mode, facts)
+        yield f"prefix {name}", prefix_plan(op, formula, length, mode, facts)
+        yield f"prefix queried {name}", prefix_plan(op, formula, length, mode, facts, queries=77, whole=False)
+    base = formula_of(lambda x: x, ("f4", Access.ARGUMENT))
+    for first in (0, 1):
+        yield f"unfold product from {first}", unfold_plan("product", base, length, mode, facts, first_power=first)
+    record = formula_of(lambda r: r, (PAIR, Access.SINGLE))
+    yield "unfold affine", unfold_plan(MATRIX, record, length, mode, facts)
+    yield "power series", series_plan(real, 20, length, mode, facts)
+    if mode is SEQUENTIAL:
+        yield "map, strictly sequential", map_plan(maps["plain"], length, mode, facts, tiles=1)
+        yield "reduce, strictly sequential", reduce_plan("sum", plain, length, mode, facts, tiles=1)
+        yield "scan, strictly sequential", scan_plan("sum", plain, length, mode, facts, tiles=1)
+        yield "upsweep, strictly sequential", upsweep_plan("sum", plain, 1000, mode, facts, tiles=1)
+
+
+def source_of(stage: Stage) -> str:
+    """The complete OpenCL C of a stage's kernel."""
+    return render(stage.spec.template, stage.spec.context())
+
+
+# -------------------------------------------------------------------------------------------- index arithmetic, checked
+class Checked:
+    """An index as kernels compute it: of 32 or 64 bits, any overflow an error."""
+
+    def __init__(self, value: int, bits: int) -> None:
+        assert -(2 ** (bits - 1)) <= value < 2 ** (bits - 1), f"{value} leaves {bits} bits"
+        self.value, self.bits = value, bits
+
+    def _with(self, other: Any, operation: Callable[[int, int], int]) -> Checked:
+        return Checked(operation(self.value, getattr(other, "value", other)), self.bits)
+
+    def __add__(self, other: Any) -> Checked:
+        return self._with(other, int.__add__)
+
+    def __sub__(self, other: Any) -> Checked:
+        return self._with(other, int.__sub__)
+
+    def __mul__(self, other: Any) -> Checked:
+        return self._with(other, int.__mul__)
+
+    def __lt__(self, other: Any) -> bool:
+        return self.value < getattr(other, "value", other)
+
+
+_SHARE = re.compile(r"const idx (?:begin|first) = (.*?), (?:end|last) = (.*?);")
+
+
+def share_of(source: str, group: int, length: int, share: int) -> tuple[int, int]:
+    """[begin, end) of a group, computed as the kernel's own text says, in the kernel's own index type."""
+    bits = 32 if "typedef int idx;" in source else 64
+    found = _SHARE.search(source)
+    assert found, source
+    names: dict[str, Any] = {"n": Checked(length, bits), "share": Checked(share, bits), "g": Checked(group, bits)}
+    names["min"] = lambda a, b: a if a < b else b
+    texts = [text.replace("(idx)get_group_id(0)", "g").replace("(idx)(", "(") for text in found.groups()]
+    assert all(re.fullmatch(r"[\w\s+\-*(),]*", text) for text in texts), texts
+    begin = eval(texts[0], {"__builtins__": {}}, names)
+    end = eval(texts[1], {"__builtins__": {}}, {**names, "begin": begin, "first": begin})
+    return begin.value, end.value
+
+
+def sizes(stage: Stage) -> list[int]:
+    """The numbers among a stage's arguments."""
+    return [argument[1] for argument in stage.arguments if not isinstance(argument, str)]
+
+
+def assert_covered(stage: Stage) -> None:
+    """Every index of the line lies in exactly one group's share, and no index arithmetic overflows on the way."""
+    source = source_of(stage)
+    length, share = sizes(stage)[-2:]
+    groups = (
+        range(stage.groups) if stage.groups <= 300 else [0, 1, 2, stage.groups // 2, stage.groups - 2, stage.groups - 1]
+    )
+    shares = {g: share_of(source, g, length, share) for g in groups}
+    assert shares[0][0] == 0
+    assert shares[stage.groups - 1][1] == length
+    for g, (begin, end) in shares.items():
+        assert begin == g * share
+        assert begin < end or length == 0
+        assert end == begin + share or g == stage.groups - 1

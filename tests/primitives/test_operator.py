@@ -1,0 +1,331 @@
+"""Users' operators: records, order, identities, OpenCL C, and what is refused; against plain Python loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import PRIME, assert_near, assert_same, prefixes, values
+
+import clmapreduce as cm
+
+LENGTHS = (1, 2, 7, 16, 17, 63, 65, 256, 257, 1025, 5003)
+AFFINE = np.dtype([("a", "u4"), ("b", "u4")])
+MATRIX = np.dtype([("a", "u4"), ("b", "u4"), ("c", "u4"), ("d", "u4")])
+SPAN = np.dtype([("seen", "?"), ("first", "f8"), ("last", "i2")])
+WORD = 1 << 32
+
+affine = cm.Operator(
+    lambda f, g: {"a": f["a"] * g["a"], "b": f["b"] * g["a"] + g["b"]}, (1, 0), AFFINE, commutative=False, name="affine"
+)
+matrix = cm.Operator(
+    lambda x, y: {
+        "a": x["a"] * y["a"] + x["b"] * y["c"],
+        "b": x["a"] * y["b"] + x["b"] * y["d"],
+        "c": x["c"] * y["a"] + x["d"] * y["c"],
+        "d": x["c"] * y["b"] + x["d"] * y["d"],
+    },
+    np.array((1, 0, 0, 1), MATRIX)[()],
+    commutative=False,
+    name="matrix",
+)
+span = cm.Operator(
+    lambda x, y: {
+        "seen": x["seen"] | y["seen"],
+        "first": cm.where(x["seen"], x["first"], y["first"]),
+        "last": cm.where(y["seen"], y["last"], x["last"]),
+    },
+    (False, 0.0, 0),
+    commutative=False,
+    name="span",
+)
+
+
+def affine_loop(f: Sequence[int], g: Sequence[int]) -> tuple[int, int]:
+    return f[0] * g[0] % WORD, (f[1] * g[0] + g[1]) % WORD
+
+
+def matrix_loop(x: Sequence[int], y: Sequence[int]) -> tuple[int, int, int, int]:
+    return (
+        (x[0] * y[0] + x[1] * y[2]) % WORD, (x[0] * y[1] + x[1] * y[3]) % WORD,
+        (x[2] * y[0] + x[3] * y[2]) % WORD, (x[2] * y[1] + x[3] * y[3]) % WORD,
+    )  # fmt: skip
+
+
+def span_loop(x: Sequence[Any], y: Sequence[Any]) -> tuple[bool, float, int]:
+    return x[0] or y[0], x[1] if x[0] else y[1], y[2] if y[0] else x[2]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator that does not commute, its Python loop and identity, and random values for it."""
+
+    op: cm.Operator
+    loop: Callable[[Any, Any], Any]
+    identity: Any
+    dtype: np.dtype
+
+    def random(self, rng: np.random.Generator, length: int, align: bool = False) -> np.ndarray:
+        dtype = np.dtype([(name, self.dtype[name]) for name in self.dtype.names], align=align)
+        x = values(rng, dtype, length)
+        if "seen" in dtype.names:
+            x["seen"] = rng.random(length) < 0.1
+        return x
+
+    def prefixes(self, x: np.ndarray) -> np.ndarray:
+        return np.array(prefixes(self.loop, self.identity, x.tolist()), self.dtype)
+
+
+CASES = {
+    "affine": Case(affine, affine_loop, (1, 0), AFFINE),
+    "matrix": Case(matrix, matrix_loop, (1, 0, 0, 1), MATRIX),
+    "span": Case(span, span_loop, (False, 0.0, 0), SPAN),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, context: cm.Context) -> Case:
+    found = CASES[request.param]
+    if "f8" in str(found.dtype) and not context.device.fp64:
+        pytest.skip(f"{context.device.name} has no float64")
+    return found
+
+
+def test_reduce_keeps_the_order(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    for length in (*LENGTHS, PRIME):
+        x = case.random(rng, length)
+        expected = case.prefixes(x)[-1]
+        assert_same(cm.Reduce(case.op)(x, context=context, mode=mode), expected, length)
+    aligned = case.random(rng, 1025, align=True)
+    held = cm.Reduce(case.op)(cm.array(aligned, context), mode=mode)
+    assert_same(held.to_numpy(), case.prefixes(aligned)[-1])
+
+
+def test_the_last_level_keeps_the_order_on_the_host_too(
+    case: Case, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    for length in (1, 1025, PRIME):
+        x = case.random(rng, length)
+        expected = case.prefixes(x)[-1]
+        assert_same(cm.Reduce(case.op)(x, context=context, mode=mode, finish="host"), expected, length)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_scan_keeps_the_order(
+    exclusive: bool, case: Case, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    for length in LENGTHS:
+        x = case.random(rng, length)
+        expected = case.prefixes(x)
+        got = cm.Scan(case.op, exclusive=exclusive)(x, context=context, mode=mode)
+        assert_same(got, expected[:-1] if exclusive else expected[1:], length)
+
+
+def test_partials_keep_the_order(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    for length in LENGTHS:
+        x = case.random(rng, length)
+        kept = cm.Partials(case.op)(x, context=context, mode=mode)
+        assert_same(kept.prefix(mode=mode), case.prefixes(x), length)
+
+
+def test_one_tile_is_the_oracle_of_many(case: Case, context: cm.Context, rng: np.random.Generator) -> None:
+    x = case.random(rng, 1025)
+    for primitive in (cm.Reduce(case.op), cm.Scan(case.op)):
+        oracle = primitive(x, context=context, mode="sequential", tiles=1)
+        for mode in ("sequential", "parallel"):
+            assert_same(primitive(x, context=context, mode=mode), oracle, mode)
+
+
+def test_unfold_gives_powers(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    base = case.random(rng, 1)[0]
+    for length in (1, 17, 257, 1025):
+        got = cm.Unfold(case.op)(base, length, context=context, mode=mode)
+        assert_same(got, case.prefixes(np.repeat(base, length))[1:], length)
+
+
+def test_nothing_gives_the_identity(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x = case.random(rng, 0)
+    identity = np.array(case.identity, case.dtype)
+    assert_same(cm.Reduce(case.op)(x, context=context, mode=mode), identity)
+    assert_same(cm.Scan(case.op)(x, context=context, mode=mode), x)
+    assert_same(cm.Partials(case.op)(x, context=context, mode=mode).prefix(), identity.reshape(1))
+
+
+# ------------------------------------------------------------------------------------------------------- plain numbers
+@pytest.mark.parametrize("dtype", ["i4", "f4"])
+@pytest.mark.parametrize("end", ["first", "last"])
+def test_first_and_last_of_plain_numbers(
+    end: str, dtype: str, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    """0 stands for nothing. Lanes of plain numbers stay in order in a scan, and a reduce may not use them."""
+    op = cm.Operator(
+        (lambda a, b: cm.where(a == 0, b, a)) if end == "first" else (lambda a, b: cm.where(b == 0, a, b)), 0, commutative=False
+    )
+    for length in (*LENGTHS, PRIME):
+        x = np.where(rng.random(length) < 8 / length, rng.integers(1, 1000, length), 0).astype(dtype)
+        expected = np.array(prefixes((lambda a, b: a or b) if end == "first" else (lambda a, b: b or a), 0, x.tolist()), dtype)
+        assert_same(cm.Reduce(op)(x, context=context, mode=mode), expected[-1], length)
+        assert_same(cm.Scan(op)(x, context=context, mode=mode), expected[1:], length)
+
+
+def test_operators_that_commute_use_every_lane(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    xor = cm.Operator(lambda a, b: a ^ b, 0)
+    gcd_free = cm.Operator(lambda a, b: a * b, 1)
+    for length in (*LENGTHS, PRIME):
+        x = values(rng, np.uint8, length)
+        assert_same(cm.Reduce(xor)(x, context=context, mode=mode), np.bitwise_xor.reduce(x), length)
+        assert_same(cm.Scan(xor)(x, context=context, mode=mode), np.bitwise_xor.accumulate(x), length)
+        y = values(rng, np.int32, length) | 1
+        assert_same(cm.Reduce(gcd_free)(y, context=context, mode=mode), np.multiply.reduce(y), length)
+
+
+def test_bools_and_complex_numbers(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    differs = cm.Operator(lambda a, b: a ^ b, False)
+    times = cm.Operator(lambda a, b: a * b, 1)
+    for length in (1, 17, 1025, 5003):
+        x = values(rng, bool, length)
+        assert_same(cm.Reduce(differs)(x, context=context, mode=mode), np.logical_xor.reduce(x), length)
+        z = rng.choice(np.array([1, -1, 1j, -1j], np.complex64), length)
+        assert_near(cm.Reduce(times)(z, context=context, mode=mode), np.prod(z), 0.0, length)
+        assert_near(cm.Scan(times)(z, context=context, mode=mode), np.cumprod(z), 0.0, length)
+
+
+def test_a_dtype_converts_the_values(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    wide = cm.Operator(lambda a, b: a + b, 0, dtype=np.int64)
+    x = rng.integers(-128, 128, 5003).astype(np.int8)
+    assert_same(cm.Reduce(wide)(x, context=context, mode=mode), x.sum(dtype=np.int64))
+    assert_same(cm.Scan(wide)(x, context=context, mode=mode), np.cumsum(x, dtype=np.int64))
+
+
+def test_identities_that_are_limits(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    lowest = cm.Operator(lambda a, b: cm.math.maximum(a, b), -(2**63))
+    largest = cm.Operator(lambda a, b: cm.math.minimum(a, b), 2**64 - 1)
+    infinite = cm.Operator(lambda a, b: cm.math.maximum(a, b), -np.inf)
+    x = values(rng, np.int64, 1025)
+    assert_same(cm.Reduce(lowest)(x, context=context, mode=mode), x.max())
+    assert_same(cm.Reduce(largest)(x.view(np.uint64), context=context, mode=mode), x.view(np.uint64).min())
+    y = np.full(1025, -np.inf, np.float32)
+    assert_same(cm.Reduce(infinite)(y, context=context, mode=mode), np.float32(-np.inf))
+    assert_same(cm.Reduce(largest)(x[:0].view(np.uint64), context=context, mode=mode), np.uint64(2**64 - 1))
+
+
+def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Mean and variance in one pass (Chan, Golub and LeVeque 1979)."""
+    merge = cm.Operator(
+        lambda x, y: {
+            "n": x["n"] + y["n"],
+            "sum": x["sum"] + y["sum"],
+            "m2": x["m2"] + y["m2"]
+            + cm.where((x["n"] == 0) | (y["n"] == 0), 0.0,
+                       (x["n"] * y["sum"] - y["n"] * x["sum"]) ** 2 / (cm.math.maximum(x["n"], 1.0) * cm.math.maximum(y["n"], 1.0) * (x["n"] + y["n"]))),
+        },
+        (0, 0, 0),
+    )  # fmt: skip
+    moments = cm.Map(lambda x: {"n": x * 0 + 1, "sum": x, "m2": x * 0}) >> cm.Reduce(merge)
+    dtype = np.float64 if context.device.fp64 else np.float32
+    for length in (1, 17, 1025, PRIME):
+        x = (rng.standard_normal(length) + 3).astype(dtype)
+        got = moments(x, context=context, mode=mode)
+        assert got["n"] == length
+        exact = x.astype(np.longdouble)
+        allowed = length * float(np.finfo(dtype).eps) * 16
+        assert_near(got["sum"] / length, exact.mean(), allowed, length)
+        assert_near(got["m2"] / length, exact.var(), allowed, length)
+
+
+# ------------------------------------------------------------------------------------------------------------ OpenCL C
+@pytest.mark.parametrize(
+    ("text", "identity", "dtype", "oracle"),
+    [
+        ("fmax(a, b)", -np.inf, "f4", np.max),
+        ("a > b ? a : b", 0, "u8", np.max),
+        ("(a & b)", -1, "i4", np.bitwise_and.reduce),
+        ("(int)(a + b)", 0, "i4", np.add.reduce),
+    ],
+)
+def test_opencl_c(
+    text: str, identity: Any, dtype: str, oracle: Callable[..., Any], context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    op = cm.Operator(cm.c_source(text), identity)
+    for length in (1, 17, 1025, PRIME):
+        x = values(rng, dtype, length)
+        assert_same(cm.Reduce(op)(x, context=context, mode=mode), np.asarray(oracle(x), dtype)[()], length)
+        assert_same(cm.Scan(op)(x, context=context, mode=mode)[-1:], np.asarray(oracle(x), dtype).reshape(1), length)
+
+
+def test_opencl_c_has_no_twin_on_the_host(context: cm.Context) -> None:
+    op = cm.Operator(cm.c_source("fmax(a, b)"), -np.inf)
+    with pytest.raises(cm.FormulaError, match="finish='device'"):
+        cm.Reduce(op)(np.ones(PRIME, np.float32), context=context, finish="host")
+
+
+@pytest.mark.parametrize("text", ["a + 1", "b", "", "x + y", "aa + bb"])
+def test_opencl_c_must_use_both_values(text: str) -> None:
+    with pytest.raises(cm.FormulaError, match="both a and b"):
+        cm.c_source(text)
+
+
+def test_opencl_c_that_does_not_compile_tells_where(context: cm.Context) -> None:
+    op = cm.Operator(cm.c_source("no_such_function(a, b)"), 0)
+    with pytest.raises(cm.BuildError, match="no_such_function"):
+        cm.Reduce(op)(np.ones(5, np.float32), context=context)
+    assert cm.Reduce("sum")(np.ones(5, np.float32), context=context) == 5, "the device still works"
+
+
+# ------------------------------------------------------------------------------------------------------------- refused
+@pytest.mark.parametrize(
+    ("op", "x", "error"),
+    [
+        (cm.Operator(lambda a, b: a + b, 0.5), np.ones(3, np.int32), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, -np.inf), np.ones(3, np.int32), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, 300), np.ones(3, np.uint8), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, 1j), np.ones(3, np.float32), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, "zero"), np.ones(3, np.float32), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, [0, 0]), np.ones(3, np.float32), cm.DTypeError),
+        (cm.Operator(lambda a, b: (a + b) / 2.5, 0), np.ones(3, np.int32), cm.DTypeError),
+        (cm.Operator(lambda a, b: a * 1j, 0), np.ones(3, np.float32), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, 0, dtype=np.int8), np.ones(3, np.float32), cm.DTypeError),
+        (affine, np.ones(3, np.float32), cm.DTypeError),
+        (affine, np.zeros(3, MATRIX), cm.DTypeError),
+        (cm.Operator(lambda a, b: a + b, 0), np.zeros(3, AFFINE), cm.ClMapReduceError),
+        (cm.Operator(lambda f, g: {"a": f["a"]}, (0, 0)), np.zeros(3, AFFINE), cm.DTypeError),
+        (cm.Operator(lambda f, g: {"a": f["a"], "b": g["c"]}, (0, 0)), np.zeros(3, AFFINE), cm.FormulaError),
+        (cm.Operator(lambda f, g: {"a": f["a"], "b": g["b"]}, (0, 0, 0)), np.zeros(3, AFFINE), cm.DTypeError),
+        (cm.Operator(lambda a, b: a if a > b else b, 0), np.ones(3, np.float32), cm.FormulaError),
+        (cm.Operator(lambda a, b: None, 0), np.ones(3, np.float32), cm.FormulaError),
+        (cm.Operator(cm.c_source("a + b"), (0, 0)), np.zeros(3, AFFINE), cm.FormulaError),
+    ],
+)
+def test_operators_that_do_not_fit(op: cm.Operator, x: np.ndarray, error: type, context: cm.Context) -> None:
+    for primitive in (cm.Reduce(op), cm.Scan(op), cm.Partials(op)):
+        with pytest.raises(error):
+            primitive(x, context=context)
+
+
+def test_operators_that_are_none() -> None:
+    for combine in (3, None, "a + b"):
+        with pytest.raises(cm.FormulaError):
+            cm.Operator(combine, 0)  # type: ignore[arg-type]
+    for wrong in (lambda a: a, lambda a, b, c: a, lambda: 0):
+        with pytest.raises(cm.FormulaError):
+            cm.Operator(wrong, 0)
+    with pytest.raises(cm.DTypeError):
+        cm.Operator(lambda a, b: a, 0, dtype="U5")
+
+
+def test_accumulate_is_for_sums(context: cm.Context) -> None:
+    op = cm.Operator(lambda a, b: a + b, 0)
+    for accumulate in ("double", "compensated"):
+        with pytest.raises(cm.DTypeError, match="for sums"):
+            cm.Reduce(op)(np.ones(3, np.float32), context=context, accumulate=accumulate)
+
+
+def test_an_exception_in_combine_is_the_users_own(context: cm.Context) -> None:
+    def combine(a: Any, b: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        cm.Reduce(cm.Operator(combine, 0))(np.ones(3), context=context)

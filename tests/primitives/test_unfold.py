@@ -1,0 +1,89 @@
+"""Unfold: sequences from one value, in both modes on every device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, unit
+
+import clmapreduce as cm
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_powers_of_floats(dtype: str, context: cm.Context, mode: str) -> None:
+    base = np.dtype(dtype).type(1.00001 if dtype != "c8" else np.exp(0.001j))
+    exact = np.complex128(base) if dtype == "c8" else np.float64(base)
+    for length in SIZES:
+        got = cm.Unfold("product")(base, length, context=context, mode=mode)
+        assert got.dtype == np.dtype(dtype)
+        expected = exact ** np.arange(1, length + 1)
+        own = unit("f4" if dtype == "c8" else dtype)
+        # one rounding at the end; a power by squaring carries as many roundings as the product it stands for
+        allowed = (2 * own + 2 * length * 2.0**-53) * np.abs(expected)
+        assert_near(got, expected, allowed, length)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "u8"])
+def test_powers_of_integers_wrap(dtype: str, context: cm.Context, mode: str) -> None:
+    base = np.dtype(dtype).type(1 if dtype == "?" else 3)
+    for length in (1, 17, 65, 1025):
+        got = cm.Unfold("product")(base, length, context=context, mode=mode)
+        assert_same(got, np.cumprod(np.full(length, base, "u8")).astype(dtype))
+
+
+def test_closed_forms(context: cm.Context, mode: str) -> None:
+    for length in (1, 16, 257, PRIME):
+        assert_same(cm.Unfold("index")(length, context=context, mode=mode), np.arange(length))
+        assert_same(
+            cm.Unfold("sum")(np.int64(-7), length, context=context, mode=mode), -7 * np.arange(1, length + 1)
+        )
+        assert_same(cm.Unfold("maximum")(np.float32(2.5), length, context=context, mode=mode), np.full(length, 2.5, "f4"))
+    index = cm.Unfold("index")(300, context=context, mode=mode, dtype="f4")
+    assert_same(index, np.arange(300, dtype="f4"))
+
+
+def test_a_users_operator(context: cm.Context, mode: str) -> None:
+    """Powers of a 2×2 matrix: Fibonacci numbers, modulo 2^64."""
+    fields = [("a", "u8"), ("b", "u8"), ("c", "u8"), ("d", "u8")]
+
+    def product(x: cm.formula.node.Record, y: cm.formula.node.Record) -> dict[str, object]:
+        return {
+            "a": x["a"] * y["a"] + x["b"] * y["c"],
+            "b": x["a"] * y["b"] + x["b"] * y["d"],
+            "c": x["c"] * y["a"] + x["d"] * y["c"],
+            "d": x["c"] * y["b"] + x["d"] * y["d"],
+        }
+
+    matrix = cm.Operator(product, np.array((1, 0, 0, 1), dtype=fields)[()], commutative=False)
+    step = np.array((1, 1, 1, 0), dtype=fields)[()]
+    got = cm.Unfold(matrix)(step, 2000, context=context, mode=mode)
+    before, now = 0, 1
+    for i in range(2000):
+        assert int(got["b"][i]) == now % 2**64, i
+        before, now = now, before + now
+
+
+def test_outputs_and_bases(context: cm.Context, mode: str) -> None:
+    unfold = cm.Unfold("product")
+    got = into_poison(lambda out: unfold(np.int64(-1), PRIME, context=context, mode=mode, out=out), (PRIME,), "i8")
+    assert_same(got, np.where(np.arange(PRIME) % 2 == 0, -1, 1))
+    held = unfold(cm.array(np.float64(2.0), context), 10, mode=mode)
+    assert isinstance(held, cm.DeviceArray)
+    assert_same(held.to_numpy(), 2.0 ** np.arange(1, 11))
+    assert_same(unfold(2, 5, context=context, mode=mode), np.array([2, 4, 8, 16, 32]))
+    assert_same(unfold(2.0, 0, context=context, mode=mode), np.zeros(0))
+
+
+def test_wrong_lengths_bases_and_operators(context: cm.Context) -> None:
+    with pytest.raises(cm.ShapeError, match="whole number"):
+        cm.Unfold("index")(-1, context=context)
+    with pytest.raises(cm.ShapeError, match="whole number"):
+        cm.Unfold("product")(2.0, 2.5, context=context)
+    with pytest.raises(cm.ShapeError, match="one value"):
+        cm.Unfold("product")(np.ones(3), 4, context=context)
+    with pytest.raises(cm.DTypeError):
+        cm.Unfold("argmax")(np.float32(1), 4, context=context)
+    with pytest.raises(cm.DTypeError, match="without loss"):
+        cm.Unfold("product")(1.5, 4, context=context, dtype="i4")
+    with pytest.raises(cm.ModeError):
+        cm.Unfold("product")(1.5, context=context)

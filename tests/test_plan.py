@@ -1,0 +1,33 @@
+"""Plans are data: compared by what they launch, never by who made them."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+from plans import INTEL, SEQUENTIAL, formula_of, reduce_plan
+
+from clmapreduce.plan import KernelSpec
+
+
+def test_specs_are_equal_when_template_and_key_are() -> None:
+    one = KernelSpec("kernel/map", "cmr_map", (("a", 1),), dict)
+    same = KernelSpec("kernel/map", "cmr_map", (("a", 1),), lambda: {"b": 2})
+    assert one == same and hash(one) == hash(same)
+    assert one != KernelSpec("kernel/scan", "cmr_map", (("a", 1),), dict)
+    assert one != KernelSpec("kernel/map", "cmr_map", (("a", 2),), dict)
+    assert one != "kernel/map"
+
+
+def test_plans_cannot_be_changed() -> None:
+    plan = reduce_plan("sum", formula_of(lambda x: x, "f4"), 10**6, SEQUENTIAL, INTEL)
+    with pytest.raises(FrozenInstanceError):
+        plan.narrow = False  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        plan.stages[0].groups = 1  # type: ignore[misc]
+
+
+def test_a_plan_says_why() -> None:
+    formula = formula_of(lambda x: x, "f4")
+    assert reduce_plan("sum", formula, 3, SEQUENTIAL, INTEL).why == "the line fits one group"
+    assert "compute units busy" in reduce_plan("sum", formula, 10**7, SEQUENTIAL, INTEL).why

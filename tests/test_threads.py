@@ -1,0 +1,156 @@
+"""Threads: one context shared by many, one default per thread, and how defaults nest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import assert_same
+
+import clmapreduce as cm
+from clmapreduce.context import current_context
+
+DEVICES = cm.devices()
+THREADS, ROUNDS = 8, 3
+LENGTH = 20_011
+Job = tuple[Callable[..., Any], Any]
+
+
+def jobs(seed: int) -> dict[str, Job]:
+    """Calls whose results are exact, each with what it gives; every thread has its own numbers."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-100, 100, LENGTH - seed).astype(np.int32)
+    y = rng.integers(-9, 9, x.size).astype(np.float32)
+    base = np.int64(3 + seed)
+    prefix = np.append(0, np.cumsum(x, dtype=np.int64))
+    return {
+        "map": (lambda **how: cm.Map("x * 3 + b")(x, seed, **how), x * 3 + np.int32(seed)),
+        "sum": (lambda **how: cm.Reduce("sum")(x, **how), x.sum(dtype=np.int64)),
+        "host": (lambda **how: cm.Reduce("sum")(y, finish="host", **how), y.sum(dtype=np.float32)),
+        "argmin": (lambda **how: cm.Reduce("argmin")(x, **how), np.int64(np.argmin(x))),
+        "dot": (lambda **how: (cm.Map("x * y") >> cm.Reduce("sum"))(y, y, **how), np.float32(y.astype("f8") @ y)),
+        "scan": (lambda **how: cm.Scan("sum")(x, **how), prefix[1:]),
+        "before": (lambda **how: cm.Scan("maximum", exclusive=True)(y, **how)[1:], np.maximum.accumulate(y)[:-1]),
+        "unfold": (lambda **how: cm.Unfold("sum")(base, 1009, **how), base * np.arange(1, 1010)),
+        "index": (lambda **how: cm.Unfold("index")(70_001 + seed, **how), np.arange(70_001 + seed)),
+        "prefixes": (lambda **how: cm.Partials("sum")(x, **how).prefix(), prefix),
+        "factorials": (lambda **how: cm.series.factorials(12 + seed, dtype="i8", **how)[-1], np.prod(range(1, 13 + seed))),
+        "own kernel": (lambda **how: cm.Map(f"x * {seed + 2}")(x, **how), x * np.int32(seed + 2)),
+    }  # fmt: skip
+
+
+def together(work: Callable[[int], None]) -> None:
+    """Runs `work(0) … work(7)` in threads that start at once; raises what any of them raised."""
+    start = threading.Barrier(THREADS)
+
+    def run(number: int) -> None:
+        start.wait(60)
+        work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for future in [pool.submit(run, number) for number in range(THREADS)]:
+            future.result(200)
+
+
+def test_threads_share_a_context(context: cm.Context, mode: str) -> None:
+    fresh = cm.Context(context.device)  # its kernels are built by the threads, at the same time
+    held = cm.array(np.arange(LENGTH), fresh)
+
+    def work(number: int) -> None:
+        mine = jobs(number)
+        names = list(mine)
+        for turn in range(ROUNDS):
+            for name in names[number + turn :] + names[: number + turn]:
+                call, expected = mine[name]
+                assert_same(call(context=fresh, mode=mode), expected, (name, number))
+            chained = cm.Reduce("sum")(cm.Map("x + 1")(cm.Scan("sum")(held, mode=mode), mode=mode), mode=mode)
+            assert int(chained) == LENGTH + (LENGTH - 1) * LENGTH * (LENGTH + 1) // 6
+
+    together(work)
+
+
+def test_threads_have_their_own_default() -> None:
+    outside = current_context()
+
+    def work(number: int) -> None:
+        device = DEVICES[number % len(DEVICES)]
+        cm.use(device)
+        home = current_context()
+        assert home.device == device
+        for name, (call, expected) in jobs(number).items():
+            assert_same(call(), expected, (name, number))
+            assert current_context() is home
+        assert cm.array(np.ones(3)).context is home
+        with cm.Context(device) as own:
+            assert cm.array(np.ones(3)).context is own
+            assert_same(cm.Reduce("sum")(np.arange(LENGTH)), np.int64(LENGTH * (LENGTH - 1) // 2))
+        assert current_context() is home
+
+    together(work)
+    assert current_context() is outside
+
+
+def test_results_made_in_one_thread_are_read_in_another(context: cm.Context, mode: str) -> None:
+    made: list[Any] = [None] * THREADS
+    done = threading.Barrier(THREADS)
+
+    def work(number: int) -> None:
+        for turn in range(ROUNDS):
+            x = cm.array(np.arange(LENGTH, dtype=np.int64) * number + turn, context)
+            made[number] = cm.Scan("sum")(x, mode=mode)
+            done.wait(100)
+            other = (number + 1) % THREADS
+            assert_same(made[other].to_numpy(), np.cumsum(np.arange(LENGTH) * other + turn))
+            done.wait(100)
+
+    together(work)
+
+
+def test_defaults_nest() -> None:
+    outside = current_context()
+    inner, second = cm.Context(DEVICES[0]), cm.Context(DEVICES[-1])
+    with cm.use(DEVICES[-1]) as used:
+        assert current_context() is used
+        with inner:
+            assert current_context() is inner
+            with cm.use(second), inner, inner:
+                assert current_context() is inner
+                with second as given:
+                    assert given is current_context() is second
+                assert current_context() is inner
+            assert current_context() is inner
+            with pytest.raises(RuntimeError, match="inside"), second:
+                raise RuntimeError("inside")
+            assert current_context() is inner
+            with pytest.raises(cm.DeviceError):
+                cm.use("no such device")
+            assert current_context() is inner
+        assert current_context() is used
+    assert current_context() is outside
+    kept = cm.use(second)
+    assert current_context() is second
+    with kept:
+        assert current_context() is second
+    assert current_context() is outside, "leaving the block brings back what was before use"
+
+
+def test_a_context_entered_by_two_threads_gives_each_its_own_default_back() -> None:
+    shared, former = cm.Context(DEVICES[0]), [cm.Context(DEVICES[0]) for _ in range(2)]
+    inside, left = threading.Barrier(2), threading.Event()
+
+    def work(number: int) -> None:
+        cm.use(former[number])
+        with shared:
+            inside.wait(60)
+            if number == 1:
+                left.wait(60)
+        assert current_context() is former[number]
+        left.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(work, number) for number in range(2)]:
+            future.result(100)

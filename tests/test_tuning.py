@@ -1,0 +1,57 @@
+"""Launch boxes: legal on every device, and strictly sequential on request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
+
+from clmapreduce.dtypes import LANES
+from clmapreduce.errors import DeviceMemoryError
+from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential, within_local_memory
+
+SCHEMES = ("map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "upsweep", "prefix", "power_series")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_has_a_legal_box_everywhere(scheme: str) -> None:
+    for facts in FACTS.values():
+        for mode in MODES:
+            box = launch_box(scheme, mode, facts)
+            assert 1 <= box.block <= facts.max_group_size
+            assert (box.block == 1) == (mode is SEQUENTIAL)
+            for number in (box.block, box.unroll, box.streams, box.bytes):
+                assert number > 0 and number & (number - 1) == 0, "trees and vectors need powers of two"
+            assert box.groups > 0
+
+
+def test_groups_shrink_to_what_a_device_allows() -> None:
+    for limit in (1, 2, 100, 128):
+        assert launch_box("reduce", PARALLEL, replace(FACTS["nvidia"], max_group_size=limit)).block <= limit
+
+
+def test_lanes_are_vector_widths_of_opencl() -> None:
+    for bytes_ in (0, 8, 16, 32, 64, 128):
+        for itemsize in (1, 2, 4, 8, 16):
+            box = LaunchBox(1, bytes_, 1)
+            assert box.lanes(itemsize, True) in LANES
+            assert box.lanes(itemsize, True) * itemsize <= max(bytes_, itemsize)
+            assert box.lanes(itemsize, False) == 1
+
+
+def test_strictly_sequential_is_one_of_everything() -> None:
+    for scheme in SCHEMES:
+        box = strictly_sequential(launch_box(scheme, SEQUENTIAL, INTEL))
+        assert (box.block, box.unroll, box.streams, box.groups) == (1, 1, 1, 0)
+        assert box.lanes(1, True) == 1
+
+
+def test_groups_leave_half_of_local_memory_to_another() -> None:
+    box = launch_box("reduce", PARALLEL, FACTS["nvidia"])
+    assert within_local_memory(box, 8, FACTS["nvidia"]) == box
+    small = replace(FACTS["nvidia"], local_memory=4096)
+    assert within_local_memory(box, 100, small).block * 100 <= 2048
+    assert within_local_memory(box, 3000, small).block == 1, "all of it serves one"
+    with pytest.raises(DeviceMemoryError, match="a work-item needs 5000 bytes of local memory, the device has 4096"):
+        within_local_memory(box, 5000, small)

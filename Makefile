@@ -21,7 +21,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/clmapreduce demo $(ARGS)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

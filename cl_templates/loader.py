@@ -57,7 +57,18 @@ def _told(uri: str, error: Exception) -> str:
         if "${" in str(text) or "%" in str(text)[:1]:
             place = f", line {line} ({function}): {str(text).strip()}"
             break
+    missing = re.search(r"^'(\w+)' is not defined", str(error))
+    if missing and not place:  # Mako fetches all names before the first line
+        place = _first_use(uri, missing[1])
     return f"cannot render {uri}{place}: {type(error).__name__}: {error}"
+
+
+def _first_use(uri: str, name: str) -> str:
+    path = FOLDER / uri.partition(",")[0]
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    uses = (i for i, line in enumerate(lines, 1) if re.search(rf"\b{name}\b", line) and not line.startswith("##"))
+    at = next(uses, None)
+    return "" if at is None else f", line {at}: {lines[at - 1].strip()}"
 
 
 def _helpers(body: str, vendor: str) -> str:

@@ -119,9 +119,9 @@ def _home(homes: list[Context], context: Context | None) -> Context:
 
 def _shape(shapes: list[Shape], length: int | None) -> Shape:
     if length is not None:
-        if length < 0:
-            raise ShapeError(f"length is {length}; it must be 0 or more")
-        shapes = [*shapes, (length,)]
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
+            raise ShapeError(f"length is {length!r}; it must be a whole number, 0 or more")
+        shapes = [*shapes, (int(length),)]
     if len(shapes) == 1:
         return shapes[0]
     try:

@@ -191,7 +191,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 # ------------------------------------------------------------------------------------------ pyopencl.array.Array
 _foreign_contexts: dict[int, tuple[Any, Context]] = {}
-_foreign_buffers: dict[tuple[int, Context], hostsched.Buffer] = {}
+_foreign_buffers: dict[tuple[int, Context], tuple[Any, hostsched.Buffer]] = {}
 
 
 def is_foreign(x: Any) -> bool:
@@ -228,15 +228,15 @@ def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
 
     It holds the memory by a reference of its own, and is let go once that is the last one.
     """
-    for key, known in list(_foreign_buffers.items()):
-        if known.cl.reference_count == 1:
+    for key, (own, _) in list(_foreign_buffers.items()):
+        if own.reference_count == 1:
             del _foreign_buffers[key]
     key = (data.int_ptr, home)
     if key not in _foreign_buffers:
         own = type(data).from_int_ptr(data.int_ptr, True)
         with translated():
-            _foreign_buffers[key] = home.queue.arena.from_cl(own, own.size)
-    return _foreign_buffers[key]
+            _foreign_buffers[key] = (own, home.queue.arena.from_cl(own, own.size))
+    return _foreign_buffers[key][1]
 
 
 def foreign_context(x: Any) -> Context:

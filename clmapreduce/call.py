@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,15 @@ def check_out(out: Any, outputs: Sequence[Output], context: Context) -> list[Any
         raise ShapeError(f"out holds {len(targets)} array(s), the call gives {len(outputs)}")
     for target, (shape, dtype) in zip(targets, outputs, strict=True):
         _check_target(target, shape, dtype, context)
+    if any(_share_memory(a, b) for a, b in combinations(targets, 2)):
+        raise ShapeError("two arrays of out share memory; give each output its own")
     return targets
+
+
+def _share_memory(a: Any, b: Any) -> bool:
+    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+        return isinstance(a, DeviceArray) and isinstance(b, DeviceArray) and a.buffer is b.buffer
+    return bool(np.shares_memory(a, b))
 
 
 def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> None:

@@ -199,12 +199,27 @@ def floating(dtype: DType) -> DType:
 
 
 def record(fields: dict[str, DType]) -> DType:
-    """The aligned structured dtype of named components, as kernels lay it out in memory."""
-    return np.dtype(list(fields.items()), align=True)
+    """The structured dtype of named components as kernels lay it out: each part at a multiple of its alignment."""
+    offsets, end, widest = [], 0, 1
+    for dtype in fields.values():
+        size = alignment(dtype)
+        offsets.append(-(-end // size) * size)
+        end = offsets[-1] + dtype.itemsize
+        widest = max(widest, size)
+    itemsize = -(-end // widest) * widest
+    formats = list(fields.values())
+    return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": itemsize})
+
+
+def alignment(dtype: DType) -> int:
+    """Bytes that a number's address is a multiple of in a kernel. Complex numbers are float2 or double2, which NumPy
+    aligns to one part only; an NVIDIA GPU faults on a misaligned one.
+    """
+    return dtype.itemsize if is_complex(dtype) else dtype.alignment
 
 
 def is_aligned(dtype: DType) -> bool:
     """Whether a record's fields all lie at multiples of their own size, as kernels need them."""
     assert dtype.fields is not None
     parts = [(f[0], f[1]) for f in dtype.fields.values()]
-    return all(offset % part.alignment == 0 and dtype.itemsize % part.alignment == 0 for part, offset in parts)
+    return all(offset % alignment(part) == 0 and dtype.itemsize % alignment(part) == 0 for part, offset in parts)

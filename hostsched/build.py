@@ -155,8 +155,8 @@ def build(
 def _built(space: SharedContext, source: str, options: str) -> _Program:
     facts, device = space.device.facts, space.device.cl_device
     key = cache_key(source, options, facts.name, facts.version, facts.driver, facts.platform_version)
-    # An included file may change behind the key's back. PoCL keeps its kernels on disk itself, and asking it for a binary
-    # makes it compile every kernel for unknown group sizes as well: 5 s for one with a scan's barriers (PoCL 3.0).
+    # An included file may change behind the key's back. PoCL keeps its kernels on disk itself; asked for a binary, it
+    # compiles every kernel for unknown group sizes as well: 5 s for one with a scan's barriers (PoCL 3.0).
     cacheable = "#include" not in source and facts.vendor != "pocl"
     binary = load(key) if cacheable else None
     if binary is not None:

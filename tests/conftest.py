@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-os.environ.setdefault("CLMR_CACHE_DIR", str(ROOT / ".pytest_cache" / "kernels"))  # local runs find their kernels again
+CACHE = ROOT / ".pytest_cache"
+os.environ.setdefault("CLMR_CACHE_DIR", str(CACHE / "kernels"))  # local runs find their kernels again
+# PoCL keeps kernels itself, in a folder that processes had better not share
+os.environ.setdefault("POCL_CACHE_DIR", str(CACHE / f"pocl-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"))
 sys.path.insert(0, str(Path(__file__).parent))  # for `oracles`, beside this file
 
 import clmapreduce as cm  # noqa: E402  # the cache's folder must be named before

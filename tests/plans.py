@@ -130,7 +130,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     real = "f8" if facts.fp64 else "f4"
     maps = {
         "plain": formula_of(lambda x: x * 2 + 1, "f4"),
-        "masks": formula_of(lambda x, y, b: cm.where((x > y) & b, x, cm.index), "f4", "i2", "?"),
+        "masks": formula_of(lambda x, y, b: cm.where((x > y) & b, x, cm.index.astype("f4")), "f4", "i2", "?"),
         "integers": formula_of(lambda n, m: (n // m, n % m, n << 1, n**m), "i4", "i4"),
         "functions": formula_of(lambda x: (cm.math.sin(x), cm.math.exp(x), cm.math.sqrt(x)), real),
         "complex": formula_of(lambda z: cm.math.exp(z * z) / (z + 1), "c16" if facts.fp64 else "c8"),

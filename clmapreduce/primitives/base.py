@@ -13,7 +13,7 @@ from clmapreduce.arguments import Arguments, Signature
 from clmapreduce.call import Call, Output, check_out
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, check_constant
-from clmapreduce.errors import DTypeError, ModeError
+from clmapreduce.errors import DTypeError, FormulaError, ModeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import CAST
 from clmapreduce.formula.node import Apply
@@ -27,6 +27,8 @@ Front = Callable[..., Any]
 
 def identity(*values: Any) -> Any:
     """The front of a primitive that nothing is fused into."""
+    if not values:
+        raise FormulaError("there is nothing to work on; give an array, or put a Map in front")
     return values if len(values) > 1 else values[0]
 
 

@@ -106,7 +106,9 @@ class KeptPartials:
         if wrong.size:
             first = int(wrong[0])
             raise ShapeError(f"prefix({queries.reshape(-1)[first]}) at position {first} is outside 0 … {self._length}")
-        return self._query(np.ascontiguousarray(queries, dtype=INT64), whole=True, options=options)
+        return self._query(
+            np.ascontiguousarray(queries, dtype=INT64).reshape(queries.shape), whole=True, options=options
+        )
 
     def _query(self, queries: NumpyArray | None, whole: bool, options: Options) -> Any:
         context, bound = self._accumulators.context, self._bound

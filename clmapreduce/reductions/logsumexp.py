@@ -2,7 +2,8 @@
 
 The maximum ignores NaN, which costs one instruction instead of four; a NaN lives on in the sum, because the exponential
 propagates it. Differences are taken from the maximum brought down to the largest finite number, so that inf − inf never
-arises, and the maximum starts at the lowest finite number for the same reason: of nothing but -inf a sum below 1 remains.
+arises, and the maximum starts at the lowest finite number for the same reason; of nothing but -inf a sum below 1 is
+left.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clmapreduce.dtypes import DType, c_name
+from clmapreduce.dtypes import FLOAT16, DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.modes import ComputeMode
@@ -82,6 +82,14 @@ def map_text(layout: Layout, narrow: bool) -> Callable[[Formula, str, int], str]
         return "{\n" + str(block) + "\n}"
 
     return store
+
+
+def vectorisable(formula: Formula, facts: Facts) -> bool:
+    """Whether several lanes of a formula may be computed at once on this device.
+
+    NVIDIA's compiler (580.159) fails on vectors of half: "Do not know how to split the result of this operator".
+    """
+    return formula.vectorisable and not (facts.vendor == "nvidia" and FLOAT16 in formula.dtypes)
 
 
 def inputs(formula: Formula) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
-from clmapreduce.schemes.common import inputs, kernel_spec, map_text, out_parameters
+from clmapreduce.schemes.common import inputs, kernel_spec, map_text, out_parameters, vectorisable
 from clmapreduce.tuning import LaunchBox
 
 
 def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
     """The plan of out[i] = f(in[i], …) for every index of the line; needs length ≥ 1."""
     formula = layout.formula
-    lanes = box.lanes(_widest(layout), formula.vectorisable)
+    lanes = box.lanes(_widest(layout), vectorisable(formula, facts))
     numbers = {"block": box.block, "lanes": lanes, "unroll": box.unroll}
     groups, share = line.shares(facts.compute_units * box.groups, box.block * lanes * box.unroll)
     outputs = tuple(f"out{i}" for i in range(len(layout.outputs)))

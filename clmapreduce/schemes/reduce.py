@@ -14,7 +14,7 @@ from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import inputs, kernel_spec, store_one
+from clmapreduce.schemes.common import inputs, kernel_spec, store_one, vectorisable
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 GROUP_TILES = 4
@@ -46,8 +46,7 @@ def reduce_stage(
 
     `single` forces the one (True) or the other (False).
     """
-    vectorisable = bound.vectorisable and formula.vectorisable
-    lanes = box.lanes(formula.widest, vectorisable)
+    lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
     width = box.block if bound.commutative else 1
     tile = width * lanes * box.unroll * box.streams
     cap = facts.compute_units * box.groups
@@ -125,6 +124,6 @@ def _scope(mode: ComputeMode, facts: Facts) -> Scope:
 def _fitting_blocks(formula: Formula, bound: Bound, line: Line, facts: Facts, box: LaunchBox) -> LaunchBox:
     """More groups, where one group's blocks would outrun the counter that numbers them."""
     limit = OperatorText(bound).block_limit
-    lanes = box.lanes(formula.widest, bound.vectorisable and formula.vectorisable)
+    lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
     needed = -(-line.length // (limit * box.block * lanes * box.unroll))
     return replace(box, groups=max(box.groups, -(-needed // facts.compute_units))) if needed > 1 else box

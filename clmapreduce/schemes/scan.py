@@ -7,7 +7,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text, vectorisable
 from clmapreduce.schemes.reduce import reduce_stage
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
@@ -26,7 +26,7 @@ def plan_scan(
         reduce_box = within_local_memory(reduce_box, wide.layout.itemsize, facts)
     widest = max(formula.widest, *(c.dtype.itemsize for c in narrow_op.components), layout.outputs[0].itemsize)
     # a scan's lanes keep their order, so a non-commutative operator may use them; records and complex numbers have none
-    plain = formula.vectorisable and all(
+    plain = vectorisable(formula, facts) and all(
         d.names is None and d.kind != "c" for d in (narrow_op.value, *(c.dtype for c in narrow_op.components))
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)

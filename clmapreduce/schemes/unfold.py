@@ -10,7 +10,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text, vectorisable
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 
@@ -21,7 +21,10 @@ def plan_unfold(
     the base.
     """
     widest = max(d.itemsize for d in (*(c.dtype for c in bound.components), layout.outputs[0]))
-    lanes = box.lanes(layout.outputs[0].itemsize if box.block == 1 else widest, bound.vectorisable)
+    lanes = box.lanes(
+        layout.outputs[0].itemsize if box.block == 1 else widest,
+        bound.vectorisable and vectorisable(layout.formula, facts),
+    )
     rows = box.unroll
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, lanes * bound.layout.itemsize, facts)

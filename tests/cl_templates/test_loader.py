@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, every_plan, formula_of, map_plan, reduce_plan, source_of
+from plans import (
+    FACTS,
+    INTEL,
+    MODES,
+    PARALLEL,
+    SEQUENTIAL,
+    every_plan,
+    formula_of,
+    map_plan,
+    reduce_plan,
+    source_of,
+)
 
 import cl_templates
 from cl_templates import RenderError, render, template_names
@@ -22,11 +33,12 @@ HELPER = re.compile(r"\bcmr_\w+(?=\()")
 DEFINITION = re.compile(r"^INLINE \w+ (cmr_\w+)\(", re.M)
 
 
-# ------------------------------------------------------------------------------------------------------------ strictness
+# ------------------------------------------------------------------------------------------------------- strictness
 def test_every_kernel_template_is_listed() -> None:
     files = {f"kernel/{path.name.removesuffix('.cl.mako')}" for path in (TEMPLATES / "kernel").iterdir()}
     assert set(template_names()) == files
-    planned = {stage.spec.template for mode in MODES for _, plan in every_plan(INTEL, mode) for stage in plan.stages}
+    plans = [plan for mode in MODES for _, plan in every_plan(INTEL, mode)]
+    planned = {stage.spec.template for plan in plans for stage in plan.stages}
     assert planned == files, "these tests see every kernel"
 
 
@@ -63,8 +75,12 @@ def test_a_missing_name_is_told_with_its_template(mode: ComputeMode) -> None:
 def test_a_missing_name_is_told_with_its_line() -> None:
     context = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
     del context["unroll"]
-    with pytest.raises(RenderError, match=r"kernel/map\.cl\.mako, line \d+ .*'unroll' is not defined"):
+    with pytest.raises(RenderError, match="'unroll' is not defined") as caught:
         render("kernel/map", context)
+    found = re.match(r"cannot render kernel/map\.cl\.mako, line (\d+): (.*): NameError", str(caught.value))
+    assert found
+    lines = (TEMPLATES / "kernel" / "map.cl.mako").read_text(encoding="utf-8").splitlines()
+    assert lines[int(found[1]) - 1].strip() == found[2] and "unroll" in found[2]
 
 
 def test_an_unknown_template_vendor_or_mode_is_a_render_error() -> None:
@@ -128,6 +144,7 @@ def test_kernels_keep_the_rules(rendered: list[tuple[str, Stage, str]], request:
         text = without_comments(source)
         kernel = kernel_of(text)
         assert_complete(name, text)
+        assert "\n\n" not in source.strip(), f"{name}: empty lines"
         assert text.count("__kernel ") == 1 and f"void {stage.spec.kernel}(" in kernel, name
         assert f"reqd_work_group_size({stage.group_size}, 1, 1)" in kernel, name
         assert not re.search(r"\breturn\b", kernel), f"{name}: PoCL miscompiles a return before a barrier"
@@ -136,7 +153,7 @@ def test_kernels_keep_the_rules(rendered: list[tuple[str, Stage, str]], request:
             assert "barrier" not in text and "__local" not in text, name
             assert "get_local_id" not in text, name
         else:
-            assert_barriers_are_unconditional(name, kernel)
+            assert_all_items_meet(name, kernel)
             assert local_bytes(kernel) <= FACTS[facts].local_memory, name
         assert_helpers_are_what_is_called(name, text)
         assert_extensions_are_what_is_used(name, source, FACTS[facts])
@@ -149,31 +166,36 @@ def assert_complete(name: str, text: str) -> None:
     assert not re.search(
         r"\$\{|<%|%>|^\s*%|UNDEFINED|\bNone\b|\bTrue\b|\bFalse\b|\blambda\b|object at 0x", text, re.M
     ), name
-    assert "\n\n" not in text.replace("\n \n", "\n"), name
 
 
-def enclosing(text: str, at: int) -> list[str]:
-    """The heads of the blocks around a place: what stands before their opening braces."""
+def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
+    """For each place, the heads of the blocks around it and of its own statement, outermost first."""
+    found: dict[int, list[str]] = {}
     stack: list[str] = []
-    head = 0
-    for i, sign in enumerate(text[:at]):
+    head, depth = 0, 0
+    for i, sign in enumerate(text):
+        if i in places:
+            found[i] = [*stack, text[head:i].strip()]
+        depth += (sign == "(") - (sign == ")")
         if sign == "{":
             stack.append(text[head:i].strip())
         elif sign == "}":
             stack.pop()
-        if sign in "{};":
+        if sign in "{}" or (sign == ";" and depth == 0):
             head = i + 1
-        if sign == ";" and text[head:at].count(")") > text[head:at].count("(") and "for (" in text[:i].split("{")[-1]:
-            head = text.rindex("for (", 0, i)  # the semicolons of a loop's own head
-    return stack
+    return found
 
 
-def assert_barriers_are_unconditional(name: str, kernel: str) -> None:
-    """No barrier in a branch, and in no loop but that over a group's tiles, whose bounds all items share."""
-    for found in re.finditer(r"\bbarrier\(", kernel):
-        assert "if (" not in re.split(r"[;{}]", kernel[: found.start()])[-1], f"{name}: a barrier behind an if"
-        for head in enclosing(kernel, found.start())[1:]:
-            assert not head or re.fullmatch(r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)", head), f"{name}: {head}"
+def assert_all_items_meet(name: str, kernel: str) -> None:
+    """Barriers and shuffles stand in no branch, and in no loop but that over a group's tiles, whose bounds all items
+    share.
+    """
+    tiles = re.compile(r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)")
+    places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
+    for at, heads in enclosing(kernel, set(places)).items():
+        for head in heads[1:]:
+            declares = re.fullmatch(r"(const )?\w+ \w+ =", head) is not None
+            assert not head or declares or tiles.fullmatch(head), f"{name}: {places[at]} behind {head!r}"
 
 
 def local_bytes(kernel: str) -> int:
@@ -228,13 +250,23 @@ def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> Non
     assert len(parameters) == len(stage.arguments) + strided, f"{name}: {parameters} for {stage.arguments}"
 
 
-def test_the_barrier_rule_notices_what_it_must() -> None:
-    with pytest.raises(AssertionError, match="a barrier behind an if"):
-        assert_barriers_are_unconditional("x", "void cmr_x() { if (a) barrier(F); }")
-    for head in ("if (a > 0)", "for (int d = 1; d < 8; d *= 2)", "while (a)", "else"):
-        with pytest.raises(AssertionError):
-            assert_barriers_are_unconditional("x", f"void cmr_x() {{ int a; {head} {{ int b; barrier(F); }} }}")
-    assert_barriers_are_unconditional(
+def test_the_rule_of_meeting_notices_what_it_must() -> None:
+    for head in (
+        "if (a > 0)",
+        "for (int d = 1; d < 8; d *= 2)",
+        "while (a)",
+        "else",
+        "if (b) for (; t < end; t += 64)",
+    ):
+        for inside in (
+            "{ int b; barrier(F); }",
+            "barrier(F);",
+            "{ { barrier(F); } }",
+            "{ float x = cmr_shuffle_up_int(y, 1); }",
+        ):
+            with pytest.raises(AssertionError, match=r"x: (barrier|cmr_shuffle_up_int) behind"):
+                assert_all_items_meet("x", f"void cmr_x() {{ int a; {head} {inside} }}")
+    assert_all_items_meet(
         "x", "void cmr_x() { if (a) { b(); } { int c = 1; barrier(F); } for (; t < end; t += 64) { { barrier(F); } } }"
     )
 

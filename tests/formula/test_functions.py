@@ -258,32 +258,29 @@ def test_the_fast_exponential_and_its_twin() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- on a device
-DEVICES = cm.devices()
 EXACT = set(FUNCTIONS) - TRANSCENDENTAL - {"power", "divide", "floor_divide", "mod", "abs", "multiply"}
 
 
-@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.platform)
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "biu"], ids=str)
-def test_whole_numbers_on_the_device_are_the_twins_bit_for_bit(device: cm.Device, dtype: np.dtype[Any]) -> None:
+def test_whole_numbers_on_the_device_are_the_twins_bit_for_bit(context: cm.Context, dtype: np.dtype[Any]) -> None:
     """Division by 0 and by -1, shifts by negative and by huge counts, powers that wrap: every pair."""
     names = [name for name in FUNCTIONS if name not in TRANSCENDENTAL | {"divide"} and FUNCTIONS[name].arity < 3]
-    assert_as_twins(names, dtype, device, exact=True)
+    assert_as_twins(names, dtype, context, exact=True)
 
 
-@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.platform)
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "fc"], ids=str)
-def test_floats_on_the_device_are_the_twins(device: cm.Device, dtype: np.dtype[Any]) -> None:
+def test_floats_on_the_device_are_the_twins(context: cm.Context, dtype: np.dtype[Any]) -> None:
     """Values, infinities, NaN and, for what rounds to whole numbers, the sign of zero."""
-    if dtype == np.float16 and not device.fp16:
+    if dtype == np.float16 and not context.device.fp16:
         with pytest.raises(DTypeError, match="has no float16 arithmetic"):
-            cm.Map(lambda x: x + x)(np.ones(3, dtype), context=cm.Context(device))
+            cm.Map(lambda x: x + x)(np.ones(3, dtype), context=context)
         return
     exact = [name for name in FUNCTIONS if name in EXACT and FUNCTIONS[name].arity < 3]
-    assert_as_twins(exact, dtype, device, exact=True)
-    assert_as_twins(sorted(set(FUNCTIONS) - set(exact) - {"where"}), dtype, device, exact=False)
+    assert_as_twins(exact, dtype, context, exact=True)
+    assert_as_twins(sorted(set(FUNCTIONS) - set(exact) - {"where"}), dtype, context, exact=False)
 
 
-def assert_as_twins(names: list[str], dtype: np.dtype[Any], device: cm.Device, exact: bool) -> None:
+def assert_as_twins(names: list[str], dtype: np.dtype[Any], context: cm.Context, exact: bool) -> None:
     x, y = Symbol("x", dtype), Symbol("y", dtype)
     nodes = {}
     for name in names:
@@ -298,7 +295,7 @@ def assert_as_twins(names: list[str], dtype: np.dtype[Any], device: cm.Device, e
     def traced(x: Node, y: Node) -> tuple[Node, ...]:
         return tuple(apply(name, *[x, y][: FUNCTIONS[name].arity]) for name in nodes)
 
-    results = cm.Map(traced)(a, b, context=cm.Context(device), mode="sequential")
+    results = cm.Map(traced)(a, b, context=context, mode="sequential")
     for (name, node), given in zip(nodes.items(), results if len(nodes) > 1 else [results], strict=True):
         twin = evaluate(node, {x: a, y: b})
         assert given.dtype == twin.dtype, name

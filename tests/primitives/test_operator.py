@@ -73,6 +73,7 @@ class Case:
         x = values(rng, dtype, length)
         if "seen" in dtype.names:
             x["seen"] = rng.random(length) < 0.1
+            x[~x["seen"]] = np.zeros((), dtype)  # what was not seen is the identity, whole
         return x
 
     def prefixes(self, x: np.ndarray) -> np.ndarray:
@@ -179,7 +180,7 @@ def test_operators_that_commute_use_every_lane(context: cm.Context, mode: str, r
         assert_same(cm.Reduce(xor)(x, context=context, mode=mode), np.bitwise_xor.reduce(x), length)
         assert_same(cm.Scan(xor)(x, context=context, mode=mode), np.bitwise_xor.accumulate(x), length)
         y = values(rng, np.int32, length) | 1
-        assert_same(cm.Reduce(gcd_free)(y, context=context, mode=mode), np.multiply.reduce(y), length)
+        assert_same(cm.Reduce(gcd_free)(y, context=context, mode=mode), np.multiply.reduce(y, dtype=np.int32), length)
 
 
 def test_bools_and_complex_numbers(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -290,7 +291,7 @@ def test_opencl_c_that_does_not_compile_tells_where(context: cm.Context) -> None
         (cm.Operator(lambda a, b: a + b, 0, dtype=np.int8), np.ones(3, np.float32), cm.DTypeError),
         (affine, np.ones(3, np.float32), cm.DTypeError),
         (affine, np.zeros(3, MATRIX), cm.DTypeError),
-        (cm.Operator(lambda a, b: a + b, 0), np.zeros(3, AFFINE), cm.ClMapReduceError),
+        (cm.Operator(lambda a, b: a + b, 0), np.zeros(3, AFFINE), TypeError),
         (cm.Operator(lambda f, g: {"a": f["a"]}, (0, 0)), np.zeros(3, AFFINE), cm.DTypeError),
         (cm.Operator(lambda f, g: {"a": f["a"], "b": g["c"]}, (0, 0)), np.zeros(3, AFFINE), cm.FormulaError),
         (cm.Operator(lambda f, g: {"a": f["a"], "b": g["b"]}, (0, 0, 0)), np.zeros(3, AFFINE), cm.DTypeError),

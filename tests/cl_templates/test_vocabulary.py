@@ -1,0 +1,216 @@
+"""The two vocabularies: modes that define the same words, vendors that spell the same functions."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mako.lookup import TemplateLookup
+from plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan, scan_plan, source_of
+
+import cl_templates
+import clmapreduce as cm
+from clmapreduce.formula.functions import exp_scaled
+from clmapreduce.reductions import NAMED
+from clmapreduce.reductions.text import OperatorText
+
+TEMPLATES = Path(cl_templates.__file__).parent
+LOOKUP = TemplateLookup(directories=[str(TEMPLATES)], strict_undefined=True, input_encoding="utf-8")
+SUM = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "fast", False), True)
+COMPENSATED = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "compensated", False), True)
+
+
+def signatures(name: str) -> dict[str, str]:
+    """The public defs of a template with their arguments."""
+    text = (TEMPLATES / f"{name}.cl.mako").read_text(encoding="utf-8")
+    return dict(re.findall(r'^<%def name="([a-z]\w*)(\(.*?\))">', text, re.M))
+
+
+def said(template: str, word: str, *args: Any, **context: Any) -> str:
+    """What a def renders to."""
+    found = LOOKUP.get_template(f"{template}.cl.mako").get_def(word)
+    names = list(inspect.signature(found.callable_).parameters)[1:]
+    return str(found.render_unicode(**dict(zip(names, args, strict=False)), **context))
+
+
+def helper(vendor: str, function: str, kind: str) -> str:
+    return said(f"vendor/{vendor}", function, kind)
+
+
+# -------------------------------------------------------------------------------------------------------------- modes
+def test_both_modes_take_the_same_arguments() -> None:
+    seq, par = signatures("mode/seq"), signatures("mode/par")
+    assert seq == par
+    assert {
+        "kernel_head",
+        "each",
+        "lane_span",
+        "tile_array",
+        "group_scratch",
+        "combine_group",
+        "is_leader",
+        "sync",
+    } <= set(seq)
+
+
+def test_sequential_words_hold_no_barrier_and_no_local_memory() -> None:
+    text = (TEMPLATES / "mode" / "seq.cl.mako").read_text(encoding="utf-8")
+    code = re.sub(r"^##.*$", "", text, flags=re.M)
+    assert "barrier" not in code and "__local" not in code and "get_local" not in code
+
+
+def test_one_item_needs_no_scratch_no_tree_and_no_waiting() -> None:
+    assert not said("mode/seq", "group_scratch", SUM, 1).strip()
+    assert not said("mode/seq", "combine_group", SUM, "acc").strip()
+    assert not said("mode/seq", "sync").strip()
+    assert said("mode/seq", "is_leader").strip() == "1"
+    assert said("mode/seq", "lane_span", "b", "e", "first", "last").strip() == "const idx first = b, last = e;"
+    assert said("mode/seq", "tile_array", "float", "tile", 8).strip() == "float tile[8];"
+
+
+def test_a_groups_arrays_are_local_one_per_part() -> None:
+    assert said("mode/par", "tile_array", "float", "tile", 8).strip() == "__local float tile[8];"
+    scratch = said("mode/par", "group_scratch", COMPENSATED, 64)
+    assert re.findall(r"__local float (\w+)\[64\];", scratch) == ["scratch_total", "scratch_error"]
+
+
+@pytest.mark.parametrize("block", [1, 2, 32, 64, 256])
+@pytest.mark.parametrize("subgroup", [1, 32])
+def test_a_groups_tree_has_as_many_rounds_as_its_depth(block: int, subgroup: int) -> None:
+    """Shuffles inside a warp, then one barrier per doubling of warps, one before and one behind."""
+    text = said("mode/par", "combine_group", SUM, "acc", block=block, subgroup=subgroup, name="scratch")
+    width = min(subgroup, block)
+    assert text.count("cmr_shuffle_down_float(") == int(math.log2(width))
+    trees = int(math.log2(block // width))
+    assert text.count("barrier(") == (trees + 2 if width < block else 1)
+    assert text.count("cmr_shuffle_first_float(") == (width == block)
+
+
+@pytest.mark.parametrize(("length", "block"), [(0, 4), (1, 4), (4, 4), (5, 4), (100, 8), (7, 8)])
+def test_spans_of_items_are_a_cut_of_the_groups_stretch(length: int, block: int) -> None:
+    """Computed from the text itself: contiguous, in order, covering."""
+    text = said("mode/par", "lane_span", "10", str(10 + length), "first", "last", block=block)
+    lines = [line for line in text.strip().split("\n") if line]
+    end = 10
+    for item in range(block):
+        names: dict[str, Any] = {"min": min}
+        for line in lines:
+            found = re.fullmatch(r"const idx (\w+) = (.*);", line.strip())
+            assert found
+            c = found[2].replace("(idx)get_local_id(0)", str(item)).replace("(idx)(", "(").replace("/", "//")
+            names[found[1]] = eval(c, {"__builtins__": {}}, names)
+        assert names["first"] == min(end, 10 + length)
+        end = names["last"]
+    assert end == 10 + length
+
+
+# ------------------------------------------------------------------------------------------------------------- vendors
+@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl"])
+def test_every_helper_is_a_function_of_its_type_alone(vendor: str) -> None:
+    for function, arguments in signatures(f"vendor/{vendor}").items():
+        assert arguments == "(T)", function
+
+
+@pytest.mark.parametrize("vendor", ["nvidia", "pocl"])
+def test_a_vendor_only_overrides(vendor: str) -> None:
+    assert set(signatures(f"vendor/{vendor}")) <= set(signatures("vendor/portable"))
+
+
+TYPES = {
+    "floor_divide": "char uchar short ushort int uint long ulong half float double",
+    "mod": "char uchar short ushort int uint long ulong half float double",
+    "power": "char uchar short ushort int uint long ulong", "shift_left": "char uchar short ushort int uint long ulong",
+    "shift_right": "char uchar short ushort int uint long ulong", "mul": "float2 double2", "div": "float2 double2",
+    "sqrt": "float2 double2", "exp": "float2 double2", "log": "float2 double2",
+    "exp_scaled": "float float2 float4 float8 float16 double double2 double4 double8",
+    "sin": "half half16 float float4 float16 double double8", "cos": "float float8", "tan": "float float2 double4",
+    "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
+    "lanes_up8": "float16",
+    "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
+    "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
+    "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
+}  # fmt: skip
+
+
+def test_every_helper_is_tried() -> None:
+    assert set(TYPES) == set(signatures("vendor/portable"))
+
+
+@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl"])
+@pytest.mark.parametrize("function", TYPES)
+def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: str) -> None:
+    if function not in signatures(f"vendor/{vendor}"):
+        vendor = "portable"
+    for kind in TYPES[function].split():
+        text = helper(vendor, function, kind)
+        heads = re.findall(r"^INLINE (\w+) (\w+)\(", text, re.M)
+        assert heads == [(kind, f"cmr_{function}_{kind}")]
+        assert text.count("{") == text.count("}") and text.count("(") == text.count(")")
+        assert (re.search(r"\basm\b", text) is not None) <= (vendor == "nvidia")
+        assert "UNDEFINED" not in text and "${" not in text
+
+
+def test_warps_exchange_only_with_sync_and_every_word_of_a_value() -> None:
+    words = {"char": 1, "half": 1, "int": 1, "float": 1, "long": 2, "double": 2, "float2": 2, "double2": 4}
+    for function in ("shuffle_down", "shuffle_up", "shuffle_first"):
+        for kind, count in words.items():
+            text = helper("nvidia", function, kind)
+            assert text.count("shfl.sync.") == text.count("shfl.") == count
+
+
+def test_every_part_of_every_operator_can_be_shuffled() -> None:
+    for name in NAMED:
+        for code in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"):
+            if code[0] == "c" and name not in ("sum", "product", "any", "all"):
+                continue
+            for accumulate in ("auto", "fast"):
+                for _, kind in OperatorText(NAMED[name].bind(np.dtype(code), accumulate, True), True).parts:
+                    assert helper("nvidia", "shuffle_down", kind)
+
+
+def test_nvidia_uses_its_own_exponential_and_pocl_its_own_sines() -> None:
+    formula = formula_of(lambda x: cm.math.sin(x), "f4")
+    plans = {name: map_plan(formula, 10**6, SEQUENTIAL, FACTS[name]) for name in ("intel", "pocl")}
+    texts = {name: source_of(plan.stages[0]) for name, plan in plans.items()}
+    assert "any(" in texts["pocl"] and "any(" not in texts["intel"]
+    plain = formula_of(lambda x: x, "f4")
+    for name, facts in FACTS.items():
+        source = source_of(reduce_plan("logsumexp", plain, 10**6, PARALLEL, facts).stages[0])
+        assert ("ex2.approx.ftz" in source) == (name == "nvidia")
+
+
+def test_warps_are_used_where_the_vendor_has_them() -> None:
+    plain = formula_of(lambda x: x, "f4")
+    for plan in (reduce_plan, scan_plan):
+        for name, facts in FACTS.items():
+            source = source_of(plan("sum", plain, 10**6, PARALLEL, facts).stages[-1])
+            assert ("shfl.sync" in source) == (name == "nvidia")
+
+
+# ------------------------------------------------------------------------------------------------------ on a device
+def test_lanes_move_up_and_the_identity_moves_in(context: cm.Context) -> None:
+    """Inclusive and exclusive scans of every lane count, whatever the shuffles are spelled with."""
+    data = np.arange(1, 200, dtype=np.float32)
+    for exclusive in (False, True):
+        made = cm.Scan("sum", exclusive)(data, context=context)
+        np.testing.assert_array_equal(made, np.cumsum(data) - (data if exclusive else 0))
+
+
+@pytest.mark.parametrize(("code", "lowest", "clamp"), [("f4", -87.0, 2.0**-126), ("f8", -708.0, 2.0**-1022)])
+def test_the_fast_exponential_is_within_its_promise(
+    context: cm.Context, mode: str, code: str, lowest: float, clamp: float
+) -> None:
+    """A few ulp plus the rounding of x · log2(e); what lies far below stays tiny; NaN stays NaN."""
+    x = np.concatenate([np.linspace(lowest, 0, 10_007), -np.logspace(-20, 0, 500)]).astype(code)
+    made = cm.Map(lambda x: exp_scaled(x))(x, context=context, mode=mode)
+    eps = np.finfo(code).eps
+    error = np.abs(made / np.exp(x.astype(np.longdouble)) - 1).astype(np.float64)
+    assert (error <= (3.5 + 0.65 * np.abs(x)) * eps).all()
+    ends = cm.Map(lambda x: exp_scaled(x))(np.array([0, -1e30, -np.inf, np.nan] * 9, code), context=context, mode=mode)
+    for zero, far, lowest_, nan in ends.reshape(-1, 4):
+        assert zero == 1 and 0 <= far <= clamp and 0 <= lowest_ <= clamp and np.isnan(nan)

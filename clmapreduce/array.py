@@ -13,7 +13,7 @@ import hostsched
 from clmapreduce.context import Context, current_context
 from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DeviceError, DeviceMemoryError, DTypeError, ShapeError
-from clmapreduce.runtime import translated, translation
+from clmapreduce.runtime import take, translated
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
 PAGE = 4096
@@ -162,10 +162,8 @@ def contiguous(values: NumpyArray) -> NumpyArray:
 
 def empty(shape: tuple[int, ...], dtype: DType, context: Context) -> DeviceArray:
     """A DeviceArray with undefined contents. Raises DeviceMemoryError when there is no room."""
-    try:
-        buffer = context.queue.arena.take(_size(shape) * dtype.itemsize)
-    except hostsched.HostSchedError as error:
-        raise translation(error) from error
+    with translated():
+        buffer = take(context.queue, _size(shape) * dtype.itemsize)
     return DeviceArray(context, buffer, shape, dtype)
 
 

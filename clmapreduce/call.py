@@ -15,7 +15,7 @@ from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DeviceError, DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
-from clmapreduce.runtime import Executable, translated
+from clmapreduce.runtime import Executable, take, translated
 
 Output = tuple[Shape, DType]
 
@@ -77,8 +77,9 @@ class Call:
 
     def add_inputs(self) -> None:
         """Every argument's buffer, values and strides under the names in0, in1, …"""
-        for i, given in enumerate(self._arguments.given):
-            self.arrays[f"in{i}"] = self._input(given)
+        with translated():
+            for i, given in enumerate(self._arguments.given):
+                self.arrays[f"in{i}"] = self._input(given)
 
     def _input(self, given: Given) -> Any:
         access = given.signature.access
@@ -105,7 +106,7 @@ class Call:
 
     def scratch(self, nbytes: int) -> hostsched.Buffer:
         """Device memory that returns to the arena after this call."""
-        buffer = self._arena.take(nbytes)
+        buffer = take(self._context.queue, nbytes)
         self._temporary.append(buffer)
         return buffer
 

@@ -102,6 +102,17 @@ def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched
     return tuple(found)
 
 
+def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
+    """Device memory for `nbytes` bytes. Where there is no room, memory given back comes free once its last command has
+    ended, so that everything submitted is waited for, and asked again.
+    """
+    try:
+        return queue.arena.take(nbytes)
+    except hostsched.OutOfDeviceMemory:
+        queue.finish()
+        return queue.arena.take(nbytes)
+
+
 class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it."""
 
@@ -123,7 +134,7 @@ class Executable:
         try:
             for name, nbytes in self.plan.scratch.items():
                 if name not in arrays:
-                    arrays[name] = self._queue.arena.take(nbytes)
+                    arrays[name] = take(self._queue, nbytes)
                     scratch.append(arrays[name])
             return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self._launches), *after]).submit(
                 self._queue, wait_for

@@ -54,3 +54,8 @@ def rng() -> np.random.Generator:
     seed = int(os.environ.get("CLMR_TEST_SEED") or secrets.randbits(32))
     print(f"CLMR_TEST_SEED={seed} repeats these random numbers")
     return np.random.default_rng(seed)
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Names without addresses, so that parallel workers agree on which tests there are."""
+    return f"{argname}-{type(val).__name__}" if " at 0x" in repr(val) else None

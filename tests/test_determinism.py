@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,7 @@ from oracles import values
 
 import clmapreduce as cm
 
+ROOT = Path(__file__).resolve().parents[1]
 REPEATS = {1: 3, 257: 30, 30_011: 10}
 """By length."""
 AFFINE = cm.Operator(
@@ -95,3 +101,27 @@ def test_a_given_output_gets_the_same_bits(context: cm.Context, mode: str, rng: 
             out = np.zeros(x.size + 8, needed)[offset : offset + x.size]
             assert call(context=context, mode=mode, out=out) is out
             assert out.tobytes() == first.tobytes(), offset
+
+
+def digest(context: cm.Context) -> str:
+    """One number for all bits of all calls in both modes, from the same values in every process."""
+    x = values(np.random.default_rng(5), "f4", 30_011)
+    told = hashlib.sha256()
+    for mode in ("sequential", "parallel"):
+        for call in CALLS.values():
+            told.update(bits(call(x, context=context, mode=mode)))
+    return told.hexdigest()
+
+
+def test_another_process_gets_the_same_bits(context: cm.Context) -> None:
+    code = f"""
+import sys
+sys.path[:0] = {[str(ROOT), str(ROOT / "tests")]!r}
+import clmapreduce as cm, test_determinism
+print(test_determinism.digest(cm.Context(cm.devices()[{cm.devices().index(context.device)}])))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=dict(os.environ), capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == digest(context)

@@ -257,6 +257,14 @@ def test_records_are_laid_out_as_a_c_compiler_would() -> None:
     assert is_aligned(layout)
 
 
+def test_complex_fields_are_aligned_as_the_vectors_they_are() -> None:
+    layout = record({"count": np.dtype("i4"), "z": np.dtype("c8"), "w": np.dtype("c16")})
+    assert [layout.fields[name][1] for name in layout.names] == [0, 8, 16]
+    assert layout.itemsize == 32
+    assert is_aligned(layout)
+    assert not is_aligned(np.dtype([("count", "i4"), ("z", "c8")], align=True)), "NumPy aligns to a part only"
+
+
 def test_unaligned_records_are_told() -> None:
     assert not is_aligned(np.dtype([("a", "u1"), ("b", "f4")]))
     assert not is_aligned(np.dtype({"names": ["a"], "formats": ["f8"], "offsets": [0], "itemsize": 12}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -106,6 +107,47 @@ def test_results_made_in_one_thread_are_read_in_another(context: cm.Context, mod
             other = (number + 1) % THREADS
             assert_same(made[other].to_numpy(), np.cumsum(np.arange(LENGTH) * other + turn))
             done.wait(100)
+
+    together(work)
+
+
+def test_buffers_go_back_to_an_arena_that_all_share(context: cm.Context, mode: str) -> None:
+    """Chains of arrays in flight, dropped as soon as the next one is submitted, by eight threads and the collector."""
+    step = cm.Map("x * 3 + k")
+
+    def work(number: int) -> None:
+        x = np.arange(5003, dtype=np.int32) * (number + 1)
+        for k in range(12):
+            held, expected = cm.array(x, context), x
+            for _ in range(5):
+                held, expected = step(held, k, mode=mode), expected * np.int32(3) + np.int32(k)
+            assert_same(held.to_numpy(), expected, (number, k))
+            if number == 0:
+                gc.collect()
+
+    together(work)
+
+
+def test_a_kernel_that_all_threads_need_first(context: cm.Context, mode: str) -> None:
+    """Nothing is traced, planned or built when they all begin."""
+    fresh = cm.Map(lambda x: x * 3 - cm.index) >> cm.Reduce("maximum")
+    x = np.arange(1025) % 7
+
+    def work(number: int) -> None:
+        assert_same(fresh(x, context=context, mode=mode), (x * 3 - np.arange(1025)).max())
+
+    together(work)
+
+
+def test_every_device_at_once() -> None:
+    contexts = [cm.Context(device) for device in DEVICES]
+
+    def work(number: int) -> None:
+        x = np.arange(5003) + number
+        for k in range(12):
+            context = contexts[(number + k) % len(contexts)]
+            assert_same(cm.Reduce("sum")(x, context=context), x.sum())
+            assert_same(cm.Scan("sum")(x, context=context), np.cumsum(x))
 
     together(work)
 

@@ -10,6 +10,7 @@ kernel). `split=True` marks a spelling that only exists for single values; the e
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from clmapreduce.dtypes import (
     BOOL,
     COMPLEX64,
     COMPLEX128,
+    FLOAT16,
     FLOAT32,
     FLOAT64,
     DType,
@@ -71,6 +73,8 @@ class Function:
 
 
 FUNCTIONS: dict[str, Function] = {}
+_CALLED = re.compile(r"[a-z]\w*(\{S\}|\{V\})?\(")
+"""A spelling that calls a function, built-in or ours."""
 
 
 def apply(name: str, *operands: Operand) -> Node:
@@ -103,6 +107,11 @@ def apply(name: str, *operands: Operand) -> Node:
         weak = _WEAK.get(result.kind) if nodes else None
     if function.spelling(wanted[-1]) is None:
         raise DTypeError(f"{name} is not offered for {wanted[-1]}")
+    spelling = function.spelling(wanted[-1])
+    if wanted[-1] == FLOAT16 and spelling is not None and _CALLED.search(spelling):
+        # no driver need have functions of half (NVIDIA's has none), and NumPy computes them in float32 as well
+        args = tuple(cast(as_node(o, FLOAT32), FLOAT32) for o in operands)
+        return cast(Apply(function, args, FLOAT32, weak), result)
     args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, wanted, strict=True))
     return Apply(function, args, result, weak)
 

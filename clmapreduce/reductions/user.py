@@ -127,7 +127,8 @@ class Operator(ReductionOp):
         wanted = self.dtype if self.dtype is not None else value
         if wanted.names != value.names:
             raise DTypeError(f"operator {self.name} is for {wanted}; values have {value}")
-        if wanted.names is None and not np.can_cast(value, wanted, "same_kind"):
+        parts = [(value[n], wanted[n]) for n in wanted.names] if wanted.names else [(value, wanted)]
+        if not all(np.can_cast(given, kept, "same_kind") for given, kept in parts):
             raise DTypeError(
                 f"operator {self.name}: values of dtype {value} cannot become {wanted} without loss; cast them first"
             )

@@ -117,6 +117,55 @@ def test_fused_maps_outputs_and_places(context: cm.Context, mode: str, rng: np.r
     assert_same(copy, np.cumsum(x))
 
 
+def test_nan_spreads_to_the_end(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    for length in (1, 17, 65, 1025, PRIME):
+        at = int(rng.integers(length))
+        x = rng.uniform(0.5, 2, length).astype(np.float32)
+        x[at] = np.nan
+        x[rng.integers(at, length)] = np.nan
+        for name in ("sum", "minimum", "maximum", "logsumexp"):
+            got = cm.Scan(name)(x, context=context, mode=mode)
+            np.testing.assert_array_equal(np.isnan(got), np.arange(length) >= at, err_msg=f"{name}, {length}, {at}")
+        best = np.array([int(np.argmax(x[: i + 1])) for i in range(min(length, 1025))])
+        assert_same(cm.Scan("argmax")(x, context=context, mode=mode)[:1025], best, (length, at))
+
+
+def test_infinities(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    for length in (4, 17, 65, 1025, PRIME):
+        first, second = np.sort(rng.choice(length - 1, 2, replace=False)) + 1
+        x = np.full(length, -np.inf, np.float32)
+        x[first:] = 1.5
+        logs = cm.Scan("logsumexp")(x, context=context, mode=mode)
+        assert (logs[:first] == -np.inf).all(), (length, first)
+        assert np.isfinite(logs[first:]).all(), (length, first)
+        x[second] = np.inf
+        logs = cm.Scan("logsumexp")(x, context=context, mode=mode)
+        assert (logs[second:] == np.inf).all(), (length, second)
+        x[:first] = 1
+        sums = cm.Scan("sum")(x, context=context, mode=mode)
+        assert np.isfinite(sums[:second]).all(), (length, second)
+        assert (sums[second:] == np.inf).all(), (length, second)
+        x[-1] = -np.inf
+        last = cm.Scan("sum")(x, context=context, mode=mode)[-1]
+        assert last == -np.inf if second == length - 1 else np.isnan(last), (length, second)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("sum", "f4"), ("sum", "i1"), ("maximum", "f4"), ("argmax", "i4")])
+def test_the_strictly_sequential_run_is_the_oracle(
+    name: str, dtype: str, context: cm.Context, rng: np.random.Generator
+) -> None:
+    for length in (1, 17, 1025, PRIME):
+        x = values(rng, dtype, length)
+        oracle = cm.Scan(name)(x, context=context, mode="sequential", tiles=1)
+        for mode in ("sequential", "parallel"):
+            got = cm.Scan(name)(x, context=context, mode=mode)
+            if dtype == "f4" and name == "sum":
+                totals, magnitudes = expected_sums(x)
+                assert_near(got, oracle, 2 * scan_tolerance("f4", totals, magnitudes, length), (mode, length))
+            else:
+                assert_same(got, oracle, (mode, length))
+
+
 def test_nothing_and_too_much(context: cm.Context, mode: str) -> None:
     empty: Any = cm.Scan("sum")(np.zeros(0, "i2"), context=context, mode=mode)
     assert_same(empty, np.zeros(0, "i8"))

@@ -87,3 +87,50 @@ def test_wrong_lengths_bases_and_operators(context: cm.Context) -> None:
         cm.Unfold("product")(1.5, 4, context=context, dtype="i4")
     with pytest.raises(cm.ModeError):
         cm.Unfold("product")(1.5, context=context)
+
+
+def test_every_size_of_a_doubled_sequence(context: cm.Context, mode: str) -> None:
+    """Around the tile: powers come by doubling inside it, one combine each behind it."""
+    unfold = cm.Unfold("product")
+    for length in (0, *SIZES):
+        got = unfold(np.uint32(5), length, context=context, mode=mode)
+        expected = np.cumprod(np.full(length, 5, np.uint64)).astype(np.uint32)
+        assert_same(got, expected, length)
+        one = cm.Unfold("product")(np.uint32(5), length, context=context, mode="sequential", tiles=1)
+        assert_same(one, expected, length)
+
+
+def test_strange_bases(context: cm.Context, mode: str) -> None:
+    unfold = cm.Unfold("product")
+    for base in (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.0, -0.5):
+        got = unfold(np.float64(base), 257, context=context, mode=mode)
+        expected = np.float64(base) ** np.arange(1, 258)
+        assert_same(got, expected, base)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(expected), err_msg=str(base))
+    assert_same(cm.Unfold("minimum")(np.float32(np.nan), 17, context=context, mode=mode), np.full(17, np.nan, np.float32))
+
+
+def test_sums_are_multiples_rounded_once(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """base · k, not k additions: 0.1 added 10^5 times in float32 would be off by 0.4 %."""
+    base = np.float32(rng.uniform(0.05, 0.2))
+    got = cm.Unfold("sum")(base, PRIME, context=context, mode=mode)
+    expected = float(base) * np.arange(1, PRIME + 1)
+    assert_near(got, expected, 1.001 * unit("f4") * np.abs(expected))
+
+
+def test_bases_of_every_form(context: cm.Context, mode: str) -> None:
+    unfold = cm.Unfold("product")
+    expected = np.array([3, 9, 27])
+    for base in (3, np.int64(3), np.array(3), np.array([3]), [3], cm.array(np.array([[3]]), context)):
+        assert_same(np.asarray(unfold(base, 3, context=context, mode=mode)), expected)
+    assert unfold(3, 3, context=context, dtype="u2").dtype == np.uint16
+    assert unfold(3, np.int16(3), context=context).dtype == np.int64
+    for base, dtype in ((300, "u1"), (-1, "u4"), (1.5, "i4"), (1j, "f8"), (2**63, "i8")):
+        with pytest.raises(cm.DTypeError):
+            unfold(base, 3, context=context, dtype=dtype)
+
+
+def test_an_index_must_fit_its_dtype(context: cm.Context) -> None:
+    assert_same(cm.Unfold("index")(256, context=context, dtype="u1"), np.arange(256).astype(np.uint8))
+    with pytest.raises(cm.DTypeError, match="uint8"):
+        cm.Unfold("index")(257, context=context, dtype="u1")

@@ -406,6 +406,21 @@ for wish in ({context.device.global_memory} * 2, 1 << 60):
     assert child(code, context) == "works"
 
 
+def test_an_input_larger_than_the_devices_largest_buffer(context: cm.Context) -> None:
+    """Pages that are never touched cost nothing, so that the array fits every host."""
+    code = f"""
+x = np.zeros({context.device.facts.max_allocation + 4096}, bool)
+for call in (cm.Reduce("any"), cm.Scan("any"), cm.Map(lambda x: x), cm.Partials("any"), cm.array):
+    try:
+        call(x, context=context)
+    except cm.DeviceMemoryError:
+        pass
+    else:
+        raise AssertionError("no DeviceMemoryError")
+{AFTERWARDS}"""
+    assert child(code, context) == "works"
+
+
 def test_a_limit_of_memory(context: cm.Context) -> None:
     code = f"""
 held = cm.array(np.ones(1 << 20, np.float32), context)

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
 from clmapreduce.formula.evaluate import evaluate
+from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Node, Record, Symbol, components, rebuild
 from clmapreduce.formula.source import c_source
 from clmapreduce.primitives.host import finished, merged
+from clmapreduce.primitives.reduce import fitted
 from clmapreduce.reductions import NAMED, Bound, Operator, operator
 from clmapreduce.reductions.sum import widened
 
@@ -449,6 +451,27 @@ def test_an_operators_own_dtype_is_what_values_become() -> None:
     for code, wanted in (("f4", "i4"), ("c8", "f4"), ("i4", "u4")):
         with pytest.raises(DTypeError, match=r"cannot become .* without loss; cast them first"):
             twin(Operator(lambda a, b: a + b, 0, dtype=wanted), code)
+
+
+def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
+    wide = np.dtype([("a", "f8"), ("b", "i8")])
+    narrow = np.dtype([("a", "f4"), ("b", "i2")])
+    op = Operator(lambda x, y: {"a": x["a"] + y["a"], "b": x["b"] * y["b"]}, (0, 1), wide)
+    record = Record(a=Symbol("a", narrow["a"]), b=Symbol("b", narrow["b"]))
+    formula = Formula((Input("x", narrow, record),), (record,))
+    bound = op.bind(narrow, "auto", True)
+    assert fitted(formula, bound) is formula, "a record's fields are converted as they are absorbed"
+    acc = bound.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [])
+    assert [node.dtype for node in acc.values()] == [np.float64, np.int64]
+
+    with pytest.raises(DTypeError, match=r"cannot become .* without loss"):
+        op.bind(np.dtype([("a", "f4"), ("b", "f4")]), "auto", True)
+
+    plain = Symbol("x", np.dtype("f4"))
+    formula = Formula((Input("x", plain.dtype, plain),), (plain,))
+    assert fitted(formula, NAMED["sum"].bind(plain.dtype, "auto", True)) is formula
+    made = fitted(formula, Operator(lambda x, y: x + y, 0, "f8").bind(plain.dtype, "auto", True))
+    assert isinstance(made.outputs[0], Apply) and made.outputs[0].dtype == np.float64
 
 
 def test_first_and_last_are_operators() -> None:

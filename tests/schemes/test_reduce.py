@@ -47,7 +47,7 @@ def numbers(stage: Stage) -> dict[str, int]:
 @EVERY
 @BOTH
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("op", ["sum", "argmin", SECOND], ids=str)
+@pytest.mark.parametrize("op", ["sum", "argmin", SECOND], ids=["sum", "argmin", "second"])
 def test_every_value_is_folded_once(facts: Facts, mode: ComputeMode, length: int, op: Any) -> None:
     plan = reduce_plan(op, PLAIN, length, mode, facts)
     assert_covered(plan.stages[0])

@@ -1,7 +1,7 @@
 ## What PoCL's library gets wrong, spelled so that it does not.
 <%namespace name="portable" file="portable.cl.mako"/>
 ## sin, cos, tan of a float vector in which one lane is beyond 2^23 are off by up to 0.015 in the lanes that are small (PoCL 3.0 on an AMD
-## Zen 4; tests/formula/test_functions.py would notice the day it is mended): such a vector goes lane by lane. And 512 bits go in halves.
+## Zen 4; tests/formula/test_functions.py fails without this): such a vector goes lane by lane. And 512 bits go in halves.
 <%def name="_trigonometric(T, name)">
 <%
 S, lanes = portable.module.split(T)

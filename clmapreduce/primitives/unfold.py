@@ -11,7 +11,7 @@ from clmapreduce.arguments import Arguments, gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType, check_supported
+from clmapreduce.dtypes import DType, check_constant, check_supported
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
@@ -59,6 +59,8 @@ class Unfold(Primitive):
         arguments = self._arguments(base, length, more.get("dtype"), options)
         context = arguments.context
         formula, bound, dtype = self._bind(arguments)
+        if self._index and length:
+            check_constant(length - 1, dtype)
         outputs = [((length,), dtype)]
         if length == 0:
             return empty_results(arguments, outputs, options)
@@ -126,8 +128,9 @@ def based(base: Any, dtype: DType | None) -> Any:
     """A base given as a number, as a NumPy scalar of the dtype. Raises DTypeError when it does not fit."""
     given = np.asarray(base)
     wanted = given.dtype if dtype is None else dtype
-    if given.ndim or wanted.names is not None:
+    if given.size != 1 or wanted.names is not None:
         return given.astype(wanted)
+    given = given.reshape(())
     if (given.dtype.kind == "c" and wanted.kind != "c") or (given.dtype.kind == "f" and wanted.kind in "iub"):
         raise DTypeError(f"the base {base!r} does not fit {wanted} without loss; use a floating dtype")
     if wanted.kind in "iu" and not np.iinfo(wanted).min <= int(given) <= np.iinfo(wanted).max:

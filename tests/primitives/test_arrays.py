@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
-import pyopencl.array  # noqa: F401  # makes cl.array
+import pyopencl.array  # makes cl.array
 import pytest
 from oracles import PLAIN, PRIME, assert_same, into_poison, values
 
@@ -381,7 +381,7 @@ def test_a_view_into_a_pyopencl_array(queue: cl.CommandQueue, mode: str) -> None
         try:
             got = DOUBLE(view, mode=mode)
         except cm.ClMapReduceError as error:
-            assert "offset" in str(error)  # noqa: PT017
+            assert "offset" in str(error)
         else:
             assert_same(got.to_numpy(), 2 * expected.astype(np.float32))
 

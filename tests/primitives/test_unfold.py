@@ -125,7 +125,7 @@ def test_bases_of_every_form(context: cm.Context, mode: str) -> None:
         assert_same(np.asarray(unfold(base, 3, context=context, mode=mode)), expected)
     assert unfold(3, 3, context=context, dtype="u2").dtype == np.uint16
     assert unfold(3, np.int16(3), context=context).dtype == np.int64
-    for base, dtype in ((300, "u1"), (-1, "u4"), (1.5, "i4"), (1j, "f8"), (2**63, "i8")):
+    for base, dtype in ((300, "u1"), (-1, "u4"), (1.5, "i4"), (1j, "f8"), (2**63, "i8"), ([1.5], "i4")):
         with pytest.raises(cm.DTypeError):
             unfold(base, 3, context=context, dtype=dtype)
 

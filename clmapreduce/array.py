@@ -221,6 +221,11 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     return DeviceArray(home, _shared_buffer(data, home), x.shape, check_supported(x.dtype, "the array"))
 
 
+def is_wrapped(x: DeviceArray) -> bool:
+    """Whether `x` lies in a pyopencl array's memory."""
+    return any(known is x.buffer for _, known in _foreign_buffers.values())
+
+
 def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
     """The one Buffer over a pyopencl buffer: calls on it wait for each other only if they share it.
 

@@ -97,7 +97,7 @@ def test_a_given_output_gets_the_same_bits(context: cm.Context, mode: str, rng: 
     x = values(rng, needed, 4_300_000 // np.dtype(needed).itemsize)
     for call in (lambda **how: cm.Map("x * x + 0.1")(x, **how), lambda **how: cm.Scan("sum")(x, **how)):
         first = call(context=context, mode=mode)
-        for offset in (0, 1, 5):
+        for offset in (1, 5):
             out = np.zeros(x.size + 8, needed)[offset : offset + x.size]
             assert call(context=context, mode=mode, out=out) is out
             assert out.tobytes() == first.tobytes(), offset

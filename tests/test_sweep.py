@@ -163,6 +163,8 @@ def test_unfold(name: str, dtype: np.dtype, context: cm.Context, mode: str, rng:
         base = numbers(name, rng, dtype, 1)[0]
         if name == "product" and dtype.kind in "fc":
             base = dtype.type(base / abs(base) * (1 + rng.uniform(-1, 1) / max(length, 1)))
+        if name == "sum" and dtype == np.float16:
+            base = np.clip(base, dtype.type(-0.5), dtype.type(0.5))  # 100003 times it is finite
         if name in ("argmin", "argmax") or (name == "logsumexp" and dtype.kind in "biu"):
             with pytest.raises(cm.DTypeError, match="stays in its dtype"):
                 cm.Unfold(name)(base, length, context=context, mode=mode)

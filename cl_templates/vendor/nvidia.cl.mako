@@ -4,14 +4,16 @@
 WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
 SMALL = ("char", "uchar", "short", "ushort", "half")
 %>
-## A warp's 32 items exchange registers; values wider than 32 bits go word by word.
+## A warp's 32 items exchange registers; values wider than 32 bits go word by word, narrower ones widened (through a pointer: the driver
+## reinterprets no half).
 <%def name="_shuffle(T, name, instruction, clamp)">
 % if T in SMALL:
 <% bits = {"half": "ushort"}.get(T, T) %>
 INLINE ${T} cmr_${name}_${T}(${T} x, uint d) {
     uint r;
-    asm volatile("${instruction} %0, %1, %2, ${clamp}, 0xffffffff;" : "=r"(r) : "r"((uint)as_${bits}(x)), "r"(d));
-    return as_${T}((${bits})r);
+    asm volatile("${instruction} %0, %1, %2, ${clamp}, 0xffffffff;" : "=r"(r) : "r"((uint)*(const ${bits} *)&x), "r"(d));
+    const ${bits} b = (${bits})r;
+    return *(const ${T} *)&b;
 }
 % else:
 <% n = WORDS[T]; V = "uint" + (str(n) if n > 1 else "") %>

@@ -12,9 +12,7 @@ def split(T):
 ## Floats: the whole number that goes with the remainder, which floor(a / b) is not (1 // 0.1 is 9). NumPy's steps.
 <%def name="floor_divide(T)">
 INLINE ${T} cmr_floor_divide_${T}(${T} a, ${T} b) {
-% if T == "half":
-    return (half)cmr_floor_divide_float((float)a, (float)b);
-% elif T in ("float", "double"):
+% if T in ("float", "double"):
     if (b == 0) return a / b;
     const ${T} r = fmod(a, b);
     const ${T} q = (a - r) / b - (r != 0 && (r < 0) != (b < 0) ? 1 : 0);
@@ -32,9 +30,7 @@ INLINE ${T} cmr_floor_divide_${T}(${T} a, ${T} b) {
 ## The remainder takes the divisor's sign; by 0 it is 0 for integers and NaN for floats.
 <%def name="mod(T)">
 INLINE ${T} cmr_mod_${T}(${T} a, ${T} b) {
-% if T == "half":
-    return (half)cmr_mod_float((float)a, (float)b);
-% elif T in ("float", "double"):
+% if T in ("float", "double"):
     const ${T} r = fmod(a, b);
     return r == 0 ? copysign((${T})0, b) : r == r && (r < 0) != (b < 0) ? r + b : r;
 % elif T.startswith("u"):

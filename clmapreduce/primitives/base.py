@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Signature
+from clmapreduce.array import DeviceArray, is_wrapped
 from clmapreduce.call import Call, Output, check_out
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, check_constant
@@ -171,11 +172,14 @@ def prepare(
 
 def streams_past_caches(options: Options, outputs: Sequence[Output]) -> bool:
     """Whether every output starts where a whole vector may be stored past the caches: ours do, a caller's array may
-    not.
+    not, and nobody knows where a pyopencl array does (its buffer may be over any host memory).
     """
     targets = options.out if isinstance(options.out, tuple) else (options.out,)
     large = all(_elements(shape) * dtype.itemsize >= 1 << 22 for shape, dtype in outputs)
-    return large and all(not isinstance(t, np.ndarray) or t.ctypes.data % 64 == 0 for t in targets)
+    return large and not any(
+        t.ctypes.data % 64 if isinstance(t, np.ndarray) else isinstance(t, DeviceArray) and is_wrapped(t)
+        for t in targets
+    )
 
 
 def _elements(shape: tuple[int, ...]) -> int:

@@ -386,6 +386,21 @@ def test_a_view_into_a_pyopencl_array(queue: cl.CommandQueue, mode: str) -> None
             assert_same(got.to_numpy(), 2 * expected.astype(np.float32))
 
 
+@pytest.mark.parametrize("offset", [0, 1, 4])
+def test_a_pyopencl_array_over_host_memory_may_lie_anywhere(queue: cl.CommandQueue, offset: int, mode: str) -> None:
+    """Vectors stored past the caches must be aligned, or the process dies."""
+    length = 1 << 20
+    memory = np.zeros(length + 32, np.float32)
+    start = -memory.ctypes.data // 4 % 16 + offset
+    access = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+    buffer = cl.Buffer(queue.context, access, hostbuf=memory[start : start + length])
+    theirs = cl.array.Array(queue, (length,), np.float32, data=buffer)
+    x = np.arange(length, dtype=np.float32)
+    held = cm.array(theirs)
+    for primitive, expected in ((DOUBLE, x + x), (cm.Scan("maximum"), x)):
+        assert_same(primitive(x, context=held.context, mode=mode, out=held).to_numpy(), expected)
+
+
 def test_pyopencl_arrays_with_strides_are_refused(queue: cl.CommandQueue) -> None:
     theirs = cl.array.to_device(queue, np.arange(64, dtype=np.float32).reshape(8, 8))
     for view in (theirs[::2], theirs.T):

@@ -295,3 +295,45 @@ def test_one_point_is_an_unfold_then_a_fused_map_and_reduce(context: cm.Context,
         cm.series.exp(x, 30, mode=mode).to_numpy()
         launched = [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None]
         assert launched[:2] == ["cmr_unfold", "cmr_reduce"], launched
+
+
+# --------------------------------------------------------------------------------------------- refused before a launch
+CALLS: dict[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
+    "powers": ((3,), lambda x, **how: cm.series.powers(0.5, 2, **how)),
+    "factorials": ((3,), lambda x, **how: cm.series.factorials(2, dtype="f8", **how)),
+    "series": ((3,), lambda x, **how: cm.series.exp(x, 7, **how)),
+    "series of one point": ((), lambda x, **how: cm.series.sin(0.5, 9, **how)),
+    "power series": ((3,), lambda x, **how: cm.series.power_series([1.0, 2.0], x, 1.0, **how)),
+    "power series of one point": ((), lambda x, **how: cm.series.power_series([1.0, 2.0], 0.5, 0.25, **how)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, context: cm.Context) -> None:
+    needs("f8", context)
+    shape, call = CALLS[name]
+    watched, other = cm.Context(context.device, profile=True), cm.Context(context.device)
+    read_only = np.full(shape, 7.0)
+    read_only.flags.writeable = False
+    wrong: list[tuple[type[Exception], Any]] = [
+        (cm.ShapeError, np.full(4, 7.0)),
+        (cm.DTypeError, np.full(shape, 7.0, np.float32)),
+        (cm.DTypeError, np.full(shape, 7)),
+        (cm.ShapeError, read_only),
+        (cm.DTypeError, [7.0]),
+        (cm.ShapeError, cm.array(np.full(4, 7.0), watched)),
+        (cm.DTypeError, cm.array(np.full(shape, 7 + 0j), watched)),
+        (cm.DeviceError, cm.array(np.full(shape, 7.0), other)),
+    ]
+    before = len(watched.queue.log)
+    for error, out in wrong:
+        with pytest.raises(error):
+            call(np.ones(3), context=watched, out=out)
+    with pytest.raises(cm.ModeError, match="'fast'"):
+        call(np.ones(3), context=watched, mode="fast")
+    if "series" in name and "point" not in name:
+        with pytest.raises(cm.DeviceError, match="share a context"):
+            call(cm.array(np.ones(3), other), context=watched)
+    assert len(watched.queue.log) == before
+    for _, out in wrong:
+        assert (np.asarray(out) == 7).all()

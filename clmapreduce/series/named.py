@@ -59,8 +59,8 @@ def _series(
     series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.
 
     x: a scalar or an array; returns the same shape. dtype: of the computation; default that of x, else float64.
-    Powers come before coefficients, so the sum overflows where the power of a coefficient that is not 0 does: for series
-    over factorials beyond |x| = 10 in float32 and 64 in float64, given enough terms.
+    Powers come before coefficients: the sum overflows where the power of a coefficient that is not 0 does. Series over
+    factorials do beyond |x| = 10 in float32 and 64 in float64, given enough terms.
     Raises ShapeError for terms < 0, DTypeError for complex x.
     """
     return series

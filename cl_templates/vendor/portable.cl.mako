@@ -102,8 +102,8 @@ INLINE ${T} cmr_exp_${T}(${T} a) { return a.y == 0 ? (${T})(exp(a.x), a.y) : exp
 INLINE ${T} cmr_log_${T}(${T} a) { return (${T})(log(hypot(a.x, a.y)), atan2(a.y, a.x)); }
 </%def>
 ## exp(x) for x <= 0 from operators alone: 2^q 2^r with q rounded by a magic constant, a polynomial for 2^r on [-1/2, 1/2], and 2^q made from its
-## exponent. Clamped where 2^q would leave the normal numbers; above 0 it stays 1; NaN gives NaN. 2 ulp in float, 1 in double, plus
-## the rounding of x log2(e).
+## exponent. Clamped where 2^q would leave the normal numbers; above 0 it stays 1; NaN gives NaN. Measured in float:
+## 3.5 + 0.65 |x| units in the last place, the second part from the rounding of x log2(e).
 <%def name="exp_scaled(T)">
 <%
 S, lanes = split(T)

@@ -124,6 +124,8 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
 
 def host_array(x: Any) -> NumpyArray:
     """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise DTypeError("a masked array has values that do not count; pass x.filled(value) with one that is neutral")
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
         try:

@@ -60,14 +60,15 @@ def factors(rng: np.random.Generator, dtype: Any, length: int) -> np.ndarray:
 
 
 def strange(dtype: Any) -> list[Any]:
-    """The values of a dtype on which formulas break: its limits, zeros of both signs, infinities, NaN."""
+    """The values of a dtype on which formulas break: its limits, zeros of both signs, subnormal numbers, infinities, NaN."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return [False, True]
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return sorted({int(info.min), int(info.min) + 1, max(-1, int(info.min)), 0, 1, 2, int(info.max) - 1, int(info.max)})
-    return [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, math.inf, -math.inf, math.nan]
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    return [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, tiny, -tiny, math.inf, -math.inf, math.nan]
 
 
 # --------------------------------------------------------------------------------------------------------- tolerances

@@ -286,6 +286,21 @@ def test_a_view_of_some_fields_is_a_record_with_holes(context: cm.Context, mode:
     assert_same(got[1], np.ascontiguousarray(r["n"]))
 
 
+def test_unusual_records(context: cm.Context, mode: str) -> None:
+    """Record arrays, fields with titles, fields that overlap, one field at the end of a wide record."""
+    total = cm.Map(lambda r: r["a"] + r["b"])
+    rows = np.rec.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
+    assert_same(total(rows, context=context, mode=mode), np.array([3.5, 7.5]))
+    titled = np.ones(3, np.dtype([(("first", "a"), "i4"), ("b", "i4")]))
+    assert_same(total(titled, context=context, mode=mode), np.full(3, 2, np.int32))
+    shared = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 0]}))
+    shared["a"] = 70_000
+    assert_same(total(shared, context=context, mode=mode), shared["a"] + shared["b"])
+    wide = np.zeros(17, np.dtype({"names": ["a", "b"], "formats": ["u1", "u1"], "offsets": [0, 63], "itemsize": 64}))
+    wide["b"] = np.arange(17)
+    assert_same(total(wide, context=context, mode=mode), np.arange(17, dtype=np.uint8))
+
+
 def test_field_names_may_be_words_of_c_and_of_ours(context: cm.Context, mode: str) -> None:
     """Field names end up in names of C variables."""
     names = ["float", "in0", "x", "x_mask", "_", "idx", "v0", "n"]

@@ -51,6 +51,10 @@ class BoundLogSumExp(Bound):
         result = apply("where", apply("isinf", top), top, result)
         return cast(apply("where", total == total, result, total), self.result)
 
+    def unfolded(self, base: Node, count: Node) -> Node | None:
+        acc = self.components[1].dtype
+        return cast(cast(base, acc) + apply("log", cast(count, acc)), self.result)
+
     def _base(self, top: Node) -> Node:
         return apply("where", top > -self._bottom, -self._bottom, top)
 

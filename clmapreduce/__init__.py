@@ -18,7 +18,7 @@ from clmapreduce.errors import (
 from clmapreduce.formula.node import index
 from clmapreduce.formula.source import c_source
 from clmapreduce.math import where
-from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold
+from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.reductions import Operator
 
 __version__ = "0.1.0"
@@ -46,6 +46,7 @@ __all__ = [
     "array",
     "c_source",
     "devices",
+    "fuse",
     "index",
     "math",
     "select_device",

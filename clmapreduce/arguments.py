@@ -33,19 +33,21 @@ Shape = tuple[int, ...]
 class Signature:
     """What a formula input depends on; equal signatures share a traced formula.
 
-    `weak`: the Python type of a plain number.
+    `weak`: the Python type of a plain number. `varies`: whether it may differ from index to index.
     """
 
     dtype: DType
     access: Access
     rank: int = 0
     weak: type | None = None
+    varies: bool = False
 
     def input(self, i: int) -> Input:
-        value: Value = symbol(f"argument {i + 1}", self.dtype)
+        name = f"argument {i + 1}"
+        value: Value = symbol(name, self.dtype, self.varies)
         if self.weak is not None:
-            value = Symbol(f"argument {i + 1}", self.dtype, self.weak(0))
-        return Input(f"argument {i + 1}", self.dtype, value, self.access, self.rank)
+            value = Symbol(name, self.dtype, self.weak(0), self.varies)
+        return Input(f"in{i}", self.dtype, value, self.access, self.rank)
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,15 @@ class Given:
 
 @dataclass(frozen=True)
 class Arguments:
-    """All arguments of one call. `on_device`: a DeviceArray was among them, so the result stays there."""
+    """All arguments of one call. `on_device`: a DeviceArray was among them, so the result stays there. `batch`: the
+    leading axes, where the last one is a line and the others count lines; else all elements are one line.
+    """
 
     context: Context
     given: tuple[Given, ...]
     shape: Shape
     on_device: bool
+    batch: Shape | None = None
 
     @property
     def signature(self) -> tuple[Signature, ...]:
@@ -74,10 +79,26 @@ class Arguments:
 
     @property
     def length(self) -> int:
-        length = 1
-        for extent in self.shape:
-            length *= extent
-        return length
+        """Elements of all lines together."""
+        return product(self.shape)
+
+    @property
+    def line(self) -> int:
+        """Elements of one line."""
+        return self.length if self.batch is None else self.shape[-1]
+
+    @property
+    def rows(self) -> int:
+        """How many lines there are."""
+        return 1 if self.batch is None else product(self.batch)
+
+
+def product(shape: Shape) -> int:
+    """How many elements an array of a shape has."""
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
 
 
 def gather(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
@@ -94,6 +115,52 @@ def gather(values: Sequence[Any], context: Context | None, length: int | None = 
     inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
     given = tuple(_given(v, shape, inexact, home) for v in held)
     return Arguments(home, given, shape, bool(homes))
+
+
+def gather_rows(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
+    """As `gather`, for a batch: the last axis of every array is a line, or 1 for one value per row; leading axes
+    broadcast. `length`: the line's length where no array gives it.
+    """
+    held = [_held(v, context) for v in values]
+    homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
+    home = _home(list(homes.values()), context)
+    arrays = [v for v in held if isinstance(v, (DeviceArray, np.ndarray)) and v.ndim]
+    lines = {v.shape[-1] for v in arrays} - {1} | ({length} if length is not None else set())
+    told = ", ".join(f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(held) if getattr(v, "ndim", 0))
+    if len(lines) > 1:
+        raise ShapeError(
+            f"the last axis is the line, and lines differ in length: {told}; one value per row has length 1"
+        )
+    line = lines.pop() if lines else 1
+    try:
+        batch = np.broadcast_shapes(*(v.shape[:-1] for v in arrays))
+    except ValueError:
+        raise ShapeError(f"the batch axes, all but the last, do not broadcast: {told}") from None
+    inexact = [v.dtype for v in held if isinstance(v, (DeviceArray, np.ndarray)) and v.dtype.names is None]
+    inexact = [dtype for dtype in inexact if dtype.kind in "fc"]
+    given = tuple(_given_rows(v, (*batch, line), inexact, home) for v in held)
+    return Arguments(home, given, (*batch, line), bool(homes), batch)
+
+
+def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
+    if not isinstance(value, (DeviceArray, np.ndarray)) or value.ndim == 0:
+        return _given(value, shape, inexact, home)
+    if isinstance(value, np.ndarray):
+        value = contiguous(value)
+    varies = value.shape[-1] == shape[-1]
+    access = None
+    if value.size == product(shape):
+        access = Access.VECTOR
+    elif varies and value.size == shape[-1]:
+        access = Access.LINE
+    elif value.size == 1:
+        return _given(value, (*shape, 0), inexact, home)
+    elif not varies and value.size == product(shape[:-1]):
+        access = Access.ROW
+    if access is not None:
+        return Given(value, Signature(value.dtype, access, varies=varies))
+    strides = _collapsed(value.shape, shape)
+    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=varies), strides)
 
 
 def _held(value: Any, context: Context | None) -> Any:
@@ -137,14 +204,14 @@ def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Giv
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     if value.shape == shape and shape:
-        return Given(value, Signature(value.dtype, Access.VECTOR))
+        return Given(value, Signature(value.dtype, Access.VECTOR, varies=True))
     if value.size == 1:
         access = Access.SINGLE if isinstance(value, DeviceArray) or value.dtype.names else Access.ARGUMENT
         return Given(value, Signature(value.dtype, access))
     strides = _collapsed(value.shape, shape)
     if len(strides) == 1 and strides[0][1] == 1:
-        return Given(value, Signature(value.dtype, Access.VECTOR))
-    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides)), strides)
+        return Given(value, Signature(value.dtype, Access.VECTOR, varies=True))
+    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=True), strides)
 
 
 def _number(value: Any, inexact: list[DType], home: Context) -> Given:

@@ -62,10 +62,13 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
 
 
 class Call:
-    """Collects the buffers of one call, then runs it. `index` is the NumPy integer type of the kernels' indices."""
+    """Collects the buffers of one call, then runs it. `narrow`: indices of the kernels are ints. `in_step`: nothing of
+    an input is read after the output at its place was written.
+    """
 
-    def __init__(self, arguments: Arguments, narrow: bool) -> None:
+    def __init__(self, arguments: Arguments, narrow: bool, in_step: bool = True) -> None:
         self._arguments = arguments
+        self._in_step = in_step
         self._context = arguments.context
         self._arena = arguments.context.queue.arena
         self._index = np.int32 if narrow else np.int64
@@ -80,6 +83,12 @@ class Call:
         with translated():
             for i, given in enumerate(self._arguments.given):
                 self.arrays[f"in{i}"] = self._input(given)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every argument that is an array, by name."""
+        arrays = ((f"in{i}", given.value) for i, given in enumerate(self._arguments.given))
+        return {name: v.nbytes for name, v in arrays if isinstance(v, (DeviceArray, np.ndarray))}
 
     def _input(self, given: Given) -> Any:
         access = given.signature.access
@@ -170,7 +179,7 @@ class Call:
         return any(
             isinstance(g.value, DeviceArray)
             and g.value.buffer is target.buffer
-            and g.signature.access is not Access.VECTOR
+            and not (self._in_step and g.signature.access is Access.VECTOR)
             for g in self._arguments.given
         )
 
@@ -180,7 +189,8 @@ class Call:
             isinstance(g.value, np.ndarray)
             and np.may_share_memory(g.value, target)
             and not (
-                g.signature.access is Access.VECTOR
+                self._in_step
+                and g.signature.access is Access.VECTOR
                 and g.value.ctypes.data == target.ctypes.data
                 and g.value.dtype == target.dtype
             )

@@ -1,9 +1,17 @@
-"""Which mode a call runs in when the caller leaves it open."""
+"""Which mode a call runs in when the caller leaves it open, and at which scope a pipeline runs."""
 
 from __future__ import annotations
 
-from clmapreduce.modes import ComputeMode, parse_mode
+from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts
+
+ITEM_ROW = 64
+"""Where groups work side by side: rows of a batch up to this long are walked by one item each, longer ones by a group.
+"""
+ITEM_LINE = 4096
+"""In the sequential mode: lines up to this long are walked by one item, because a second launch would cost more."""
+GROUP_LINE = 8192
+"""In the parallel mode: lines up to this long are walked by one group."""
 
 
 def choose_mode(word: str, facts: Facts) -> ComputeMode:
@@ -14,3 +22,22 @@ def choose_mode(word: str, facts: Facts) -> ComputeMode:
     if mode is not None:
         return mode
     return ComputeMode.SEQUENTIAL if facts.kind == "cpu" else ComputeMode.PARALLEL
+
+
+def choose_scope(length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode) -> tuple[Scope, str]:
+    """(scope, why) of a pipeline over lines of `length`. launches: of the chain that would compute one line. batch:
+    many lines in one launch. strict: one work-item must do it all.
+    """
+    if strict:
+        return Scope.ITEM, "tiles=1: one item walks the whole line"
+    if batch and (mode is ComputeMode.SEQUENTIAL or length <= ITEM_ROW):
+        return Scope.ITEM, f"a batch: each item walks rows of {length} of its own"
+    if batch:
+        return Scope.GROUP, f"a batch: each group walks rows of {length}, all of its items on one row"
+    if length and launches == 1:
+        return Scope.DEVICE, "one launch computes it at any length"
+    if mode is ComputeMode.SEQUENTIAL and length <= ITEM_LINE:
+        return Scope.ITEM, f"one item walks {length} elements sooner than {launches} launches start"
+    if mode is ComputeMode.PARALLEL and length <= GROUP_LINE:
+        return Scope.GROUP, f"one group walks {length} elements sooner than {launches} launches start"
+    return Scope.DEVICE, f"{length} elements keep the whole device busy"

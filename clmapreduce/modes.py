@@ -31,15 +31,44 @@ class Scope(Enum):
     DEVICE = "device"
 
 
+_VEC, _ORDERED, _SYNC = CallingConvention.VEC, CallingConvention.ORDERED, CallingConvention.SYNC
+
 LEGAL: dict[str, frozenset[CallingConvention]] = {
-    "map": frozenset({CallingConvention.VEC, CallingConvention.SCALAR}),
-    "reduce": frozenset({CallingConvention.VEC}),
+    "map": frozenset({_VEC, CallingConvention.SCALAR}),
+    "reduce": frozenset({_VEC}),
     "unfold": frozenset(CallingConvention),
+    "scan": frozenset({_VEC, _ORDERED, _SYNC}),
+    "partials": frozenset({_VEC}),
 }
 """The conventions in which each higher-order function may be called from outside."""
 
-INSIDE_REDUCE = frozenset({CallingConvention.SCALAR, CallingConvention.SYNC})
-"""The conventions in which a reduce may ask for its own input."""
+ELEMENTWISE = frozenset({CallingConvention.SCALAR, _ORDERED, _SYNC})
+"""The conventions that hand over one element at a time, without a vector in memory: what fuses."""
+WHOLE = frozenset({_VEC})
+
+GIVES: dict[str, frozenset[CallingConvention]] = {
+    "unfold": ELEMENTWISE,
+    "scan": frozenset({_ORDERED, _SYNC}),
+    "reduce": WHOLE,
+    "partials": frozenset(),
+}
+"""The conventions in which each offers its result to what follows it. A map gives what it gets."""
+
+ASKS: dict[str, frozenset[CallingConvention]] = {
+    "unfold": WHOLE,
+    "map": ELEMENTWISE | WHOLE,
+    "reduce": ELEMENTWISE,
+    "scan": ELEMENTWISE,
+    "partials": ELEMENTWISE,
+}
+"""The conventions in which each takes its input inside a pipeline. Where both sides share none, the order is illegal.
+"""
+
+
+def told(conventions: frozenset[CallingConvention]) -> str:
+    """Some conventions, as messages name them."""
+    return " or ".join(c.name for c in CallingConvention if c in conventions) or "none"
+
 
 _WORDS = {"sequential": ComputeMode.SEQUENTIAL, "parallel": ComputeMode.PARALLEL}
 

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.formula import Formula, Input
+from clmapreduce.formula.node import Node
 from clmapreduce.modes import ComputeMode, Scope
 
 Size: TypeAlias = "tuple[str, int]"
 """A number among a kernel's arguments: ("idx", n) in the kernel's index type, ("int", n) always 32 bits wide."""
+
+Arguments: TypeAlias = "tuple[str | Size, ...]"
+"""A kernel's arguments in its order: names of arrays, and numbers."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Stage:
     spec: KernelSpec
     groups: int
     group_size: int
-    arguments: tuple[str | Size, ...]
+    arguments: Arguments
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
@@ -77,9 +81,47 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
+class Tail:
+    """What becomes of a stage's result before it is stored: a formula of the result's parts (`results`, by name) and of
+    inputs of its own, at the same index.
+    """
+
+    formula: Formula
+    results: Mapping[str, Node]
+
+
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """How the formula's arrays lie: output dtypes, and whether every output's address suits streaming stores."""
+    """A formula, and where its values, or what a tail makes of them, go.
+
+    outputs: dtypes. names: the arrays' names in the plan, one per output. streaming: whether every output's address
+    suits streaming stores.
+    """
 
     formula: Formula
     outputs: tuple[DType, ...]
     streaming: bool = True
+    names: tuple[str, ...] = ()
+    tail: Tail | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the outputs: as given, else out0, out1, …"""
+        return self.names or tuple(f"out{i}" for i in range(len(self.outputs)))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the formula and the tail read, each array once."""
+        read = [*self.formula.inputs, *(self.tail.formula.inputs if self.tail is not None else ())]
+        return tuple({given.name: given for given in read}.values())
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(given.name for given in self.inputs)
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest number computed with or stored."""
+        tail = self.tail.formula.widest if self.tail is not None else 1
+        return max([self.formula.widest, tail, *(dtype.itemsize for dtype in self.outputs)])

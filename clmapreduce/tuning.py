@@ -43,6 +43,8 @@ _SEQUENTIAL = {
     "upsweep": replace(_CPU, unroll=1024),
     "prefix": _CPU,
     "power_series": replace(_CPU, unroll=1),
+    "fused_group": replace(_CPU, unroll=1),
+    "fused_rows": replace(_CPU, unroll=1),
 }
 _PARALLEL_GPU = {
     "map": replace(_GPU, unroll=1, groups=1 << 20),
@@ -55,6 +57,8 @@ _PARALLEL_GPU = {
     "upsweep": replace(_GPU, unroll=8),
     "prefix": replace(_GPU, groups=32),
     "power_series": replace(_GPU, unroll=1, groups=32),
+    "fused_group": replace(_GPU, unroll=1, groups=32),
+    "fused_rows": replace(_GPU, block=128, unroll=1, groups=1 << 20),
 }
 # On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
 _PARALLEL_CPU = {

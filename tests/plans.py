@@ -52,8 +52,8 @@ def formula_of(function: Callable[..., Any], *inputs: Any) -> Formula:
     for i, given in enumerate(inputs):
         code, access, rank = (*(given if isinstance(given, tuple) else (given,)), Access.VECTOR, 0)[:3]
         dtype = np.dtype(code)
-        name = f"argument {i + 1}"
-        made.append(Input(name, dtype, symbol(name, dtype), access, rank if access is Access.STRIDED else 0))
+        value = symbol(f"argument {i + 1}", dtype)
+        made.append(Input(f"in{i}", dtype, value, access, rank if access is Access.STRIDED else 0))
     return trace(function, made, "the map")
 
 

@@ -1,8 +1,8 @@
 ## cmr_merge: the finished result of `count` accumulators, merged in order by one group.
-##   parts  accumulators as cmr_reduce leaves them      out  the result
+##   parts  accumulators as cmr_reduce leaves them      in…  what else the result's last step reads      out…  results
 ##   Local memory and barriers: as cmr_reduce.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts", "__global uchar *restrict out", "const idx count"])} {
+${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts"] + parameters + ["const idx count"])} {
     ${mode.group_scratch(op, block)}
     ${mode.lane_span("0", "count", "begin", "end")}
     ${op.declare("acc")}
@@ -12,6 +12,6 @@ ${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts", "__glob
     }
     ${mode.combine_group(op, "acc")}
     if (${mode.is_leader()}) {
-        ${op.finish("acc", store)}
+        ${op.finish("acc", lambda texts: store(texts, "0", 1))}
     }
 }

@@ -1,7 +1,7 @@
 ## cmr_reduce: one accumulator of f(in[i], …) per group.
 ##   A group folds the elements [group·share, group·share + share) ∩ [0, n): `streams` stretches side by side, in each `unroll`
 ##   vectors of `lanes` per item and step, then what is left one by one, then all items' accumulators in a tree.
-##   in…  the formula's inputs      out  accumulators, one per group, or the finished result      n, share  as in cmr_map
+##   in…  the formula's inputs      parts  accumulators, one per group; or out…  the finished results      n, share  as in cmr_map
 ##   Where order matters, an item walks a stretch of its own instead of striding through the group's.
 ##   Local memory: one accumulator per item (par), or per warp. Barriers: 2 + log2 of those.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -12,7 +12,7 @@ tile = step * unroll
 def place(s, k):
     return f"(t{' + %d * stretch' % s if s > 1 else ' + stretch' if s else ''} + ({k * width} + {lid}) * {lanes})"
 %>
-${mode.kernel_head("cmr_reduce", formula.parameters() + ["__global uchar *restrict out", "const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_reduce", parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block)}
     const idx first = (idx)get_group_id(0) * share, last = first + min((idx)(n - first), share);
 % if ordered:
@@ -73,9 +73,9 @@ ${mode.kernel_head("cmr_reduce", formula.parameters() + ["__global uchar *restri
     ${mode.combine_group(op, "acc")}
     if (${mode.is_leader()}) {
 % if partial:
-        ${op.write("out", "get_group_id(0)", "acc")}
+        ${op.write("parts", "get_group_id(0)", "acc")}
 % else:
-        ${op.finish("acc", store)}
+        ${op.finish("acc", lambda texts: store(texts, "0", 1))}
 % endif
     }
 }

@@ -43,7 +43,7 @@
     }
 % endfor
 </%def>
-${mode.kernel_head("cmr_scan", formula.parameters() + ["__global const uchar *restrict parts"] + out_parameters + ["const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_scan", ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block * rows)}
     ${mode.group_scratch(wide, block, "carries")}
     const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);

@@ -1,8 +1,10 @@
 ## cmr_unfold: base, base∘base, …; element e is the base combined e + first_power times.
 ##   The first tile's powers come by doubling: from w of them and base^w, the next w. They stay in registers; each further element is one
 ##   combine of its tile's start with them. A group starts anywhere by squaring base^tile. (Quorten's block trick.)
-##   in0  the base      out  the sequence      n, share  as in cmr_map, share a multiple of the tile
-##   Local memory: one accumulator per element of the tile. Barriers: 1 + log2(tile).
+##   With `into`, an operator, elements are not stored but reduced, and the group leaves one accumulator, or the finished result.
+##   in…  the base, and what else elements meet      out…  the sequence, or results; or parts  accumulators      n, share  as in cmr_map, share a
+##   multiple of the tile
+##   Local memory: one accumulator per element of the tile, and per item with `into`. Barriers: 1 + log2(tile), and those of cmr_reduce.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% tile = block * lanes * rows %>
 <%def name="tile_read(acc, at, declare=True)">
@@ -15,10 +17,15 @@ ${type if declare else ""} ${acc}_${part} = tile_${part}[${at}];
 tile_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
-${mode.kernel_head("cmr_unfold", formula.parameters() + out_parameters + ["const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_unfold", parameters + ["const idx n", "const idx share"])} {
 % for part, type in op.parts:
     ${mode.tile_array(type, f"tile_{part}", tile)}
 % endfor
+% if into:
+    ${mode.group_scratch(into, block)}
+    ${into.declare("acc")}
+    ${into.declare("part", lanes)}
+% endif
     const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);
     ${op.declare("base")}
     ${op.absorb("base", formula, ["0"])}
@@ -58,7 +65,7 @@ ${mode.kernel_head("cmr_unfold", formula.parameters() + out_parameters + ["const
         {
         ${op.copy("r", f"v{k}", lanes)}
         ${op.merge("r", "shift", "r", lanes)}
-        ${op.finish("r", lambda texts: store(texts, f"t + ({k * block} + CMR_LOCAL_ID) * {lanes}", lanes), lanes)}
+        ${op.finish("r", lambda texts: use(texts, f"(t + ({k * block} + CMR_LOCAL_ID) * {lanes})", lanes, "part"), lanes)}
         }
 % endfor
         ${op.merge("start", "start", "step")}
@@ -66,6 +73,18 @@ ${mode.kernel_head("cmr_unfold", formula.parameters() + out_parameters + ["const
     <%mode:each i="i" begin="t" end="end">
         ${tile_read("r", "i - t")}
         ${op.merge("r", "start", "r")}
-        ${op.finish("r", lambda texts: store(texts, "i", 1))}
+        ${op.finish("r", lambda texts: use(texts, "i", 1, "acc"))}
     </%mode:each>
+% if into:
+    ${into.fold("whole", "part", lanes)}
+    ${into.merge("acc", "acc", "whole")}
+    ${mode.combine_group(into, "acc")}
+    if (${mode.is_leader()}) {
+% if partial:
+        ${into.write("parts", "get_group_id(0)", "acc")}
+% else:
+        ${into.finish("acc", lambda texts: store(texts, "0", 1))}
+% endif
+    }
+% endif
 }

@@ -14,8 +14,7 @@ ${type} ${acc}_${part} = tile_${part}[${at}];
 tile_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
-<% inputs = formula.parameters() if level == 0 else [] %>
-${mode.kernel_head("cmr_upsweep", inputs + ["__global uchar *restrict parts", "const idx n", "const idx stride"])} {
+${mode.kernel_head("cmr_upsweep", parameters + ["__global uchar *restrict parts", "const idx n", "const idx stride"])} {
 % for part, type in op.parts:
     ${mode.tile_array(type, f"tile_{part}", tile)}
 % endfor

@@ -24,6 +24,26 @@ ${caller.body()}
 }
 % endif
 </%def>
+## All items take every turn, so that a turn may hold barriers. Past the end an item stays at the last element and is not `live`.
+<%def name="each_sync(i, live, end)">
+for (idx ${i}_tile = 0; ${i}_tile < ${end}; ${i}_tile += ${block}) {
+const int ${live} = ${i}_tile + (idx)get_local_id(0) < ${end};
+const idx ${i} = ${live} ? ${i}_tile + (idx)get_local_id(0) : ${end} - 1;
+${caller.body()}
+}
+</%def>
+## One turn of a scan inside each_sync: declares `before` and `upto`, the merge of all values before the item's and of those up to it.
+<%def name="scan_step(op, carry, value, before, upto, name='scratch', lanes=1)">
+${op.copy(before, carry)}
+${op.copy(upto, carry)}
+{
+${op.copy("total0", value)}
+${scan_group(op, 1, name)}
+${op.merge(before, carry, "before0")}
+${op.merge(upto, before, value)}
+${op.merge(carry, carry, "row0")}
+}
+</%def>
 <%def name="lane_span(begin, end, first, last)">
 const idx span_${first} = ((${end}) - (${begin}) + ${block - 1}) / ${block};
 const idx ${first} = min((idx)(${end}), (idx)((${begin}) + (idx)get_local_id(0) * span_${first}));

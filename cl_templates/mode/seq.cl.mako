@@ -9,6 +9,17 @@ for (idx ${i} = ${begin}; ${i} < ${end}; ${i}++) {
 ${caller.body()}
 }
 </%def>
+<%def name="each_sync(i, live, end)">
+for (idx ${i} = 0; ${i} < ${end}; ${i}++) {
+const int ${live} = 1;
+${caller.body()}
+}
+</%def>
+<%def name="scan_step(op, carry, value, before, upto, name='scratch', lanes=1)">
+${op.copy(before, carry, lanes)}
+${op.merge(carry, carry, value, lanes)}
+${op.copy(upto, carry, lanes)}
+</%def>
 <%def name="lane_span(begin, end, first, last)">
 const idx ${first} = ${begin}, ${last} = ${end};
 </%def>

@@ -7,37 +7,72 @@ subexpressions appear once, and nothing outside the braces around it sees its na
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import BOOL, DType, c_name
 from clmapreduce.formula.emit import Emitter, Text
-from clmapreduce.formula.formula import Formula, load
+from clmapreduce.formula.formula import Formula, Input, Place, as_bool, load
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
 
 
 class Block:
-    """Collects statements for `lanes` lanes. `narrow`: indices fit an int."""
+    """Collects statements for `lanes` lanes. `narrow`: indices fit an int. `uniform`: lanes are rows of a batch, which
+    share their index.
+    """
 
-    def __init__(self, lanes: int, narrow: bool, prefix: str = "v") -> None:
+    def __init__(self, lanes: int, narrow: bool, prefix: str = "v", uniform: bool = False) -> None:
         self.lanes = lanes
         self._prefix = prefix
-        self._emitter = Emitter(lanes, prefix, narrow)
+        self._emitter = Emitter(lanes, prefix, narrow, uniform)
         self._loads = 0
 
     def load(self, formula: Formula, at: str) -> list[Value]:
-        """The formula's outputs for the indices `at` … `at`+lanes−1."""
-        copy = formula.instance()
+        """The formula's outputs for the indices `at` … `at`+lanes−1; may be asked for at several places."""
+        return self.compute(formula.instance(), at, {})
+
+    def compute(self, formula: Formula, at: str, known: Mapping[Node, str]) -> list[Value]:
+        """As `load`, once only. `known`: texts of nodes that are no inputs (a bool as 0 or 1 of type uchar)."""
         prefix = f"{self._prefix}{'abcdefghijklmnopqrstuvwxyz'[self._loads % 26]}{self._loads}_"
         self._loads += 1
-        for i, given in enumerate(copy.inputs):
-            lines, known = load(i, given, at, self.lanes, prefix)
-            self._emitter.lines += lines
-            for node, text in known.items():
-                self._emitter.bind(node, text)
-        for node in copy.nodes:
+        for given in formula.inputs:
+            if formula.uses(given):
+                self.read(given, Place(at), prefix)
+        for i, (node, text) in enumerate(known.items()):
+            self.declare(node, f"{prefix}known{i}", text)
+        self.place(formula.nodes, at)
+        return list(formula.outputs)
+
+    def read(self, given: Input, at: Place, prefix: str) -> None:
+        """Reads an input at a place; from here on its symbols stand for what was read."""
+        lines, known = load(given, at, self.lanes, prefix)
+        self._emitter.lines += lines
+        for node, text in known.items():
+            self._emitter.bind(node, text)
+
+    def declare(self, node: Node, name: str, text: str) -> None:
+        """Declares a C variable for a node, of which `text` is the value (a bool as a number)."""
+        lines = self._emitter.lines
+        lines.append(f"const {c_name(node.dtype, self.lanes)} {name} = {text};")
+        self.bind(node, as_bool(name, node.dtype, self.lanes, lines) if node.dtype == BOOL else Text(name))
+
+    def bind(self, node: Node, text: Text) -> None:
+        """Gives a node its C text."""
+        self._emitter.bind(node, text)
+
+    def text(self, node: Node) -> Text:
+        """The C text of a node, after the statements it needs."""
+        return self._emitter.text(node)
+
+    def place(self, nodes: Iterable[Node], at: str) -> None:
+        """Gives every index among some nodes its place."""
+        for node in nodes:
             if isinstance(node, Index):
                 self._emitter.place(node, at)
-        return list(copy.outputs)
+
+    def drained(self) -> str:
+        """The statements since the last time; what they declared stays known."""
+        lines, self._emitter.lines = self._emitter.lines, []
+        return "\n".join(lines)
 
     def index(self, at: str) -> Node:
         """The indices `at` … `at`+lanes−1 themselves."""

@@ -46,14 +46,15 @@ class Text:
 class Emitter:
     """Writes statements into `lines`. `prefix` keeps its names apart from others in the same C block.
 
-    `narrow`: indices are computed as int, not long.
+    `narrow`: indices are computed as int, not long. `uniform`: all lanes have the same index.
     """
 
-    def __init__(self, lanes: int, prefix: str, narrow: bool = False) -> None:
+    def __init__(self, lanes: int, prefix: str, narrow: bool = False, uniform: bool = False) -> None:
         self.lanes = lanes
         self.lines: list[str] = []
         self._prefix = prefix
         self._narrow = narrow
+        self._uniform = uniform
         self._count = 0
         self._texts: dict[int, Text] = {}
         self._places: dict[int, str] = {}
@@ -165,9 +166,8 @@ class Emitter:
         at = self._places[id(node)]
         key: tuple[object, ...] = ("index", at, dtype)
         if key not in self._shared:
-            self._shared[key] = self._declare(
-                converted_text(index_text(at, self.lanes, self._narrow), dtype, self.lanes), dtype, 0
-            )
+            text = index_text(at, self.lanes, self._narrow, self._uniform)
+            self._shared[key] = self._declare(converted_text(text, dtype, self.lanes), dtype, 0)
         return self._shared[key]
 
     def _converted(self, text: Text, source: DType, dtype: DType) -> Text:
@@ -216,10 +216,10 @@ class Emitter:
         return name
 
 
-def index_text(at: str, lanes: int, narrow: bool) -> str:
-    """The indices `at`, `at`+1, … as one int (narrow) or long value of `lanes` lanes."""
+def index_text(at: str, lanes: int, narrow: bool, uniform: bool = False) -> str:
+    """The indices `at`, `at`+1, … (`uniform`: `at` in every lane) as an int (narrow) or long value of `lanes` lanes."""
     scalar = "int" if narrow else "long"
     if lanes == 1:
         return f"(({scalar})({at}))"
-    steps = ", ".join(map(str, range(lanes)))
-    return f"(({scalar}{lanes})(({scalar})({at})) + ({scalar}{lanes})({steps}))"
+    first = f"({scalar}{lanes})(({scalar})({at}))"
+    return f"({first})" if uniform else f"({first} + ({scalar}{lanes})({', '.join(map(str, range(lanes)))}))"

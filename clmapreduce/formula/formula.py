@@ -1,15 +1,19 @@
 """A traced formula: typed inputs, output nodes, and how each input is reached from an index.
 
 `Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument,
-or the only element of a buffer), or broadcast by strides.
+or the only element of a buffer), or broadcast by strides. In a batch, whose rows are lines of their own, it may also be
+one line for all rows, or one value per row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from clmapreduce.dtypes import BOOL, DType, broadcast_text, c_name, is_complex
+import numpy as np
+
+from clmapreduce.dtypes import BOOL, DType, broadcast_text, c_name, is_complex, record
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, components, postorder, rebuild
 
@@ -21,12 +25,33 @@ class Access(Enum):
     ARGUMENT = "argument"
     SINGLE = "single"
     STRIDED = "strided"
+    LINE = "line"
+    ROW = "row"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a formula is computed, as C text: the index (the first one of several lanes), and in a batch `begin`, the
+    element at which the row begins, and `row`, its number. `pitch`: with several lanes, one row per lane, the elements
+    from one row to the next.
+    """
+
+    index: str
+    begin: str = ""
+    row: str = "0"
+    pitch: str = ""
+
+    @property
+    def element(self) -> str:
+        """The place of the index among all elements."""
+        return f"({self.begin} + {self.index})" if self.begin else f"({self.index})"
 
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """One input: its dtype (scalar or record), the value that stands for it in the formula, how it is read, and, when
-    STRIDED, over how many collapsed dimensions."""
+    """One input: its name in plans and kernels, its dtype (scalar or record), the value that stands for it in the
+    formula, how it is read, and, when STRIDED, over how many collapsed dimensions.
+    """
 
     name: str
     dtype: DType
@@ -35,11 +60,18 @@ class Input:
     rank: int = 0
 
 
-def symbol(name: str, dtype: DType) -> Value:
+def symbol(name: str, dtype: DType, varies: bool = False) -> Value:
     """The value that stands for an input of this dtype: a symbol, or a record of symbols, one per field."""
     if dtype.names is None:
-        return Symbol(name, dtype)
-    return Record({part: Symbol(f"{name}.{part}", dtype[part]) for part in dtype.names})
+        return Symbol(name, dtype, varies=varies)
+    return Record({part: Symbol(f"{name}.{part}", dtype[part], varies=varies) for part in dtype.names})
+
+
+def value_dtype(value: Value) -> DType:
+    """The NumPy dtype of a value; a record's is an aligned structured dtype."""
+    if isinstance(value, Record):
+        return record({name: node.dtype for name, node in value.items()})
+    return np.dtype(value.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +110,10 @@ class Formula:
             met += [given.dtype[name] for name in given.dtype.names] if given.dtype.names else [given.dtype]
         return tuple(dict.fromkeys(met))
 
-    def parameters(self) -> list[str]:
-        """The kernel's parameters for the inputs, in order, as C declarations."""
-        return [text for i, given in enumerate(self.inputs) for text in _parameters(i, given)]
+    def uses(self, given: Input) -> bool:
+        """Whether any output depends on an input."""
+        known = {id(node) for node in self.nodes}
+        return any(id(node) in known for node in components(given.value).values())
 
     def instance(self) -> Formula:
         """A copy with symbols and indices of its own, so that one kernel text can hold it at several places."""
@@ -99,7 +132,7 @@ class Formula:
 
 def _copy(node: Node, copies: dict[int, Node]) -> Node:
     if isinstance(node, Symbol):
-        return Symbol(node.name, node.dtype, node.weak)
+        return Symbol(node.name, node.dtype, node.weak, node.varies)
     if isinstance(node, Index):
         return Index()
     if isinstance(node, Apply):
@@ -107,26 +140,34 @@ def _copy(node: Node, copies: dict[int, Node]) -> Node:
     return node
 
 
-def _parameters(i: int, given: Input) -> list[str]:
+def in_parameters(inputs: Iterable[Input]) -> list[str]:
+    """The kernel's parameters for some inputs, in order, as C declarations."""
+    return [text for given in inputs for text in _parameters(given)]
+
+
+def _parameters(given: Input) -> list[str]:
     if given.access is Access.ARGUMENT:
-        return [f"const {c_name(given.dtype)} in{i}"]
+        return [f"const {c_name(given.dtype)} {given.name}"]
     kind = "uchar" if given.dtype.names else c_name(given.dtype)
-    strides = [f"const idx in{i}_size{d}, const idx in{i}_stride{d}" for d in range(given.rank)]
-    return [f"__global const {kind} *restrict in{i}", *strides]
+    strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
+    return [f"__global const {kind} *restrict {given.name}", *strides]
 
 
-def load(i: int, given: Input, at: str, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
-    """Statements that read input `i` at the indices `at` … `at`+lanes−1, and the text of each of its symbols."""
+def load(given: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
+    """Statements that read an input at a place (`lanes` indices from there, or one of `lanes` rows), and the text of
+    each of its symbols.
+    """
     lines: list[str] = []
     known: dict[Node, Text] = {}
     for part, (name, node) in enumerate(components(given.value).items()):
-        variable = f"{prefix}in{i}_{part}"  # a field's name may be any text, so it never enters the kernel
-        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(i, given, name, at, lanes)};")
-        known[node] = _as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
+        variable = f"{prefix}{given.name}_{part}"  # a field's name may be any text, so it never enters the kernel
+        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(given, name, at, lanes)};")
+        known[node] = as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
     return lines, known
 
 
-def _as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
+def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
+    """The truth of a variable that holds bools as numbers; adds the statement that computes it."""
     mask = f"{variable}_mask"
     if lanes == 1:
         lines.append(f"const int {mask} = {variable} != 0;")
@@ -135,24 +176,38 @@ def _as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
     return Text(mask, 8)
 
 
-def _element(i: int, given: Input, name: str, at: str, lanes: int) -> str:
-    if given.access is Access.ARGUMENT:
-        return broadcast_text(given.dtype, f"in{i}", lanes)
-    if given.access is Access.SINGLE:
-        return broadcast_text(given.dtype, _one(i, given, name, "0"), lanes)
-    if given.access is Access.STRIDED:
-        each = [_one(i, given, name, _strided_index(i, given.rank, f"({at} + {lane})")) for lane in range(lanes)]
-        return each[0] if lanes == 1 else f"({c_name(given.dtype, lanes)})({', '.join(each)})"
-    if lanes > 1:
-        return f"CMR_LOAD({c_name(given.dtype, lanes)}, in{i} + ({at}))"
-    return _one(i, given, name, f"({at})")
+def _element(given: Input, name: str, at: Place, lanes: int) -> str:
+    across = lanes > 1 and at.pitch != ""
+    match given.access:
+        case Access.ARGUMENT:
+            return broadcast_text(given.dtype, given.name, lanes)
+        case Access.SINGLE:
+            return broadcast_text(given.dtype, _one(given, name, "0"), lanes)
+        case Access.LINE if across:
+            return broadcast_text(given.dtype, _one(given, name, f"({at.index})"), lanes)
+        case Access.LINE:
+            return _one(given, name, f"({at.index})")
+        case Access.ROW if across:
+            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + ({at.row}))"
+        case Access.ROW:
+            return _one(given, name, f"({at.row})")
+        case Access.STRIDED:
+            each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
+        case Access.VECTOR if across:
+            each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
+        case Access.VECTOR if lanes > 1:
+            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + ({at.element}))"
+        case _:
+            return _one(given, name, at.element)
+    each = [_one(given, name, place) for place in each]
+    return each[0] if lanes == 1 else f"({c_name(given.dtype, lanes)})({', '.join(each)})"
 
 
-def _one(i: int, given: Input, name: str, at: str) -> str:
+def _one(given: Input, name: str, at: str) -> str:
     if given.dtype.fields is None:
-        return f"in{i}[{at}]"
+        return f"{given.name}[{at}]"
     part, offset = given.dtype.fields[name][:2]
-    return field_text(f"in{i}", at, given.dtype.itemsize, part, offset, const=True)
+    return field_text(given.name, at, given.dtype.itemsize, part, offset, const=True)
 
 
 def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, const: bool = False) -> str:
@@ -161,11 +216,11 @@ def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, cons
     return f"(*(__global {qualifier}{c_name(part)} *)({base} + (size_t)({at}) * {itemsize} + {offset}))"
 
 
-def _strided_index(i: int, rank: int, at: str) -> str:
+def _strided_index(given: Input, at: str) -> str:
     """The element's place: digits of the index in the collapsed dimensions, last one fastest, times their strides."""
     terms, rest = [], at
-    for d in reversed(range(rank)):
-        digit = f"({rest}) % in{i}_size{d}" if d else rest
-        terms.append(f"({digit}) * in{i}_stride{d}")
-        rest = f"({rest}) / in{i}_size{d}"
+    for d in reversed(range(given.rank)):
+        digit = f"({rest}) % {given.name}_size{d}" if d else rest
+        terms.append(f"({digit}) * {given.name}_stride{d}")
+        rest = f"({rest}) / {given.name}_size{d}"
     return " + ".join(terms)

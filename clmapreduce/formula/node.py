@@ -31,16 +31,17 @@ class Node:
     """One typed scalar of a formula. `dtype` is a scalar NumPy dtype.
 
     `weak`: None, or for what comes from plain Python numbers alone a number of their Python type; it takes the dtype of
-    what it meets, as such numbers do in NumPy.
+    what it meets, as such numbers do in NumPy. `varies`: whether it may differ from index to index.
     """
 
-    __slots__ = ("dtype", "weak")
+    __slots__ = ("dtype", "varies", "weak")
     __array_ufunc__ = None  # numpy_scalar + node must reach __radd__
     __hash__ = object.__hash__
 
-    def __init__(self, dtype: DType, weak: Number | None = None) -> None:
+    def __init__(self, dtype: DType, weak: Number | None = None, varies: bool = False) -> None:
         self.dtype = dtype
         self.weak = weak
+        self.varies = varies
 
     def __add__(self, other: Operand) -> Node:
         return _apply("add", self, other)
@@ -188,7 +189,7 @@ class Index(Node):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(INT64)
+        super().__init__(INT64, varies=True)
 
 
 class Symbol(Node):
@@ -196,8 +197,8 @@ class Symbol(Node):
 
     __slots__ = ("name",)
 
-    def __init__(self, name: str, dtype: DType, weak: Number | None = None) -> None:
-        super().__init__(dtype, weak)
+    def __init__(self, name: str, dtype: DType, weak: Number | None = None, varies: bool = False) -> None:
+        super().__init__(dtype, weak, varies)
         self.name = name
 
 
@@ -207,7 +208,7 @@ class Apply(Node):
     __slots__ = ("args", "function")
 
     def __init__(self, function: Function, args: tuple[Node, ...], dtype: DType, weak: Number | None = None) -> None:
-        super().__init__(dtype, weak)
+        super().__init__(dtype, weak, any(arg.varies for arg in args))
         self.function = function
         self.args = args
 

@@ -2,9 +2,9 @@
 
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import KeptPartials, Partials
-from clmapreduce.primitives.pipeline import Pipeline
+from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.primitives.scan import Scan
 from clmapreduce.primitives.unfold import Unfold
 
-__all__ = ["KeptPartials", "Map", "Partials", "Pipeline", "Reduce", "Scan", "Unfold"]
+__all__ = ["KeptPartials", "Map", "Partials", "Pipeline", "Reduce", "Scan", "Unfold", "fuse"]

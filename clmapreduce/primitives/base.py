@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Signature
+from clmapreduce.arguments import Arguments, Signature, product
 from clmapreduce.array import DeviceArray, is_wrapped
 from clmapreduce.call import Call, Output, check_out
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, check_constant
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
-from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import CAST
-from clmapreduce.formula.node import Apply
+from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
+from clmapreduce.primitives.explain import explained
 from clmapreduce.runtime import Executable, source_of
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
 
@@ -46,16 +47,28 @@ class Options:
     out: Any = None
     tiles: int | None = None
 
-    def box(self, scheme: str, mode: ComputeMode, context: Context) -> LaunchBox:
-        """The launch box for a scheme under these options."""
-        box = launch_box(scheme, mode, context.facts)
+    def strict(self, mode: ComputeMode) -> bool:
+        """Whether one work-item must do it all. Raises ModeError for tiles that are not offered."""
         if self.tiles is None:
-            return box
+            return False
         if mode is not ComputeMode.SEQUENTIAL or self.tiles != 1:
             raise ModeError(
                 f"tiles={self.tiles} is offered as tiles=1 with mode='sequential': one work-item walks the whole length"
             )
-        return strictly_sequential(box)
+        return True
+
+    def refuse_inside(self, what: str) -> None:
+        """Raises FormulaError for keywords that a step of a fused function cannot have."""
+        given = [name for name, kept in vars(Options()).items() if getattr(self, name) is not kept]
+        if given:
+            raise FormulaError(
+                f"{what} is a step of a fused function and takes no {', '.join(given)}; give it to the function's call"
+            )
+
+    def box(self, scheme: str, mode: ComputeMode, context: Context) -> LaunchBox:
+        """The launch box for a scheme under these options."""
+        box = launch_box(scheme, mode, context.facts)
+        return strictly_sequential(box) if self.strict(mode) else box
 
 
 @dataclass
@@ -68,6 +81,12 @@ class Prepared:
     targets: list[Any]
     wait_for: Sequence[Any]
     then: Callable[[list[Any]], list[Any]] | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every array of the plan, by name."""
+        made = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
+        return {**self.call.sizes, **self.executable.plan.scratch, **made}
 
     def run(self) -> list[Any]:
         """One result per output, `then` applied to them."""
@@ -105,17 +124,26 @@ def check_device(dtypes: Sequence[DType], context: Context) -> None:
 
 def check_numbers(formula: Formula, arguments: Arguments) -> None:
     """Raises DTypeError for a Python integer that does not fit the dtype of the numbers it meets, as NumPy does."""
-    for given, argument in zip(formula.inputs, arguments.given, strict=True):
+    check_weak(formula.inputs, formula.nodes, arguments)
+
+
+def check_weak(inputs: Sequence[Input], nodes: Sequence[Node], arguments: Arguments) -> None:
+    """As `check_numbers`, for the inputs and nodes of any formulas."""
+    for given, argument in zip(inputs, arguments.given, strict=True):
         if argument.signature.weak is int:
-            for node in formula.nodes:
+            for node in nodes:
                 if isinstance(node, Apply) and node.function is CAST and node.args[0] is given.value:
                     check_constant(int(argument.value), node.dtype)
 
 
 class Primitive(ABC):
-    """A primitive, alone or with maps fused in front of it (`>>`)."""
+    """A primitive, or several composed with `>>`."""
 
-    front: Front = staticmethod(identity)
+    def __rshift__(self, other: Primitive) -> Any:
+        """This, then `other`: one `Pipeline`, fused."""
+        from clmapreduce.primitives.compose import composed
+
+        return composed(self, other)
 
     @abstractmethod
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
@@ -131,15 +159,7 @@ class Primitive(ABC):
         prepared = self._prepare(values, options, **more)
         if not isinstance(prepared, Prepared):
             return "no launch: the input is empty"
-        plan = prepared.executable.plan
-        lines = [f"{type(self).__name__}: mode {plan.mode.name.lower()}, scope {plan.scope.name}, {plan.why}"]
-        for stage in plan.stages:
-            sizes = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))
-            lines.append(
-                f"  {stage.spec.kernel}: {stage.groups} groups of {stage.group_size} ({sizes}); "
-                f"reads {', '.join(stage.reads) or 'nothing'}; writes {', '.join(stage.writes)}"
-            )
-        return "\n".join(lines)
+        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
 
     def source(self, *values: Any, **keywords: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
@@ -160,13 +180,14 @@ def prepare(
     executable: Executable,
     outputs: Sequence[Output],
     options: Options,
-    extra: dict[str, Any] | None = None,
+    in_step: bool = True,
 ) -> Prepared:
-    """Buffers for the arguments, and checked targets for the outputs. `extra` names further buffers."""
+    """Buffers for the arguments, and checked targets for the outputs. in_step: nothing of an input is read after the
+    output at its place was written.
+    """
     targets = check_out(options.out, outputs, arguments.context)
-    call = Call(arguments, executable.plan.narrow)
+    call = Call(arguments, executable.plan.narrow, in_step)
     call.add_inputs()
-    call.arrays.update(extra or {})
     return Prepared(executable, call, outputs, targets, options.wait_for)
 
 
@@ -175,15 +196,8 @@ def streams_past_caches(options: Options, outputs: Sequence[Output]) -> bool:
     not, and nobody knows where a pyopencl array does (its buffer may be over any host memory).
     """
     targets = options.out if isinstance(options.out, tuple) else (options.out,)
-    large = all(_elements(shape) * dtype.itemsize >= 1 << 22 for shape, dtype in outputs)
+    large = all(product(shape) * dtype.itemsize >= 1 << 22 for shape, dtype in outputs)
     return large and not any(
         t.ctypes.data % 64 if isinstance(t, np.ndarray) else isinstance(t, DeviceArray) and is_wrapped(t)
         for t in targets
     )
-
-
-def _elements(shape: tuple[int, ...]) -> int:
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from clmapreduce.arguments import gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType, record
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.node import Record, Value
+from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.parse import Expression
+from clmapreduce.formula.trace import call
 from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import (
     Options,
@@ -26,7 +24,7 @@ from clmapreduce.primitives.base import (
     streams_past_caches,
 )
 from clmapreduce.primitives.empty import empty_results
-from clmapreduce.primitives.pipeline import Pipeline
+from clmapreduce.program.tracing import is_traced
 from clmapreduce.schemes.map import plan_map
 
 
@@ -48,14 +46,6 @@ class Map(Primitive):
     def __repr__(self) -> str:
         return f"Map({self.expression.text!r})" if self.expression is not None else f"Map({self.function!r})"
 
-    def __rshift__(self, other: Primitive) -> Map | Pipeline:
-        """Map, then `other`, in one pass: `Map(f) >> Map(g)` is a Map, `Map(f) >> Reduce(op)` a Pipeline without an
-        intermediate array.
-        """
-        if isinstance(other, Map):
-            return Map(composed(self.function, other.function))
-        return Pipeline(self, other)
-
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, length: int | None = None, tiles: int | None = None, **named: Any,
@@ -66,7 +56,11 @@ class Map(Primitive):
         gives one. DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises
         ShapeError, DTypeError or FormulaError before anything is launched.
         """
-        results = self._run(self._ordered(values, named), Options(mode, context, wait_for, out, tiles), length=length)
+        given, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
+        if is_traced(given):
+            options.refuse_inside(repr(self))
+            return call(self.function, given, repr(self))
+        results = self._run(given, options, length=length)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
@@ -88,7 +82,7 @@ class Map(Primitive):
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
         check_numbers(formula, arguments)
-        outputs = [(arguments.shape, output_dtype(value)) for value in formula.outputs]
+        outputs = [(arguments.shape, value_dtype(value)) for value in formula.outputs]
         if arguments.length == 0:
             return empty_results(arguments, outputs, options)
         mode = choose_mode(options.mode, context.facts)
@@ -100,18 +94,11 @@ class Map(Primitive):
         return prepare(arguments, executable, outputs, options)
 
 
-def composed(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
-    """second ∘ first, a tuple spread over second's arguments."""
+def chained(first: Map, second: Map) -> Map:
+    """second ∘ first as one map, a tuple spread over second's arguments."""
 
     def both(*values: Any) -> Any:
-        middle = first(*values)
-        return second(*middle) if isinstance(middle, tuple) else second(middle)
+        middle = first.function(*values)
+        return second.function(*middle) if isinstance(middle, tuple) else second.function(middle)
 
-    return both
-
-
-def output_dtype(value: Value) -> DType:
-    """The NumPy dtype of a formula's output; a dict of fields gives an aligned structured dtype."""
-    if isinstance(value, Record):
-        return record({name: node.dtype for name, node in value.items()})
-    return np.dtype(value.dtype)
+    return Map(both)

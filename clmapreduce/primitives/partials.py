@@ -17,10 +17,13 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare
+from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
+from clmapreduce.program.build import kept
+from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.runtime import Executable
 from clmapreduce.schemes.prefix import plan_prefix
 from clmapreduce.schemes.upsweep import plan_upsweep
 
@@ -28,45 +31,49 @@ from clmapreduce.schemes.upsweep import plan_upsweep
 class Partials(Primitive):
     """A reduce that keeps its partials. Called like `Reduce` on a vector, it returns a `KeptPartials`."""
 
-    def __init__(self, op: str | ReductionOp, _front: Front = identity) -> None:
-        self._operand = operand(op, _front)
+    def __init__(self, op: str | ReductionOp) -> None:
+        self._operand = operand(op)
 
     def __repr__(self) -> str:
         return f"Partials({self._operand.op.name!r})"
 
-    def fused(self, front: Front) -> Partials:
-        """These partials over the values of `front`."""
-        return Partials(self._operand.op, front)
-
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        length: int | None = None, tiles: int | None = None,
+        tiles: int | None = None,
     ) -> KeptPartials:  # fmt: skip
         """The partials of a vector of values (L,); they stay on the device.
 
         Raises ShapeError for more than one dimension.
         """
         options = Options(mode, context, wait_for, None, tiles)
-        kept: KeptPartials = self._run(values, options, length=length)[0]
-        return kept
+        if is_traced(values):
+            options.refuse_inside(repr(self))
+            return kept(self._operand.op, identity(*values), repr(self))  # type: ignore[return-value]
+        made: KeptPartials = self._run(values, options)[0]
+        return made
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
-        arguments = gather(values, options.context, more.get("length"))
+        arguments = gather(values, options.context)
         context = arguments.context
         if len(arguments.shape) != 1:
             raise ShapeError(f"partials are kept over one dimension, the input has shape {arguments.shape}")
-        if options.out is not None:
-            raise ModeError("Partials takes no out=: it returns an object; give out= to its prefix()")
         formula, bound = self._operand.bind(arguments)
         mode = choose_mode(options.mode, context.facts)
         box = options.box("upsweep", mode, context)
         line = Line(arguments.length)
         key = ("upsweep", formula, bound, arguments.length, mode, box)
         executable = context.executable(key, lambda: plan_upsweep(formula, bound, line, mode, context.facts, box))
-        stays = replace(arguments, on_device=True)
-        prepared = prepare(stays, executable, [((arguments.length + 1,), bound.layout)], options)
-        prepared.then = lambda results: [KeptPartials(results[0], bound, arguments.length, arguments.on_device)]
-        return prepared
+        return keeps(arguments, executable, bound, options)
+
+
+def keeps(arguments: Arguments, executable: Executable, bound: Bound, options: Options) -> Prepared:
+    """A call whose last launch leaves the accumulators of kept partials in "out0"."""
+    if options.out is not None:
+        raise ModeError("Partials takes no out=: it returns an object; give out= to its prefix()")
+    stays = replace(arguments, on_device=True)
+    prepared = prepare(stays, executable, [((arguments.length + 1,), bound.layout)], options, in_step=False)
+    prepared.then = lambda results: [KeptPartials(results[0], bound, arguments.length, arguments.on_device)]
+    return prepared
 
 
 class KeptPartials:

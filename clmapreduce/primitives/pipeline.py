@@ -1,40 +1,227 @@
-"""Pipelines: maps fused in front of a primitive."""
+"""Pipelines: functions of whole vectors, composed with `>>` or traced by `cm.fuse`, in as few launches as can be."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import update_wrapper
+from typing import Any
 
-from clmapreduce.errors import ModeError
+from clmapreduce.arguments import Arguments, Shape, gather, gather_rows
+from clmapreduce.call import Output
+from clmapreduce.choose import choose_mode, choose_scope
+from clmapreduce.context import Context
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
+from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
+from clmapreduce.formula.formula import value_dtype
+from clmapreduce.formula.trace import as_value, call
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.primitives.base import (
+    Options,
+    Prepared,
+    Primitive,
+    check_device,
+    check_weak,
+    prepare,
+    streams_past_caches,
+)
+from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.partials import keeps
+from clmapreduce.primitives.parts import Parts
+from clmapreduce.primitives.reduce import ACCUMULATE
+from clmapreduce.program.program import Program, shared, varies
+from clmapreduce.program.step import Kind, Step
+from clmapreduce.program.tracing import is_traced, tracing
+from clmapreduce.reductions.base import Accumulate
+from clmapreduce.schemes.chain import Chain
+from clmapreduce.schemes.fused_group import Fused, plan_fused
+from clmapreduce.tuning import launch_box, strictly_sequential
 
-if TYPE_CHECKING:
-    from clmapreduce.primitives.base import Primitive
-    from clmapreduce.primitives.map import Map
 
-
-class Pipeline:
-    """`Map(f) >> Reduce(op)`: called with the map's arguments, gives the last primitive's result, with no array in
-    between.
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A pipeline traced for some signatures, and its two lowerings: one launch for whole lines, and a chain of launches
+    for one long line.
     """
 
-    def __init__(self, first: Map, last: Primitive) -> None:
-        if not hasattr(last, "fused"):
-            raise ModeError(
-                f"{type(last).__name__} cannot follow a Map: it takes no vector (convention VEC is missing)"
-            )
-        self.first, self._original = first, last
-        self.last = last.fused(first.function)
+    program: Program
+    outputs: tuple[DType, ...]
+    chain: Chain
+    fused: Fused | None
+
+    def plan(self, shape: Shape, rows: int, scope: Scope, mode: ComputeMode, facts: Facts, detail: _Detail) -> Plan:
+        """The plan for `rows` lines; the last extent of `shape` is a line's length."""
+        length = shape[-1]
+        if scope is Scope.DEVICE or self.fused is None:
+            return self.chain.plan(Line(length), mode, facts, detail.streaming)
+        box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
+        box = strictly_sequential(box) if detail.strict else box
+        return plan_fused(self.fused, rows, length, scope, mode, facts, box, detail.why)
+
+
+@dataclass(frozen=True)
+class _Detail:
+    streaming: bool
+    strict: bool
+    why: str
+
+
+class Pipeline(Primitive):
+    """A function of whole vectors, fused. Made by `>>` between primitives, or by `cm.fuse`.
+
+    Called with the arguments of its first part (of the function), it gives what its last part gives (what the function
+    returns).
+    """
+
+    def __init__(self, function: Callable[..., Any], batch: bool = False) -> None:
+        self.function = function
+        self.batch = batch
+        self._traced: dict[Any, Traced] = {}
 
     def __repr__(self) -> str:
-        return f"{self.first!r} >> {self._original!r}"
+        told = repr(self.function) if isinstance(self.function, Parts) else _name(self.function)
+        return told if not self.batch else f"fuse({told}, batch=True)"
 
-    def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """The result of the last primitive; keywords are those of its own call."""
-        return self.last(*values, **keywords)
+    def __call__(
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        out: Any = None, length: int | None = None, tiles: int | None = None, batch: bool | None = None,
+        accumulate: Accumulate = "auto",
+    ) -> Any:  # fmt: skip
+        """The outputs for these arguments: arrays broadcast to one line, numbers and 0-d arrays are one value for it.
 
-    def explain(self, *values: Any, **keywords: Any) -> str:
-        """How a call with these arguments would run."""
-        return f"{self!r}\n{self.last.explain(*values, **keywords)}"
+        An output made of vectors has the broadcast shape, one made of reduced values alone is a scalar. batch: the last
+        axis is the line, leading axes broadcast and count lines, an array whose last axis is 1 has one value per line;
+        outputs then have the leading axes too. A pipeline that begins with an Unfold takes (base, length). length: the
+        line's length where no array gives it. accumulate: of the reductions, as in `Reduce`. tiles=1 with
+        mode="sequential": one work-item walks the line. DeviceArrays among the values give DeviceArrays, not waited
+        for. Raises ShapeError, DTypeError, FormulaError or ModeError before anything is launched; inside another fused
+        function it becomes part of that one.
+        """
+        options = Options(mode, context, wait_for, out, tiles)
+        if is_traced(values):
+            options.refuse_inside(repr(self))
+            return call(self.function, values, repr(self))
+        results = self._run(values, options, length=length, batch=batch, accumulate=accumulate)
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def source(self, *values: Any, **keywords: Any) -> str:
-        """The OpenCL C that a call with these arguments would run."""
-        return str(self.last.source(*values, **keywords))
+    def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        length, accumulate = more.get("length"), more.get("accumulate", "auto")
+        batch = self.batch if more.get("batch") is None else bool(more["batch"])
+        if accumulate not in ACCUMULATE:
+            raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+        if isinstance(self.function, Parts):
+            values, length = self.function.arguments(values, length)
+        arguments = (gather_rows if batch else gather)(values, options.context, length)
+        traced = self._trace(arguments, accumulate)
+        arguments = _with_length(arguments, traced.program, length)
+        self._check(traced, arguments, batch, accumulate)
+        context, program = arguments.context, traced.program
+        lines = arguments.batch if arguments.batch is not None else ()
+        outputs: list[Output] = [
+            (arguments.shape if varies(value) else lines, dtype)
+            for value, dtype in zip(program.outputs, traced.outputs, strict=True)
+        ]
+        if arguments.rows == 0:
+            return empty_results(arguments, outputs, options)
+        mode = choose_mode(options.mode, context.facts)
+        strict = options.strict(mode)
+        launches = 1 if len(traced.chain.links) == 1 else 2 * len(traced.chain.links)
+        scope, why = choose_scope(arguments.line, launches, batch, strict, mode)
+        detail = _Detail(streams_past_caches(options, outputs), strict, why)
+        key = ("pipeline", traced, arguments.line, arguments.rows, mode, scope, detail)
+        shape, rows, facts = (arguments.line,), arguments.rows, context.facts
+        executable = context.executable(key, lambda: traced.plan(shape, rows, scope, mode, facts, detail))
+        if program.kept is not None:
+            return keeps(arguments, executable, program.kept.bound, options)
+        return prepare(arguments, executable, outputs, options, in_step=not program.steps)
+
+    # ----------------------------------------------------------------------------------------------- tracing
+    def _trace(self, arguments: Arguments, accumulate: Accumulate) -> Traced:
+        fp64 = arguments.context.facts.fp64
+        key = (arguments.signature, arguments.shape == (), accumulate, fp64)
+        found = self._traced.get(key)
+        if found is None:
+            found = self._traced_anew(arguments, accumulate, fp64)
+            self._traced[key] = found
+        dtypes = [node.dtype for node in found.program.nodes()] if found.fused is None else found.fused.dtypes
+        check_device(dtypes, arguments.context)
+        return found
+
+    def _traced_anew(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> Traced:
+        signature = list(arguments.signature)
+        try:
+            program = self._program(signature, accumulate, fp64)
+        except ModeError:
+            if arguments.shape != () or not signature:
+                raise
+            # numbers alone: each is a line of one element
+            program = self._program([replace(s, varies=True) for s in signature], accumulate, fp64)
+        outputs = tuple(value_dtype(value) for value in program.outputs)
+        return Traced(program, outputs, Chain(program, outputs), None if program.kept else Fused(program, outputs))
+
+    def _program(self, signature: Sequence[Any], accumulate: Accumulate, fp64: bool) -> Program:
+        inputs = tuple(s.input(i) for i, s in enumerate(signature))
+        what = repr(self)
+        with tracing(fp64, accumulate) as line:
+            result = call(self.function, [given.value for given in inputs], what)
+        if isinstance(result, Step):
+            return shared(Program(inputs, (), line.length, result))
+        outputs = result if isinstance(result, tuple) else (result,)
+        if not outputs or any(isinstance(output, Step) for output in outputs):
+            raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
+        return shared(Program(inputs, tuple(as_value(output, what) for output in outputs), line.length))
+
+    def _check(self, traced: Traced, arguments: Arguments, batch: bool, accumulate: str) -> None:
+        """Raises for lengths and shapes that the steps forbid."""
+        program = traced.program
+        check_weak(program.inputs, program.nodes(), arguments)
+        if accumulate == "double" and not arguments.context.facts.fp64:
+            name = arguments.context.device.name
+            raise DTypeError(f"accumulate='double': {name} has no float64; use 'compensated'")
+        for step in program.steps:
+            if step.kind is not Kind.REDUCE and not batch and len(arguments.shape) > 1:
+                raise ShapeError(
+                    f"{step.told} runs over one dimension, the line has shape {arguments.shape}; "
+                    "pass batch=True to run over the last axis, or x.reshape(-1) for all elements in C order"
+                )
+            if step.kind is Kind.PARTIALS and batch:
+                raise ModeError(f"{step.told} keeps the partials of one line; call it row by row")
+            if step.kind is Kind.REDUCE and arguments.line == 0 and not step.bound.has_identity:
+                raise ShapeError(f"{step.told} of an empty line has no value: it has no identity; give an element")
+
+
+def _with_length(arguments: Arguments, program: Program, length: int | None) -> Arguments:
+    """The arguments with the line's length where an unfold of the program names it."""
+    if program.length is None:
+        return arguments
+    if any(given.signature.varies for given in arguments.given) or length is not None:
+        if arguments.line != program.length:
+            raise ShapeError(f"an unfold names the length {program.length}, the line has {arguments.line} elements")
+        return arguments
+    return replace(arguments, shape=(*(arguments.batch or ()), program.length))
+
+
+def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool = False) -> Any:
+    """A Python function of whole vectors as one `Pipeline`; also a decorator, `@cm.fuse` or `@cm.fuse(batch=True)`.
+
+    function: called once per kind of arguments, with symbols for vectors and numbers. It may use operators, `cm.math`,
+    `cm.where`, `cm.index`, every primitive (`cm.Reduce("sum")(b * c)` gives one value for the line, which later
+    formulas may use) and other fused functions; it returns one output, or a tuple. Equal subexpressions are computed
+    once, and reductions that can be are made in one pass. batch: as in the call of a `Pipeline`, made the default.
+    Raises FormulaError for what is no function.
+    """
+    if function is None:
+        return lambda f: fuse(f, batch=batch)
+    if isinstance(function, Pipeline):
+        return Pipeline(function.function, batch)
+    if not callable(function) or isinstance(function, Primitive):
+        raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {function!r}")
+    made = Pipeline(function, batch)
+    update_wrapper(made, function, updated=())
+    return made
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"fuse({getattr(function, '__qualname__', repr(function))})"

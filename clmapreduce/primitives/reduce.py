@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
-from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
+from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import (
-    Front,
     Options,
     Prepared,
     Primitive,
@@ -33,21 +33,23 @@ from clmapreduce.primitives.base import (
     prepare,
 )
 from clmapreduce.primitives.host import finished, merged
-from clmapreduce.primitives.map import output_dtype
+from clmapreduce.program.build import reduced
+from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions.base import Accumulate
 from clmapreduce.runtime import Executable
 from clmapreduce.schemes.reduce import box_name, plan_reduce
 
-ACCUMULATE = ("auto", "fast", "compensated", "double")
+ACCUMULATE = get_args(Accumulate)
 FINISH = ("auto", "device", "host")
 
 
 class Operand:
-    """An operator with a front: what it reduces, traced and bound once per signature."""
+    """An operator and what it reduces, bound once per signature."""
 
-    def __init__(self, op: ReductionOp, front: Front, what: str) -> None:
+    def __init__(self, op: ReductionOp) -> None:
         self.op = op
-        self._traced = Traced(front, what)
+        self._traced = Traced(identity, f"the operand of {op.name}")
         self._bound: dict[Any, tuple[Formula, Bound]] = {}
 
     def bind(self, arguments: Arguments, accumulate: str = "auto") -> tuple[Formula, Bound]:
@@ -61,10 +63,8 @@ class Operand:
         if found is None:
             formula = self._traced.formula(arguments.signature, context)
             if len(formula.outputs) != 1:
-                raise ShapeError(
-                    f"{self.op.name} reduces one value per index, the map in front gives {len(formula.outputs)}"
-                )
-            bound = self.op.bind(output_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
+                raise ShapeError(f"{self.op.name} reduces one value per index, {len(formula.outputs)} are given")
+            bound = self.op.bind(value_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
             found = (fitted(formula, bound), bound)
             check_device((*found[0].dtypes, *(c.dtype for c in bound.components)), context)
             self._bound[key] = found
@@ -81,14 +81,14 @@ def fitted(formula: Formula, bound: Bound) -> Formula:
     return Formula(formula.inputs, (cast(value, bound.value),))
 
 
-def operand(op: str | ReductionOp, front: Front) -> Operand:
-    """The operand for an operator and a front; equal ones are shared, so that kernels are found again."""
-    return _kept_operand(reductions.operator(op), front)
+def operand(op: str | ReductionOp) -> Operand:
+    """The operand for an operator; equal ones are shared, so that kernels are found again."""
+    return _kept_operand(reductions.operator(op))
 
 
 @lru_cache(maxsize=256)
-def _kept_operand(op: ReductionOp, front: Front) -> Operand:
-    return Operand(op, front, "the map in front of the reduction")
+def _kept_operand(op: ReductionOp) -> Operand:
+    return Operand(op)
 
 
 class Reduce(Primitive):
@@ -98,8 +98,8 @@ class Reduce(Primitive):
     ModeError for another name.
     """
 
-    def __init__(self, op: str | ReductionOp, _front: Front = identity) -> None:
-        self._operand = operand(op, _front)
+    def __init__(self, op: str | ReductionOp) -> None:
+        self._operand = operand(op)
 
     @property
     def op(self) -> ReductionOp:
@@ -108,25 +108,23 @@ class Reduce(Primitive):
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"
 
-    def fused(self, front: Front) -> Reduce:
-        """This reduce over the values of `front`."""
-        return Reduce(self.op, front)
-
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, length: int | None = None, tiles: int | None = None, accumulate: str = "auto",
-        finish: str = "auto",
+        out: Any = None, tiles: int | None = None, accumulate: Accumulate = "auto", finish: str = "auto",
     ) -> Any:  # fmt: skip
         """The reduction of all values, a 0-d result.
 
-        values: one array of any shape (read in C order), or the arguments of the fused map. An empty input gives the
-        identity; an operator without one (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64
-        bits; NaN propagates as in NumPy. accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values'
-        own dtype); "auto" is the best the device has. finish: where the last level runs, "device" or "host"; "auto" is
-        the device: one more launch costs less than a copy and NumPy.
+        values: one array of any shape, read in C order. An empty input gives the identity; an operator without one
+        (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64 bits; NaN propagates as in NumPy.
+        accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values' own dtype); "auto" is the best the
+        device has. finish: where the last level runs, "device" or "host"; "auto" is the device: one more launch costs
+        less than a copy and NumPy.
         """
         options = Options(mode, context, wait_for, out, tiles)
-        return self._run(values, options, length=length, accumulate=accumulate, finish=finish)[0]
+        if is_traced(values):
+            options.refuse_inside(repr(self))
+            return reduced(self.op, identity(*values), repr(self))
+        return self._run(values, options, accumulate=accumulate, finish=finish)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         accumulate, finish = more.get("accumulate", "auto"), more.get("finish", "auto")
@@ -134,7 +132,7 @@ class Reduce(Primitive):
             raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
         if finish not in FINISH:
             raise ModeError(f"finish={finish!r} is unknown; use one of {', '.join(FINISH)}")
-        arguments = gather(values, options.context, more.get("length"))
+        arguments = gather(values, options.context)
         context = arguments.context
         if accumulate == "double" and not context.facts.fp64:
             raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
@@ -147,7 +145,8 @@ class Reduce(Primitive):
         line, on_host = Line(arguments.length), finish == "host"
         key = ("reduce", formula, bound, arguments.length, mode, box, on_host)
         executable = context.executable(
-            key, lambda: plan_reduce(formula, bound, line, mode, context.facts, box, on_host)
+            key,
+            lambda: plan_reduce(Layout(formula, (bound.result,)), bound, line, mode, context.facts, box, on_host),
         )
         if executable.plan.finish_on_host:
             return self._finish_on_host(bound, arguments, executable, options)

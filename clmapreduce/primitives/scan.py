@@ -11,9 +11,11 @@ from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import ShapeError
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.primitives.base import Front, Options, Prepared, Primitive, identity, prepare, streams_past_caches
+from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
+from clmapreduce.program.build import scanned
+from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import ReductionOp
 from clmapreduce.schemes.reduce import box_name
 from clmapreduce.schemes.scan import plan_scan
@@ -27,20 +29,16 @@ class Scan(Primitive):
     int64).
     """
 
-    def __init__(self, op: str | ReductionOp, exclusive: bool = False, _front: Front = identity) -> None:
-        self._operand = operand(op, _front)
+    def __init__(self, op: str | ReductionOp, exclusive: bool = False) -> None:
+        self._operand = operand(op)
         self.exclusive = exclusive
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"
 
-    def fused(self, front: Front) -> Scan:
-        """This scan over the values of `front`."""
-        return Scan(self._operand.op, self.exclusive, front)
-
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, length: int | None = None, tiles: int | None = None,
+        out: Any = None, tiles: int | None = None,
     ) -> Any:  # fmt: skip
         """All prefixes: values (L,) of any dtype the operator takes; returns (L,).
 
@@ -48,10 +46,14 @@ class Scan(Primitive):
         it. Raises ShapeError for more than one dimension, and for an exclusive scan with an operator that has no
         identity.
         """
-        return self._run(values, Options(mode, context, wait_for, out, tiles), length=length)[0]
+        options = Options(mode, context, wait_for, out, tiles)
+        if is_traced(values):
+            options.refuse_inside(repr(self))
+            return scanned(self._operand.op, identity(*values), self.exclusive, repr(self))
+        return self._run(values, options)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
-        arguments = gather(values, options.context, more.get("length"))
+        arguments = gather(values, options.context)
         context = arguments.context
         if len(arguments.shape) != 1:
             raise ShapeError(
@@ -60,7 +62,7 @@ class Scan(Primitive):
             )
         formula, wide = self._operand.bind(arguments)
         if self.exclusive and not wide.has_identity:
-            raise ShapeError(f"an exclusive scan starts with the identity, which {self._operand.op.name} does not have")
+            raise ShapeError(f"an exclusive scan starts with the which {self._operand.op.name} does not have")
         narrow = self._operand.bind(arguments, "fast")[1]
         if [c.name for c in narrow.components] != [c.name for c in wide.components]:
             wide = narrow  # without float64 the wide sum is a double-word, which a scan does not carry

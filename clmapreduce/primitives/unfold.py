@@ -15,14 +15,16 @@ from clmapreduce.dtypes import DType, check_constant, check_supported
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
-from clmapreduce.formula.node import Node, components, index
+from clmapreduce.formula.node import index
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare, streams_past_caches
+from clmapreduce.primitives.base import Options, Prepared, Primitive, prepare, streams_past_caches
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
+from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
+from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.schemes.map import plan_map
-from clmapreduce.schemes.unfold import plan_unfold
+from clmapreduce.schemes.unfold import Powers, plan_unfold
 
 
 class Unfold(Primitive):
@@ -34,7 +36,7 @@ class Unfold(Primitive):
 
     def __init__(self, op: str | ReductionOp, _first_power: int = 1) -> None:
         self._index = op == "index"
-        self._operand = operand("sum" if self._index else op, identity)
+        self._operand = operand("sum" if self._index else op)
         self._first_power = _first_power
         self._closed: dict[Any, Formula | None] = {}
 
@@ -52,10 +54,30 @@ class Unfold(Primitive):
         result is (length,); it is a DeviceArray when `base` is one. Raises ShapeError for a length that is not a whole
         number ≥ 0 or a base that is not a scalar, DTypeError for an operator that gives another dtype than the base's.
         """
-        return self._run(values, Options(mode, context, wait_for, out, tiles), dtype=dtype)[0]
+        options = Options(mode, context, wait_for, out, tiles)
+        if is_traced(values):
+            options.refuse_inside(repr(self))
+            return self.traced(*values)
+        return self._run(values, options, dtype=dtype)[0]
+
+    @property
+    def counts(self) -> bool:
+        """Whether this is the sequence 0, 1, 2, …"""
+        return self._index
+
+    def traced(self, *values: Any) -> Any:
+        """As a step of a fused function: `(base)` along the line, or `(base, length)`, which names its length."""
+        given = list(values)
+        if len(given) > (0 if self._index else 1):
+            line_length(given.pop(), repr(self))
+        if self._index:
+            return index
+        if len(given) != 1 or self._first_power != 1:
+            raise ModeError(f"{self!r} takes (base) or (base, length) here, {len(values)} argument(s) given")
+        return unfolded(self._operand.op, given[0], repr(self))
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
-        base, length = self._split(values)
+        base, length = self.split(values)
         arguments = self._arguments(base, length, more.get("dtype"), options)
         context = arguments.context
         formula, bound, dtype = self._bind(arguments)
@@ -74,11 +96,13 @@ class Unfold(Primitive):
             layout = Layout(formula, (dtype,), streaming=streaming)
             if bound is None:
                 return plan_map(layout, Line(length), mode, context.facts, box)
-            return plan_unfold(layout, bound, self._first_power, Line(length), mode, context.facts, box)
+            powers = Powers(bound, dtype, self._first_power)
+            return plan_unfold(layout, powers, Line(length), mode, context.facts, box)
 
         return prepare(arguments, context.executable(key, plan), outputs, options)
 
-    def _split(self, values: Sequence[Any]) -> tuple[Any, int]:
+    def split(self, values: Sequence[Any]) -> tuple[Any, int]:
+        """(base, length) of a call."""
         if len(values) != (1 if self._index else 2):
             raise ModeError(
                 f"{self!r} takes {'(length)' if self._index else '(base, length)'}, {len(values)} argument(s) given"
@@ -103,11 +127,7 @@ class Unfold(Primitive):
         if self._index:
             bound = self._operand.bind(arguments, "fast")[1]
         dtype = formula.outputs[0].dtype if not bound.value.names else bound.value  # type: ignore[union-attr]
-        if bound.locates or (bound.result != dtype and bound.result.kind not in "iub"):
-            raise DTypeError(
-                f"{self!r} gives {bound.result} from a {dtype} base; "
-                "an unfold needs an operator that stays in its dtype"
-            )
+        check_unfolds(bound, dtype, repr(self))
         key = (arguments.signature, arguments.context.facts.fp64)
         if key not in self._closed:
             self._closed[key] = self._closed_form(formula, bound, dtype)
@@ -115,13 +135,10 @@ class Unfold(Primitive):
         return (closed, None, dtype) if closed is not None else (formula, bound, dtype)
 
     def _closed_form(self, formula: Formula, bound: Bound, dtype: DType) -> Formula | None:
-        if bound.value.names is not None:
-            return None
-        base = components(formula.outputs[0])[""]
-        value: Node | None = (
-            index if self._index else bound.unfolded(base, index + 1) if self._first_power == 1 else None
-        )
-        return None if value is None else Formula(() if self._index else formula.inputs, (cast(value, dtype),))
+        if self._index:
+            return Formula((), (cast(index, dtype),))
+        value = closed_form(bound, formula.outputs[0], dtype) if self._first_power == 1 else None
+        return None if value is None else Formula(formula.inputs, (value,))
 
 
 def based(base: Any, dtype: DType | None) -> Any:

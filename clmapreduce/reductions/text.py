@@ -56,9 +56,18 @@ class OperatorText:
     def absorb(self, acc: str, formula: Formula, places: list[str], lanes: int = 1) -> str:
         """Folds the formula's values at the places (each the first of `lanes` indices) into `acc`, in order."""
         block = Block(lanes, self.narrow)
-        values = [block.load(formula, at)[0] for at in places]
+        values = [_one_or_all(block.load(formula, at)) for at in places]
         indices: list[Node] = [block.index(at) for at in places]
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), values, indices))
+        return _braces(block)
+
+    def absorb_computed(
+        self, acc: str, formula: Formula, at: str, known: Mapping[Node, str], lanes: int = 1, prefix: str = "z"
+    ) -> str:
+        """As `absorb` at one place, for a formula that also depends on nodes whose texts are known."""
+        block = Block(lanes, self.narrow, prefix)
+        value = _one_or_all(block.compute(formula, at, known))
+        self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), [value], [block.index(at)]))
         return _braces(block)
 
     def merge(self, target: str, a: str, b: str, lanes: int = 1) -> str:
@@ -218,6 +227,11 @@ def _block_counter(dtype: DType) -> DType:
 
 def _scalar(value: Value) -> Node:
     return components(value)[""]
+
+
+def _one_or_all(values: list[Value]) -> Value:
+    """The only value, or the tuple that operators together take."""
+    return values[0] if len(values) == 1 else tuple(values)  # type: ignore[return-value]
 
 
 def _where(condition: Node, chosen: Node, otherwise: Node) -> Node:

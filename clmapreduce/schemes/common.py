@@ -8,10 +8,12 @@ from typing import Any
 from clmapreduce.dtypes import FLOAT16, DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.formula.node import Value
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Layout
 
-Store = Callable[[Mapping[str, str], str, int], str]
+Store = Callable[..., str]
+"""Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
 
 
 def kernel_spec(
@@ -58,17 +60,27 @@ def store_text(output: int, dtype: DType, texts: Mapping[str, str], at: str, lan
     return f"{'CMR_STREAM' if streaming else 'CMR_STORE'}({c_name(dtype, lanes)}, out{output} + ({at}), {texts['']});"
 
 
-def store_one(dtype: DType) -> Callable[[Mapping[str, str]], str]:
-    """The text that stores a single result at the start of the byte buffer `out`."""
+def stores(layout: Layout, narrow: bool, streaming: bool = False) -> Store:
+    """The text that stores a stage's result, given as the texts of its parts: through the layout's tail, if any."""
+    tail = layout.tail
 
-    def store(texts: Mapping[str, str]) -> str:
-        if dtype.fields is None:
-            return f"{field_text('out', '0', dtype.itemsize, dtype, 0)} = {texts['']};"
-        return "\n".join(
-            f"{field_text('out', '0', dtype.itemsize, dtype[p], dtype.fields[p][1])} = {t};" for p, t in texts.items()
-        )
+    def plain(texts: Mapping[str, str], at: str, lanes: int) -> str:
+        return store_text(0, layout.outputs[0], texts, at, lanes, streaming)
 
-    return store
+    def through_tail(texts: Mapping[str, str], at: str, lanes: int) -> str:
+        assert tail is not None
+        block = Block(lanes, narrow, prefix="y")
+        known = {node: texts[name] for name, node in tail.results.items()}
+        store_values(block, block.compute(tail.formula, at, known), layout, at, streaming)
+        return "{\n" + str(block) + "\n}"
+
+    return plain if tail is None else through_tail
+
+
+def store_values(block: Block, values: Sequence[Value], layout: Layout, at: str, streaming: bool) -> None:
+    """Adds to a block the statements that store one value per output."""
+    for i, (value, dtype) in enumerate(zip(values, layout.outputs, strict=True)):
+        block.add(store_text(i, dtype, block.texts(value), at, block.lanes, streaming))
 
 
 def map_text(layout: Layout, narrow: bool) -> Callable[[Formula, str, int], str]:
@@ -76,12 +88,20 @@ def map_text(layout: Layout, narrow: bool) -> Callable[[Formula, str, int], str]
 
     def store(formula: Formula, at: str, lanes: int) -> str:
         block = Block(lanes, narrow)
-        values = block.load(formula, at)
-        for i, (value, dtype) in enumerate(zip(values, layout.outputs, strict=True)):
-            block.add(store_text(i, dtype, block.texts(value), at, lanes, layout.streaming))
+        store_values(block, block.load(formula, at), layout, at, layout.streaming)
         return "{\n" + str(block) + "\n}"
 
     return store
+
+
+def lanes_of(layout: Layout, facts: Facts) -> bool:
+    """Whether a layout's values have a form of several lanes, up to the stores."""
+    tail = layout.tail
+    return (
+        vectorisable(layout.formula, facts)
+        and (tail is None or vectorisable(tail.formula, facts))
+        and all(dtype.names is None for dtype in layout.outputs)
+    )
 
 
 def vectorisable(formula: Formula, facts: Facts) -> bool:
@@ -90,8 +110,3 @@ def vectorisable(formula: Formula, facts: Facts) -> bool:
     NVIDIA's compiler (580.159) fails on vectors of half: "Do not know how to split the result of this operator".
     """
     return formula.vectorisable and not (facts.vendor == "nvidia" and FLOAT16 in formula.dtypes)
-
-
-def inputs(formula: Formula) -> tuple[str, ...]:
-    """The names of the formula's arrays among a stage's arguments."""
-    return tuple(f"in{i}" for i in range(len(formula.inputs)))

@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import Access, Formula
+from clmapreduce.formula.formula import Access, Formula, in_parameters
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import inputs, kernel_spec, store_one, vectorisable
+from clmapreduce.schemes.common import kernel_spec, out_parameters, stores, vectorisable
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 GROUP_TILES = 4
@@ -33,19 +33,21 @@ def box_name(bound: Bound, formula: Formula) -> str:
 
 
 def reduce_stage(
-    formula: Formula,
+    layout: Layout,
     bound: Bound,
     line: Line,
     mode: ComputeMode,
     facts: Facts,
     box: LaunchBox,
-    target: str,
+    partials: str,
     single: bool | None = None,
 ) -> Stage:
-    """The launch that leaves one accumulator per group in `target`, or the finished result when one group is enough.
+    """The launch that leaves one accumulator per group in the array `partials`, or the finished result in the layout's
+    outputs when one group is enough.
 
     `single` forces the one (True) or the other (False).
     """
+    formula = layout.formula
     lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
     width = box.block if bound.commutative else 1
     tile = width * lanes * box.unroll * box.streams
@@ -61,60 +63,58 @@ def reduce_stage(
         "block": box.block, "lanes": lanes, "unroll": box.unroll, "streams": box.streams,
         "ordered": not bound.commutative, "partial": partial,
     }  # fmt: skip
+    if partial:
+        read, out = formula.inputs, ["__global uchar *restrict parts"]
+    else:
+        read, out = layout.inputs, out_parameters(layout.outputs)
+    targets = (partials,) if partial else layout.targets
+    objects = {"formula": formula, "bound": bound, "tail": None if partial else layout.tail}
     spec = kernel_spec(
-        "reduce", mode, facts, line.narrow, False, numbers, {"formula": formula, "bound": bound},
-        lambda: {"op": op, "store": store_one(bound.result)},
+        "reduce", mode, facts, line.narrow, False, numbers, objects,
+        lambda: {"op": op, "store": stores(layout, line.narrow), "parameters": in_parameters(read) + out},
     )  # fmt: skip
-    names = inputs(formula)
-    return Stage(spec, groups, box.block, (*names, target, ("idx", line.length), ("idx", share)), names, (target,))
+    names = tuple(given.name for given in read)
+    return Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
 
 
 def plan_reduce(
-    formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox, on_host: bool = False
+    layout: Layout, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox, on_host: bool = False
 ) -> Plan:
     """The plan of one result for the whole line; length 0 gives the identity.
 
     `on_host`: the last level is left to the host.
     """
+    formula = layout.formula
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, bound.layout.itemsize, facts)
     if formula.widest and bound.locates:
         box = _fitting_blocks(formula, bound, line, facts, box)
-    stage = reduce_stage(formula, bound, line, mode, facts, box, "out0", single=None)
+    stage = reduce_stage(layout, bound, line, mode, facts, box, "scratch0", single=None)
     if stage.groups == 1:
         return Plan((stage,), {}, mode, _scope(mode, facts), line.narrow, "the line fits one group")
-    partials = "out0" if on_host else "scratch0"
-    stage = reduce_stage(formula, bound, line, mode, facts, box, partials, single=False)
+    partials = layout.targets[0] if on_host else "scratch0"
+    stage = reduce_stage(layout, bound, line, mode, facts, box, partials, single=False)
     scratch = {partials: bound.layout.itemsize * stage.groups}
     why = f"{stage.groups} groups keep {facts.compute_units} compute units busy"
     if on_host:
-        return Plan(
-            (stage,),
-            scratch,
-            mode,
-            Scope.DEVICE,
-            line.narrow,
-            why + ", the host merges their accumulators",
-            finish_on_host=True,
-        )
-    last = merge_stage(bound, stage.groups, mode, facts, box)
+        why += ", the host merges their accumulators"
+        return Plan((stage,), scratch, mode, Scope.DEVICE, line.narrow, why, finish_on_host=True)
+    last = merge_stage(layout, bound, stage.groups, mode, facts, box)
     return Plan((stage, last), scratch, mode, Scope.DEVICE, line.narrow, why + ", one group merges their accumulators")
 
 
-def merge_stage(bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Stage:
+def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Stage:
     """The launch that turns `count` accumulators in "scratch0" into the result."""
     op = OperatorText(bound, True)
+    read = layout.tail.formula.inputs if layout.tail is not None else ()
+    parameters = in_parameters(read) + out_parameters(layout.outputs)
     spec = kernel_spec(
-        "merge",
-        mode,
-        facts,
-        True,
-        False,
-        {"block": box.block},
-        {"bound": bound},
-        lambda: {"op": op, "store": store_one(bound.result)},
-    )
-    return Stage(spec, 1, box.block, ("scratch0", "out0", ("idx", count)), ("scratch0",), ("out0",))
+        "merge", mode, facts, True, False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
+        lambda: {"op": op, "store": stores(layout, True), "parameters": parameters},
+    )  # fmt: skip
+    names = tuple(given.name for given in read)
+    arguments: Arguments = ("scratch0", *names, *layout.targets, ("idx", count))
+    return Stage(spec, 1, box.block, arguments, ("scratch0", *names), layout.targets)
 
 
 def _scope(mode: ComputeMode, facts: Facts) -> Scope:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from clmapreduce.domain.line import Line
+from clmapreduce.formula.formula import in_parameters
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Layout, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import inputs, kernel_spec, out_parameters, store_text, vectorisable
+from clmapreduce.schemes.common import kernel_spec, lanes_of, out_parameters, stores
 from clmapreduce.schemes.reduce import reduce_stage
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
@@ -24,9 +25,9 @@ def plan_scan(
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, narrow_op.layout.itemsize * box.unroll + wide.layout.itemsize, facts)
         reduce_box = within_local_memory(reduce_box, wide.layout.itemsize, facts)
-    widest = max(formula.widest, *(c.dtype.itemsize for c in narrow_op.components), layout.outputs[0].itemsize)
+    widest = max(layout.widest, *(c.dtype.itemsize for c in narrow_op.components))
     # a scan's lanes keep their order, so a non-commutative operator may use them; records and complex numbers have none
-    plain = vectorisable(formula, facts) and all(
+    plain = lanes_of(layout, facts) and all(
         d.names is None and d.kind != "c" for d in (narrow_op.value, *(c.dtype for c in narrow_op.components))
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
@@ -34,19 +35,18 @@ def plan_scan(
     tile = box.block * lanes * rows
     op, carry = OperatorText(narrow_op, line.narrow), OperatorText(wide, line.narrow)
     groups, share = line.shares(max(1, facts.compute_units * box.groups), tile)
-    dtype = layout.outputs[0]
-    streaming = layout.streaming and lanes * dtype.itemsize >= 16
+    streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
     numbers = {"block": box.block, "lanes": lanes, "rows": rows, "exclusive": exclusive}
     spec = kernel_spec(
-        "scan", mode, facts, line.narrow, streaming, numbers, {"formula": formula, "bound": narrow_op, "carried": wide},
+        "scan", mode, facts, line.narrow, streaming, numbers,
+        {"formula": formula, "bound": narrow_op, "carried": wide, "tail": layout.tail},
         lambda: {
-            "op": op, "wide": carry, "out_parameters": out_parameters(layout.outputs),
-            "store": lambda texts, at, lanes: store_text(0, dtype, texts, at, lanes, streaming),
+            "op": op, "wide": carry, "store": stores(layout, line.narrow, streaming),
+            "parameters": in_parameters(layout.inputs) + out_parameters(layout.outputs),
         },
     )  # fmt: skip
-    names = inputs(formula)
-    sizes = (("idx", line.length), ("idx", share))
-    second = Stage(spec, groups, box.block, (*names, "scratch0", "out0", *sizes), (*names, "scratch0"), ("out0",))
+    arguments: Arguments = ("scratch0", *layout.sources, *layout.targets, ("idx", line.length), ("idx", share))
+    second = Stage(spec, groups, box.block, arguments, ("scratch0", *layout.sources), layout.targets)
     scratch = {"scratch0": carry.itemsize * groups}
     if groups == 1:
         return Plan((second,), scratch, mode, Scope.GROUP, line.narrow, "the line fits one group")
@@ -59,6 +59,6 @@ def totals_stage(
     layout: Layout, wide: Bound, line: Line, share: int, groups: int, mode: ComputeMode, facts: Facts, box: LaunchBox
 ) -> Stage:
     """One accumulator per group of the second pass, over the same shares."""
-    stage = reduce_stage(layout.formula, wide, line, mode, facts, box, "scratch0", single=False)
+    stage = reduce_stage(layout, wide, line, mode, facts, box, "scratch0", single=False)
     arguments = (*stage.arguments[:-1], ("idx", share))
     return Stage(stage.spec, groups, stage.group_size, arguments, stage.reads, stage.writes)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.formula import Formula, in_parameters
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import inputs, kernel_spec
+from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 
@@ -26,10 +28,12 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
     while not stages or count > 0:
         level = min(len(stages), 1)
         numbers = {"block": box.block, "tile": tile, "level": level}
+        read = formula.inputs if level == 0 else ()
         spec = kernel_spec(
-            "upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound}, lambda: {"op": op}
-        )
-        names = inputs(formula) if level == 0 else ()
+            "upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound},
+            partial(dict, op=op, parameters=in_parameters(read)),
+        )  # fmt: skip
+        names = tuple(given.name for given in read)
         reads = names if level == 0 else ("out0",)
         groups = max(1, -(-count // tile))
         stages.append(

@@ -21,7 +21,7 @@ PAIR = np.dtype([("a", "f4"), ("flag", "?"), ("b", "f8")], align=True)
 
 
 def given_input(dtype: Any, access: Access = Access.VECTOR, rank: int = 0) -> Input:
-    return Input("argument 1", np.dtype(dtype), symbol("argument 1", np.dtype(dtype)), access, rank)
+    return Input("in0", np.dtype(dtype), symbol("argument 1", np.dtype(dtype)), access, rank)
 
 
 def formula_of(function: Any, *dtypes: Any) -> Formula:
@@ -91,7 +91,7 @@ def test_an_instance_keeps_records_weak_numbers_and_depth() -> None:
             value = value + 1.0
         return {"x": value, "y": r["b"]}
 
-    weak = Input("argument 2", np.dtype("f4"), Symbol("argument 2", np.dtype("f4"), 0.0), Access.ARGUMENT)
+    weak = Input("in1", np.dtype("f4"), Symbol("argument 2", np.dtype("f4"), 0.0), Access.ARGUMENT)
     formula = trace(deep, [given_input(PAIR), weak], "the map")
     copy = formula.instance()
     assert list(components(copy.outputs[0])) == ["x", "y"]

@@ -28,7 +28,7 @@ def records() -> Bound:
 
 def identity_map(code: Any) -> Formula:
     value = symbol("argument 1", np.dtype(code))
-    return Formula((Input("argument 1", np.dtype(code), value),), (value,))
+    return Formula((Input("in0", np.dtype(code), value),), (value,))
 
 
 BOUNDS = {

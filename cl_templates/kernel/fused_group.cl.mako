@@ -1,0 +1,64 @@
+## cmr_fused_group: a whole pipeline on each of `rows` lines of n elements, one after the other in memory.
+##   A group handles the lines [group·share, group·share + share) ∩ [0, rows). With row_mode "par" it does so together, line by line; with "seq"
+##   each item walks lines of its own (`lanes` of them side by side). A line is walked once per phase: a phase ends where values are needed that
+##   only the whole line gives; what lies between is computed again, never stored.
+##   in…  the pipeline's inputs      out…  its outputs, one value per element or per line      n, rows, share  as above
+##   Local memory: one accumulator per item (par) or warp and step. Barriers: those of its reduces and scans.
+<%namespace name="outer" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="inner" file="/mode/${context['row_mode']}.cl.mako"/>
+<%def name="line(view)">
+    const idx row_begin = row * n;
+    ${view.before}
+% for phase in view.phases:
+    ${phase.before}
+% if phase.sync:
+    <%inner:each_sync i="i" live="live" end="n">
+% for segment in phase.segments:
+% if segment.scan:
+    ${inner.scan_step(segment.op, *segment.names, lanes=view.lanes)}
+% else:
+    ${segment.text}
+% endif
+% endfor
+    </%inner:each_sync>
+% else:
+    <%inner:each i="i" begin="0" end="n">
+% for segment in phase.segments:
+    ${segment.text}
+% endfor
+    </%inner:each>
+% endif
+% for op, acc, name in phase.combined:
+    ${inner.combine_group(op, acc, name)}
+% endfor
+    ${phase.after}
+% endfor
+    if (${inner.is_leader()}) {
+        ${view.leader}
+    }
+</%def>
+<% sizes = ([] if fixed else ["const idx n"]) + ["const idx rows", "const idx share"] %>
+${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
+% if fixed:
+    const idx n = ${fixed};
+% endif
+% for op, name in scratch:
+    ${inner.group_scratch(op, block, name)}
+% endfor
+    const idx first = (idx)get_group_id(0) * share, last = first + min((idx)(rows - first), share);
+% if row_mode == compute_mode:
+    idx row = first;
+% if lanes > 1:
+    for (; row + ${lanes} <= last; row += ${lanes}) {
+        ${line(view(lanes))}
+    }
+% endif
+    for (; row < last; row++) {
+        ${line(view(1))}
+    }
+% else:
+    <%outer:each i="row" begin="first" end="last">
+        ${line(view(1))}
+    </%outer:each>
+% endif
+}

@@ -1,0 +1,101 @@
+"""What `>>` makes of primitives: a function of vectors that calls them one after the other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from clmapreduce.errors import ClMapReduceError, ModeError
+from clmapreduce.formula.trace import as_value
+from clmapreduce.modes import ASKS, told
+from clmapreduce.primitives.map import Map
+from clmapreduce.primitives.unfold import Unfold, based
+from clmapreduce.program.program import varies
+from clmapreduce.program.step import Step
+
+
+class Parts:
+    """Primitives in a row. Each takes what the one before it gives.
+
+    A Map behind a Reduce gets the reduced value; one that takes more arguments also gets, after it, the vectors that
+    were reduced: `Map(f) >> Reduce("maximum") >> Map(lambda top, x: exp(x - top))`. An Unfold behind a Reduce starts
+    from the reduced value, and gives as many elements as were reduced.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = tuple(parts)
+
+    def __repr__(self) -> str:
+        return " >> ".join(map(repr, self.parts))
+
+    def arguments(self, values: Sequence[Any], length: int | None) -> tuple[Sequence[Any], int | None]:
+        """(values, length) of a call: an Unfold in front takes the length as its last argument."""
+        first = self.parts[0]
+        if not isinstance(first, Unfold):
+            return values, length
+        base, named = first.split(values)
+        if length not in (None, named):
+            raise ModeError(f"step 1, {first!r}, is given the length {named}, and length={length}")
+        if first.counts:
+            return [], named
+        return [based(base, None) if isinstance(base, (bool, int, float, complex)) else base], named
+
+    def __call__(self, *values: Any) -> Any:
+        current: tuple[Any, ...] = values
+        behind: tuple[Any, ...] = ()
+        before: Any = None
+        for number, part in enumerate(self.parts, 1):
+            what = f"step {number}, {part!r}"
+            try:
+                if isinstance(current, tuple) and len(current) == 1 and isinstance(current[0], Step):
+                    raise ModeError(
+                        f"{what} asks for {told(ASKS[_kind(part)])}; {before!r} before it gives an object of kept "
+                        "partials, which offers none: let it end the pipeline"
+                    )
+                current, behind = _after(part, current, behind, number == 1)
+            except ClMapReduceError as error:
+                text = str(error)
+                raise (error if text.startswith(what) else type(error)(f"{what}: {text}")) from None
+            before = part
+        return current if len(current) > 1 else current[0]
+
+
+def _after(
+    part: Any, current: tuple[Any, ...], behind: tuple[Any, ...], first: bool
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """(values, vectors behind them) after a part."""
+    if isinstance(part, Map):
+        given = (
+            current if takes(part, len(current)) or not takes(part, len(current) + len(behind)) else current + behind
+        )
+        result = part.function(*given) if first else part(*given)
+        made = result if isinstance(result, tuple) else (result,)
+        return made, () if any(_varies(value) for value in made) else behind
+    if isinstance(part, Unfold):
+        return (part.traced(*current),), ()
+    result = part(*current)
+    made = result if isinstance(result, tuple) else (result,)
+    reduces = not isinstance(result, Step) and not any(_varies(value) for value in made)
+    return made, (current if any(_varies(value) for value in current) else behind) if reduces else ()
+
+
+def takes(part: Map, count: int) -> bool:
+    """Whether the function of a map takes so many arguments."""
+    if part.expression is not None:
+        return len(part.expression.names) == count
+    try:
+        inspect.signature(part.function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin tells nothing
+        return True
+    return True
+
+
+def _varies(value: Any) -> bool:
+    return varies(as_value(value, "a map"))
+
+
+def _kind(part: Any) -> str:
+    return type(part).__name__.lower()

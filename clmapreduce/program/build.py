@@ -1,0 +1,118 @@
+"""Adding steps to a program being traced: checks what a step is given, binds its operator, gives the symbol of its
+result.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.dtypes import DType
+from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
+from clmapreduce.formula.formula import value_dtype
+from clmapreduce.formula.functions import cast
+from clmapreduce.formula.node import Node, Record, Value, components, index
+from clmapreduce.formula.trace import as_value
+from clmapreduce.modes import ASKS, ELEMENTWISE, WHOLE, told
+from clmapreduce.program.program import varies
+from clmapreduce.program.step import Kind, Step
+from clmapreduce.program.tracing import Tracing, current_tracing
+from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions.base import Accumulate
+
+
+def reduced(op: ReductionOp, value: Any, name: str) -> Value:
+    """The reduction of a vector: one value for the line."""
+    given, bound = _operand(op, value, name, Kind.REDUCE)
+    return Step(Kind.REDUCE, bound, given, name, bound.result).result
+
+
+def scanned(op: ReductionOp, value: Any, exclusive: bool, name: str) -> Value:
+    """Every prefix's reduction of a vector."""
+    given, wide = _operand(op, value, name, Kind.SCAN)
+    if exclusive and not wide.has_identity:
+        raise ShapeError(f"{name}: an exclusive scan starts with the identity, which {op.name} does not have")
+    narrow = bound_to(op, value_dtype(given), "fast", _tracing().fp64)
+    if [c.name for c in narrow.components] != [c.name for c in wide.components]:
+        wide = narrow  # without float64 the wide sum is a double-word, which a scan does not carry
+    return Step(Kind.SCAN, wide, given, name, wide.result, exclusive, narrow).result
+
+
+def kept(op: ReductionOp, value: Any, name: str) -> Step:
+    """The partials of a vector: what a program may end with."""
+    given, bound = _operand(op, value, name, Kind.PARTIALS)
+    return Step(Kind.PARTIALS, bound, given, name, bound.layout)
+
+
+def unfolded(op: ReductionOp, base: Any, name: str) -> Value:
+    """base, base∘base, … along the line; a formula of the index where there is a closed form."""
+    given = as_value(base, name)
+    if varies(given):
+        raise ModeError(
+            f"{name} starts from one value and asks for {told(ASKS['unfold'])}; it is given a vector, "
+            f"which offers {told(ELEMENTWISE)}: put a Reduce in front"
+        )
+    dtype = value_dtype(given)
+    bound = bound_to(op, dtype, "auto", _tracing().fp64)
+    check_unfolds(bound, dtype, name)
+    closed = closed_form(bound, given, dtype)
+    return closed if closed is not None else Step(Kind.UNFOLD, bound, given, name, dtype).result
+
+
+def closed_form(bound: Bound, base: Value, dtype: DType) -> Node | None:
+    """base ∘ … ∘ base as a formula of the index, where the operator has one."""
+    if isinstance(base, Record):
+        return None
+    value = bound.unfolded(base, index + 1)
+    return None if value is None else cast(value, dtype)
+
+
+def check_unfolds(bound: Bound, dtype: DType, name: str) -> None:
+    """Raises DTypeError for an operator that does not stay in the base's dtype."""
+    if bound.locates or (bound.result != dtype and bound.result.kind not in "iub"):
+        raise DTypeError(
+            f"{name} gives {bound.result} from a {dtype} base; an unfold needs an operator that stays in its dtype"
+        )
+
+
+def line_length(length: Any, name: str) -> None:
+    """Notes the length that an unfold names. Raises ShapeError when another one was named before."""
+    if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
+        raise ShapeError(f"{name}: length is {length!r}; it must be a whole number, 0 or more")
+    tracing = _tracing()
+    if tracing.length not in (None, length):
+        raise ShapeError(f"{name}: length is {length}, another unfold of this line has {tracing.length}")
+    tracing.length = int(length)
+
+
+@lru_cache(maxsize=1024)
+def bound_to(op: ReductionOp, dtype: DType, accumulate: Accumulate, fp64: bool) -> Bound:
+    """The operator for a dtype; the same object every time, so that equal steps are found to be equal."""
+    return op.bind(dtype, accumulate, fp64)
+
+
+def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value, Bound]:
+    if isinstance(value, tuple):
+        raise FormulaError(f"{name} takes one value per index, {len(value)} are given")
+    given = as_value(value, name)
+    if not varies(given):
+        raise ModeError(
+            f"{name} takes its input element by element ({told(ASKS[kind.value])}); it is given one value, which "
+            f"offers {told(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
+        )
+    tracing = _tracing()
+    accumulate: Accumulate = tracing.accumulate if kind is Kind.REDUCE else "auto"
+    bound = bound_to(op, value_dtype(given), accumulate, tracing.fp64)
+    plain = components(given)
+    if "" in plain and bound.value.names is None:
+        given = cast(plain[""], bound.value)
+    return given, bound
+
+
+def _tracing() -> Tracing:
+    tracing = current_tracing()
+    if tracing is None:
+        raise FormulaError("steps are only added while a function is traced; see cm.fuse")
+    return tracing

@@ -1,0 +1,118 @@
+"""A traced function of vectors: inputs, outputs, and the steps between them, equal parts computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clmapreduce.formula.formula import Input
+from clmapreduce.formula.node import Apply, Index, Literal, Node, Value, components, postorder, rebuild
+from clmapreduce.program.step import Result, Step
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Inputs and outputs as in a `Formula`; `steps` are those that the outputs need, each after what it needs.
+
+    An output that varies has one value per index, others one for the line. `length`: of the line, where an unfold names
+    it. `kept`: the partials that the program ends with, in place of outputs.
+    """
+
+    inputs: tuple[Input, ...]
+    outputs: tuple[Value, ...]
+    length: int | None = None
+    kept: Step | None = None
+    steps: tuple[Step, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        roots = [node for value in self.outputs for node in components(value).values()]
+        last = [] if self.kept is None else [self.kept]
+        below = [node for step in last for node in step.nodes]
+        object.__setattr__(self, "steps", (*steps_of([*roots, *below]), *last))
+
+    def nodes(self) -> list[Node]:
+        """Every node, those that steps work on included."""
+        roots = [node for value in self.outputs for node in components(value).values()]
+        return list(postorder([*roots, *(node for step in self.steps for node in step.nodes)]))
+
+
+def needs(roots: Sequence[Node]) -> Iterator[Step]:
+    """The steps whose results the nodes use directly."""
+    found = {id(n.step): n.step for n in postorder(roots) if isinstance(n, Result)}
+    yield from found.values()
+
+
+def steps_of(roots: Sequence[Node]) -> list[Step]:
+    """Every step that the nodes need, directly or not, each after what it needs itself."""
+    order: dict[int, Step] = {}
+
+    def visit(step: Step) -> None:
+        if id(step) not in order:
+            for below in needs(step.nodes):
+                visit(below)
+            order[id(step)] = step
+
+    for step in needs(roots):
+        visit(step)
+    return list(order.values())
+
+
+def varies(value: Value) -> bool:
+    """Whether a value may differ from index to index."""
+    return any(node.varies for node in components(value).values())
+
+
+def shared(program: Program) -> Program:
+    """The same program with equal nodes and equal steps made one."""
+    return _Sharing().program(program)
+
+
+class _Sharing:
+    def __init__(self) -> None:
+        self._nodes: dict[Hashable, Node] = {}
+        self._steps: dict[Hashable, Step] = {}
+        self._done: dict[int, Node] = {}
+        self._alive: list[Any] = []
+
+    def program(self, program: Program) -> Program:
+        kept = None if program.kept is None else self._step(program.kept)
+        return replace(program, outputs=tuple(self._value(value) for value in program.outputs), kept=kept)
+
+    def _value(self, value: Value) -> Value:
+        return rebuild({name: self._node(node) for name, node in components(value).items()})
+
+    def _node(self, root: Node) -> Node:
+        for node in postorder([root], self._done):
+            key = self._key(node)
+            self._alive.append(node)
+            if key is None:
+                self._done[id(node)] = node
+            elif isinstance(node, Result):
+                self._done[id(node)] = self._step(node.step).results[node.part]
+            else:
+                self._done[id(node)] = self._nodes.setdefault(key, self._rebuilt(node))
+        return self._done[id(root)]
+
+    def _key(self, node: Node) -> Hashable:
+        if isinstance(node, Literal):
+            return ("literal", node.dtype, type(node.value), repr(node.value))
+        if isinstance(node, Index):
+            return "index"
+        if isinstance(node, Apply):
+            return (node.function.name, id(node.function), node.dtype, *(id(self._done[id(arg)]) for arg in node.args))
+        return "step" if isinstance(node, Result) else None
+
+    def _rebuilt(self, node: Node) -> Node:
+        if not isinstance(node, Apply):
+            return node
+        return Apply(node.function, tuple(self._done[id(arg)] for arg in node.args), node.dtype, node.weak)
+
+    def _step(self, step: Step) -> Step:
+        self._alive.append(step)
+        value = self._value(step.value)
+        parts = tuple((name, id(node)) for name, node in components(value).items())
+        key = (step.kind, id(step.bound), step.dtype, step.exclusive, id(step.narrow), parts)
+        if key not in self._steps:
+            self._steps[key] = Step(step.kind, step.bound, value, step.told, step.dtype, step.exclusive, step.narrow)
+        return self._steps[key]

@@ -1,0 +1,67 @@
+"""Tracing: while a function of vectors is traced, primitives called on its symbols add steps instead of running."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.errors import FormulaError
+from clmapreduce.formula.node import Node, Record
+from clmapreduce.reductions.base import Accumulate
+
+
+@dataclass
+class Tracing:
+    """What steps are bound to: whether the device computes float64, and how sums accumulate. `length`: of the line,
+    where an unfold has named it.
+    """
+
+    fp64: bool
+    accumulate: Accumulate
+    length: int | None = None
+
+
+_current = threading.local()
+
+
+@contextmanager
+def tracing(fp64: bool, accumulate: Accumulate) -> Iterator[Tracing]:
+    """Inside the block primitives called on symbols add steps. Blocks may nest."""
+    outer = getattr(_current, "tracing", None)
+    _current.tracing = Tracing(fp64, accumulate)
+    try:
+        yield _current.tracing
+    finally:
+        _current.tracing = outer
+
+
+def current_tracing() -> Tracing | None:
+    """This thread's tracing, if a function is being traced."""
+    found: Tracing | None = getattr(_current, "tracing", None)
+    return found
+
+
+def is_traced(values: Sequence[Any]) -> bool:
+    """Whether a call is part of a function being traced: one of its values is a symbol, or stands for several.
+
+    Raises FormulaError for symbols outside of any such function.
+    """
+    if not any(_is_symbolic(value) for value in values):
+        return False
+    if current_tracing() is None:
+        raise FormulaError(
+            "a primitive was called on a traced value; inside cm.Map only elementwise functions make sense: "
+            "write a function of whole vectors and decorate it with cm.fuse"
+        )
+    return True
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and any(isinstance(v, Node) for v in value.flat)
+    return isinstance(value, (Node, Record))

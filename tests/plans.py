@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +14,23 @@ from cl_templates import render
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, Input, symbol
 from clmapreduce.formula.trace import trace
-from clmapreduce.modes import ComputeMode
+from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
+from clmapreduce.program.program import Program, shared
+from clmapreduce.program.tracing import tracing
 from clmapreduce.reductions import Bound, Operator, ReductionOp, operator
+from clmapreduce.schemes.chain import Chain
+from clmapreduce.schemes.fused_group import Fused, plan_fused
 from clmapreduce.schemes.map import plan_map
 from clmapreduce.schemes.power_series import plan_power_series
 from clmapreduce.schemes.prefix import plan_prefix
 from clmapreduce.schemes.reduce import box_name, plan_reduce
 from clmapreduce.schemes.scan import plan_scan
-from clmapreduce.schemes.unfold import plan_unfold
+from clmapreduce.schemes.unfold import Powers, plan_unfold
 from clmapreduce.schemes.upsweep import plan_upsweep
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
 
+VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)
 SEQUENTIAL, PARALLEL = ComputeMode.SEQUENTIAL, ComputeMode.PARALLEL
 MODES = [SEQUENTIAL, PARALLEL]
 
@@ -48,13 +53,17 @@ SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
 
 def formula_of(function: Callable[..., Any], *inputs: Any) -> Formula:
     """A traced formula; an input is a dtype, or (dtype, access), or (dtype, access, rank)."""
+    return trace(function, inputs_of(inputs), "the map")
+
+
+def inputs_of(inputs: Sequence[Any]) -> list[Input]:
     made = []
     for i, given in enumerate(inputs):
         code, access, rank = (*(given if isinstance(given, tuple) else (given,)), Access.VECTOR, 0)[:3]
         dtype = np.dtype(code)
         value = symbol(f"argument {i + 1}", dtype)
         made.append(Input(f"in{i}", dtype, value, access, rank if access is Access.STRIDED else 0))
-    return trace(function, made, "the map")
+    return made
 
 
 def layout_of(formula: Formula, streaming: bool = False) -> Layout:
@@ -86,7 +95,8 @@ def reduce_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts
     bound = bound_of(op, formula, facts, how.pop("accumulate", "auto"))
     box = box_for(box_name(bound, formula), mode, facts, how.pop("tiles", None))
     on_host = how.pop("on_host", False)
-    return plan_reduce(formula, bound, Line(length), mode, facts, replace(box, **how), on_host)
+    layout = Layout(formula, (bound.result,))
+    return plan_reduce(layout, bound, Line(length), mode, facts, replace(box, **how), on_host)
 
 
 def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
@@ -103,9 +113,24 @@ def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: 
 def unfold_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
     bound = bound_of(op, formula, facts)
     box = box_for("unfold", mode, facts, how.pop("tiles", None))
-    return plan_unfold(
-        layout_of(formula), bound, how.pop("first_power", 1), Line(length), mode, facts, replace(box, **how)
-    )
+    powers = Powers(bound, output_dtype(formula.outputs[0]), how.pop("first_power", 1))
+    return plan_unfold(layout_of(formula), powers, Line(length), mode, facts, replace(box, **how))
+
+
+def pipeline_plan(
+    function: Callable[..., Any], length: int, mode: ComputeMode, facts: Facts, scope: Scope, *inputs: Any, rows: int = 1
+) -> Plan:
+    """The plan of a function of vectors at a scope; inputs as for `formula_of`."""
+    given = tuple(replace(i, value=symbol(i.name, i.dtype, i.access in VARYING)) for i in inputs_of(inputs))
+    with tracing(facts.fp64, "auto"):
+        result = function(*(i.value for i in given))
+    outputs = result if isinstance(result, tuple) else (result,)
+    program = shared(Program(given, outputs))
+    dtypes = tuple(output_dtype(value) for value in program.outputs)
+    if scope is Scope.DEVICE:
+        return Chain(program, dtypes).plan(Line(length), mode, facts, True)
+    box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
+    return plan_fused(Fused(program, dtypes), rows, length, scope, mode, facts, box, "a test")
 
 
 def upsweep_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
@@ -123,6 +148,25 @@ def prefix_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts
 
 def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: Facts) -> Plan:
     return plan_power_series(np.dtype(dtype), terms, Line(length), mode, facts, box_for("power_series", mode, facts))
+
+
+def _projection(b: Any, c: Any) -> Any:
+    dot, square = cm.Reduce("sum")(b * c), cm.Reduce("sum")(c * c)
+    return cm.where(square == 0, -1, c * dot / square), dot
+
+
+def _running(x: Any) -> Any:
+    total = cm.Scan("sum")(x)
+    return total / cm.Reduce("maximum")(total), cm.Scan(SECOND, exclusive=True)(total * 2)
+
+
+def _powers(x: Any) -> Any:
+    power = cm.Unfold("product")(cm.Reduce("minimum")(x))
+    return cm.Reduce("sum")(power * 2), power + x, cm.Reduce(SECOND)(x)
+
+
+PROJECTION = _projection
+PIPELINES = [("projection", _projection, ("f4", "f4")), ("running", _running, ("f4",)), ("powers", _powers, ("f4",))]
 
 
 def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterator[tuple[str, Plan]]:
@@ -165,6 +209,12 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
         yield f"unfold product from {first}", unfold_plan("product", base, length, mode, facts, first_power=first)
     record = formula_of(lambda r: r, (PAIR, Access.SINGLE))
     yield "unfold affine", unfold_plan(MATRIX, record, length, mode, facts)
+    for scope in Scope:
+        for name, function, codes in PIPELINES:
+            inputs = [code for code in codes if facts.fp64 or code != "f8"]
+            yield f"pipeline {name} {scope.value}", pipeline_plan(function, length, mode, facts, scope, *inputs)
+    rows = pipeline_plan(PROJECTION, 3, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
+    yield "pipeline of rows", rows
     yield "power series", series_plan(real, 20, length, mode, facts)
     if mode is SEQUENTIAL:
         yield "map, strictly sequential", map_plan(maps["plain"], length, mode, facts, tiles=1)

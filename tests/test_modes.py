@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from clmapreduce.errors import ClMapReduceError, ModeError
-from clmapreduce.modes import INSIDE_REDUCE, LEGAL, CallingConvention, ComputeMode, Scope, parse_mode
+from clmapreduce.modes import (
+    ASKS,
+    ELEMENTWISE,
+    GIVES,
+    LEGAL,
+    WHOLE,
+    CallingConvention,
+    ComputeMode,
+    Scope,
+    parse_mode,
+    told,
+)
 
 
 def test_a_mode_word_names_a_mode_or_leaves_it_open() -> None:
@@ -31,8 +42,19 @@ def test_template_words_are_those_of_the_files() -> None:
 def test_legal_conventions_are_those_of_the_architecture() -> None:
     vec, scalar = CallingConvention.VEC, CallingConvention.SCALAR
     ordered, sync = CallingConvention.ORDERED, CallingConvention.SYNC
-    assert set(LEGAL) == {"map", "reduce", "unfold"}
+    assert set(LEGAL) == {"map", "reduce", "unfold", "scan", "partials"}
     assert LEGAL["map"] == {vec, scalar}
     assert LEGAL["reduce"] == {vec}
     assert LEGAL["unfold"] == {vec, scalar, ordered, sync}
-    assert {scalar, sync} == set(INSIDE_REDUCE)
+    assert LEGAL["scan"] == {vec, ordered, sync}
+    assert LEGAL["partials"] == {vec}
+
+
+def test_what_one_gives_and_another_asks_decides_the_order() -> None:
+    assert frozenset(CallingConvention) == ELEMENTWISE | WHOLE
+    follows = {(a, b) for a in GIVES for b in ASKS if GIVES[a] & ASKS[b]}
+    assert {b for a, b in follows if a == "reduce"} == {"map", "unfold"}
+    assert {b for a, b in follows if a in ("scan", "unfold")} == {"map", "reduce", "scan", "partials"}
+    assert not any(a == "partials" for a, _ in follows)
+    assert all(GIVES[name] <= LEGAL[name] for name in GIVES), "inside a pipeline nothing new is offered"
+    assert told(GIVES["scan"]) == "ORDERED or SYNC" and told(GIVES["partials"]) == "none"

@@ -196,7 +196,7 @@ def _element(given: Input, name: str, at: Place, lanes: int) -> str:
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
         case Access.VECTOR if lanes > 1:
-            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + ({at.element}))"
+            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
         case _:
             return _one(given, name, at.element)
     each = [_one(given, name, place) for place in each]

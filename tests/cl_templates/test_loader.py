@@ -187,10 +187,13 @@ def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
 
 
 def assert_all_items_meet(name: str, kernel: str) -> None:
-    """Barriers and shuffles stand in no branch, and in no loop but that over a group's tiles, whose bounds all items
-    share.
+    """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles and lines, whose bounds all
+    items share.
     """
-    tiles = re.compile(r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)")
+    tiles = re.compile(
+        r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
+        r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)"
+    )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():
         for head in heads[1:]:

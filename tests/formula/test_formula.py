@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import clmapreduce as cm
 from clmapreduce.arguments import _collapsed
 from clmapreduce.formula.emit import Text
-from clmapreduce.formula.formula import Access, Formula, Input, field_text, load, symbol
+from clmapreduce.formula.formula import Access, Formula, Input, Place, field_text, in_parameters, load, symbol
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, components
 from clmapreduce.formula.trace import trace
 
@@ -102,14 +103,14 @@ def test_an_instance_keeps_records_weak_numbers_and_depth() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- reading
 def texts(access: Access, dtype: Any = "f4", lanes: int = 1, rank: int = 0) -> tuple[list[str], list[Text]]:
-    lines, known = load(2, given_input(dtype, access, rank), "i", lanes, "p")
+    lines, known = load(replace(given_input(dtype, access, rank), name="in2"), Place("i"), lanes, "p")
     return lines, list(known.values())
 
 
 def test_parameters_are_declared_by_access() -> None:
     def parameters(access: Access, dtype: Any = "f4", rank: int = 0) -> list[str]:
         made = given_input(dtype, access, rank)
-        return Formula((made,), tuple(components(made.value).values())).parameters()
+        return in_parameters([made])
 
     assert parameters(Access.VECTOR) == ["__global const float *restrict in0"]
     assert parameters(Access.SINGLE, "?") == ["__global const uchar *restrict in0"]
@@ -171,7 +172,7 @@ def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.Dat
     strides = _collapsed(own, tuple(shape))
     assert all(size > 1 for size, _ in strides), "what is 1 long has no digit"
     wanted = np.broadcast_to(np.arange(np.prod(own, dtype=int)).reshape(own), shape).reshape(-1)
-    lines, _ = load(0, given_input("f4", Access.STRIDED, len(strides)), "i", 4, "p")
+    lines, _ = load(given_input("f4", Access.STRIDED, len(strides)), Place("i"), 4, "p")
     found = re.fullmatch(r"const float4 pin0_0 = \(float4\)\((.*)\);", lines[0])
     assert found
     each = re.findall(r"in0\[(.*?)\](?:, |$)", found[1])

@@ -148,7 +148,7 @@ def test_queries_into_out(context: cm.Context, mode: str) -> None:
     assert kept.prefix([100, 0, 50], out=held, mode=mode) is held
     assert_same(held.to_numpy(), np.array([4950, 0, 1225]))
     with pytest.raises(cm.ModeError, match="out="):
-        (cm.Map(lambda x: x) >> cm.Partials("sum")).last._prepare([np.ones(3)], Options(out=np.zeros(4)))
+        (cm.Map(lambda x: x) >> cm.Partials("sum"))._prepare([np.ones(3)], Options(out=np.zeros(4)))
 
 
 def test_partials_outlive_their_values(context: cm.Context, mode: str) -> None:

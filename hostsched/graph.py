@@ -1,4 +1,5 @@
-"""Derives which events a job waits for, from what it reads and writes. The only place that does.
+"""Derives which events a job waits for, from what it reads and writes. The only place that does, but for replay.py,
+which does so beforehand.
 
 A job waits for the last write of what it reads (read after write), and for the readers of what it writes (write after
 read) or, if there are none, its last write (write after write). Each reader has itself waited for the last write, so

@@ -13,6 +13,7 @@ from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from .memory import Arena, Buffer
 from .profile import Profile, Record, trace_events
 from .queue import Queue
+from .replay import Launch, Replay
 from .report import RuntimeReport, report
 from .runtimes import platforms
 from .submission import Submission
@@ -31,6 +32,7 @@ __all__ = [
     "JobGraph",
     "Kernel",
     "KernelJob",
+    "Launch",
     "LaunchError",
     "MapJob",
     "OutOfDeviceMemory",
@@ -40,6 +42,7 @@ __all__ = [
     "Queue",
     "ReadJob",
     "Record",
+    "Replay",
     "RuntimeReport",
     "SharedContext",
     "Submission",

@@ -61,6 +61,20 @@ class Kernel:
         self.set_buffers: Callable[[tuple[Any, ...]], None] = kernel._set_arg_multi  # type: ignore[attr-defined]
         self.set_scalars: Callable[[tuple[Any, ...]], None] = kernel._set_arg_buf_multi  # type: ignore[attr-defined]
 
+    def twin(self, constants: tuple[Any, ...]) -> Kernel:
+        """The same kernel with arguments of its own, the scalars `constants` (as for `set_scalars`) set. The lock is
+        held.
+
+        Raises LaunchError where a scalar is not of the size that the kernel declares.
+        """
+        try:
+            made = Kernel(cl.Kernel(self.cl.program, self.name), self.name, self.space)
+            if constants:
+                made.set_scalars(constants)
+        except cl.Error as error:
+            raise failure_of(error, f"preparing kernel {self.name}") from error
+        return made
+
     def __repr__(self) -> str:
         return f"<Kernel {self.name} on {self.space.device.name!r}>"
 

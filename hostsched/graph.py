@@ -1,4 +1,5 @@
-"""Derives which events a job waits for, from what it reads and writes. The only place that does.
+"""Derives which events a job waits for, from what it reads and writes. The only place that does, but for replay.py,
+which does so beforehand.
 
 A job waits for the last write of what it reads (read after write), and for the readers of what it writes (write after
 read) or, if there are none, its last write (write after write). Each reader has itself waited for the last write, so
@@ -16,7 +17,7 @@ from .submission import Submission
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["JobGraph", "derive_waits", "record"]
+__all__ = ["JobGraph", "add_reader", "derive_waits", "record"]
 
 _MAX_READERS = 16
 
@@ -63,13 +64,20 @@ def derive_waits(job: Touching) -> dict[int, Any]:
 def record(job: Touching, event: Any) -> None:
     """Notes in the buffers that `event` is the one of `job`. To be called in the order in which jobs are enqueued."""
     for buffer in job.reads:
-        readers = buffer.readers
-        if len(readers) >= _MAX_READERS:
-            readers[:] = [reader for reader in readers if reader.command_execution_status > 0]
-        readers.append(event)
+        add_reader(buffer, event)
     for buffer in job.writes:
         buffer.last_write = event
         buffer.readers = []
+
+
+def add_reader(buffer: Tracked, event: Any) -> None:
+    """Notes that the command of `event` reads the buffer as it was last written. Forgets readers that have ended, once
+    there are many.
+    """
+    readers = buffer.readers
+    if len(readers) >= _MAX_READERS:
+        readers[:] = [reader for reader in readers if reader.command_execution_status > 0]
+    readers.append(event)
 
 
 class JobGraph:

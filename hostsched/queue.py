@@ -74,18 +74,8 @@ class Queue:
         waits: Sequence[cl.Event] = (),
     ) -> cl.Event:
         """Runs `groups` work-groups of `group_size` work-items of `kernel`; 0 groups give an event all the same."""
+        self.check_kernel(kernel, len(args), group_size)
         space = self.space
-        if kernel.space is not space:
-            raise ValueError(
-                f"kernel {kernel.name} was built for another context than that of {self!r}; build it with this queue"
-            )
-        if len(args) != kernel.num_args:
-            raise ValueError(f"kernel {kernel.name} takes {kernel.num_args} arguments, {len(args)} were given")
-        if group_size > kernel.max_group_size:
-            raise ValueError(
-                f"kernel {kernel.name} runs in groups of at most {kernel.max_group_size} on {self.facts.name!r}, "
-                f"{group_size} were asked for"
-            )
         buffers: list[Any] = []
         scalars: list[Any] = []
         borrowed = False
@@ -106,19 +96,53 @@ class Queue:
         if groups == 0:
             return self.marker(waits)
         with self.lock:
-            try:
-                kernel.set_buffers(tuple(buffers))
-                if scalars:
-                    kernel.set_scalars(tuple(scalars))
-                event = cl.enqueue_nd_range_kernel(
-                    self._queue, kernel.cl, (groups * group_size,), (group_size,), None, waits or None
-                )
-            except cl.Error as error:
-                raise failure_of(
-                    error, f"kernel {kernel.name} with {groups} groups of {group_size} on {self.facts.name!r}"
-                ) from error
-            if borrowed:
-                self._in_flight.keep(event, args)
+            return self.launch_checked(
+                kernel, groups, group_size, tuple(buffers), tuple(scalars), waits, args if borrowed else None
+            )
+
+    def check_kernel(self, kernel: Kernel, arguments: int, group_size: int) -> None:
+        """Raises ValueError unless `kernel` runs on this queue, with so many arguments and groups of this size."""
+        if kernel.space is not self.space:
+            raise ValueError(
+                f"kernel {kernel.name} was built for another context than that of {self!r}; build it with this queue"
+            )
+        if arguments != kernel.num_args:
+            raise ValueError(f"kernel {kernel.name} takes {kernel.num_args} arguments, {arguments} were given")
+        if group_size > kernel.max_group_size:
+            raise ValueError(
+                f"kernel {kernel.name} runs in groups of at most {kernel.max_group_size} on {self.facts.name!r}, "
+                f"{group_size} were asked for"
+            )
+
+    def launch_checked(
+        self,
+        kernel: Kernel,
+        groups: int,
+        group_size: int,
+        buffers: tuple[Any, ...],
+        scalars: tuple[Any, ...],
+        waits: Sequence[cl.Event],
+        owned: object,
+    ) -> cl.Event:
+        """What `launch` does with one group or more, on arguments that were checked. The lock is held.
+
+        `buffers` and `scalars` are as for Kernel.set_buffers and set_scalars; arguments not among them stay as they
+        are. `owned`, unless None, is kept alive until the command has ended.
+        """
+        try:
+            if buffers:
+                kernel.set_buffers(buffers)
+            if scalars:
+                kernel.set_scalars(scalars)
+            event = cl.enqueue_nd_range_kernel(
+                self._queue, kernel.cl, (groups * group_size,), (group_size,), None, waits or None
+            )
+        except cl.Error as error:
+            raise failure_of(
+                error, f"kernel {kernel.name} with {groups} groups of {group_size} on {self.facts.name!r}"
+            ) from error
+        if owned is not None:
+            self._in_flight.keep(event, owned)
         if self.profile:
             self.log.append((event, kernel.name, None))
         return event

@@ -51,6 +51,22 @@ class Signature:
 
 
 @dataclass(frozen=True)
+class Described:
+    """An array that is not there yet: its shape and dtype."""
+
+    shape: Shape
+    dtype: DType
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return product(self.shape)
+
+
+@dataclass(frozen=True)
 class Given:
     """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride)
     per collapsed dimension.
@@ -101,6 +117,9 @@ def product(shape: Shape) -> int:
     return size
 
 
+ARRAYS = (DeviceArray, np.ndarray, Described)
+
+
 def gather(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
     """Sorts the arguments of a call. `length`: the result's length where no array gives one.
 
@@ -110,7 +129,7 @@ def gather(values: Sequence[Any], context: Context | None, length: int | None = 
     held = [_held(v, context) for v in values]
     homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
     home = _home(list(homes.values()), context)
-    arrays = [v for v in held if isinstance(v, (DeviceArray, np.ndarray))]
+    arrays = [v for v in held if isinstance(v, ARRAYS)]
     shape = _shape([a.shape for a in arrays], length)
     inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
     given = tuple(_given(v, shape, inexact, home) for v in held)
@@ -124,7 +143,7 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     held = [_held(v, context) for v in values]
     homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
     home = _home(list(homes.values()), context)
-    arrays = [v for v in held if isinstance(v, (DeviceArray, np.ndarray)) and v.ndim]
+    arrays = [v for v in held if isinstance(v, ARRAYS) and v.ndim]
     lines = {v.shape[-1] for v in arrays} - {1} | ({length} if length is not None else set())
     told = ", ".join(f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(held) if getattr(v, "ndim", 0))
     if len(lines) > 1:
@@ -136,14 +155,14 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
         batch = np.broadcast_shapes(*(v.shape[:-1] for v in arrays))
     except ValueError:
         raise ShapeError(f"the batch axes, all but the last, do not broadcast: {told}") from None
-    inexact = [v.dtype for v in held if isinstance(v, (DeviceArray, np.ndarray)) and v.dtype.names is None]
+    inexact = [v.dtype for v in held if isinstance(v, ARRAYS) and v.dtype.names is None]
     inexact = [dtype for dtype in inexact if dtype.kind in "fc"]
     given = tuple(_given_rows(v, (*batch, line), inexact, home) for v in held)
     return Arguments(home, given, (*batch, line), bool(homes), batch)
 
 
 def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
-    if not isinstance(value, (DeviceArray, np.ndarray)) or value.ndim == 0:
+    if not isinstance(value, ARRAYS) or value.ndim == 0:
         return _given(value, shape, inexact, home)
     if isinstance(value, np.ndarray):
         value = contiguous(value)
@@ -165,7 +184,7 @@ def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -
 
 def _held(value: Any, context: Context | None) -> Any:
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
-    if plain or isinstance(value, DeviceArray):
+    if plain or isinstance(value, (DeviceArray, Described)):
         return value
     if is_foreign(value):
         return wrap_foreign(value, context)
@@ -199,14 +218,15 @@ def _shape(shapes: list[Shape], length: int | None) -> Shape:
 
 
 def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
-    if not isinstance(value, (DeviceArray, np.ndarray)):
+    if not isinstance(value, ARRAYS):
         return _number(value, inexact, home)
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     if value.shape == shape and shape:
         return Given(value, Signature(value.dtype, Access.VECTOR, varies=True))
     if value.size == 1:
-        access = Access.SINGLE if isinstance(value, DeviceArray) or value.dtype.names else Access.ARGUMENT
+        number = isinstance(value, np.ndarray) or (isinstance(value, Described) and not value.shape)
+        access = Access.ARGUMENT if number and value.dtype.names is None else Access.SINGLE
         return Given(value, Signature(value.dtype, access))
     strides = _collapsed(value.shape, shape)
     if len(strides) == 1 and strides[0][1] == 1:

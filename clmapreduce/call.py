@@ -93,7 +93,7 @@ class Call:
     def _input(self, given: Given) -> Any:
         access = given.signature.access
         if access is Access.ARGUMENT:
-            return _argument(given.value, given.signature.dtype)
+            return as_argument(given.value, given.signature.dtype)
         buffer = given.value.buffer if isinstance(given.value, DeviceArray) else self.lend(given.value)
         if access is not Access.STRIDED:
             return buffer
@@ -198,7 +198,7 @@ class Call:
         )
 
 
-def _argument(value: Any, dtype: DType) -> Any:
+def as_argument(value: Any, dtype: DType) -> Any:
     """A value as kernel arguments: a NumPy scalar of the C type, complex numbers as vectors of two."""
     scalar = np.asarray(value).astype(dtype).reshape(())[()]
     if dtype == np.dtype(bool):

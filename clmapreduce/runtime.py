@@ -5,7 +5,7 @@ The scheduler's and the renderer's errors become ours here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -90,6 +90,16 @@ class Launch:
             _buffers(self._writes, arrays),
         )
 
+    def slots(self, constants: Mapping[str, tuple[Any, ...]], numbers: Collection[str]) -> hostsched.Launch:
+        """As a launch of a replay, arrays by name."""
+        args: list[Any] = []
+        for name in self._arguments:
+            args.append(name)
+            if isinstance(name, str):
+                args += constants.get(name, ())
+        reads = tuple(name for name in self._reads if name not in numbers)
+        return hostsched.Launch(self._kernel, self._groups, self._group_size, tuple(args), reads, self._writes)
+
 
 def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched.Buffer, ...]:
     found = []
@@ -122,6 +132,15 @@ class Executable:
         self._launches = [
             Launch(stage, _kernel(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
         ]
+
+    def replay(self, constants: Mapping[str, tuple[Any, ...]], numbers: Collection[str]) -> hostsched.Replay:
+        """The launches, to be submitted many times on changing arrays.
+
+        constants: numbers that follow an array among a kernel's arguments. numbers: names of arguments that are no
+        arrays.
+        """
+        with translated():
+            return hostsched.Replay(self._queue, [launch.slots(constants, numbers) for launch in self._launches])
 
     def submit(
         self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import update_wrapper
 from typing import Any
 
-from clmapreduce.arguments import Arguments, Shape, gather, gather_rows
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Described, Shape, gather, gather_rows
 from clmapreduce.call import Output
 from clmapreduce.choose import choose_mode, choose_scope
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.trace import as_value, call
@@ -27,6 +29,7 @@ from clmapreduce.primitives.base import (
     prepare,
     streams_past_caches,
 )
+from clmapreduce.primitives.compiled import Compiled, Lowered
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.partials import keeps
 from clmapreduce.primitives.parts import Parts
@@ -51,9 +54,8 @@ class Traced:
     chain: Chain
     fused: Fused | None
 
-    def plan(self, shape: Shape, rows: int, scope: Scope, mode: ComputeMode, facts: Facts, detail: _Detail) -> Plan:
-        """The plan for `rows` lines; the last extent of `shape` is a line's length."""
-        length = shape[-1]
+    def plan(self, length: int, rows: int, scope: Scope, mode: ComputeMode, facts: Facts, detail: _Detail) -> Plan:
+        """The plan for `rows` lines of `length`."""
         if scope is Scope.DEVICE or self.fused is None:
             return self.chain.plan(Line(length), mode, facts, detail.streaming)
         box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
@@ -109,33 +111,67 @@ class Pipeline(Primitive):
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         length, accumulate = more.get("length"), more.get("accumulate", "auto")
         batch = self.batch if more.get("batch") is None else bool(more["batch"])
-        if accumulate not in ACCUMULATE:
-            raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
         if isinstance(self.function, Parts):
             values, length = self.function.arguments(values, length)
         arguments = (gather_rows if batch else gather)(values, options.context, length)
+        lowered = self.lowered(arguments, options, batch, accumulate, length)
+        if lowered.executable is None:
+            return empty_results(arguments, lowered.outputs, options)
+        if lowered.kept is not None:
+            return keeps(lowered.arguments, lowered.executable, lowered.kept, options)
+        return prepare(lowered.arguments, lowered.executable, lowered.outputs, options, lowered.in_step)
+
+    def lowered(
+        self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate, length: int | None
+    ) -> Lowered:
+        """Everything about a call that its arguments' values do not change."""
+        if accumulate not in ACCUMULATE:
+            raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
         traced = self._trace(arguments, accumulate)
-        arguments = _with_length(arguments, traced.program, length)
-        self._check(traced, arguments, batch, accumulate)
         context, program = arguments.context, traced.program
+        arguments = _with_length(arguments, program, length)
+        self._check(program, arguments, batch, accumulate)
         lines = arguments.batch if arguments.batch is not None else ()
         outputs: list[Output] = [
             (arguments.shape if varies(value) else lines, dtype)
             for value, dtype in zip(program.outputs, traced.outputs, strict=True)
         ]
-        if arguments.rows == 0:
-            return empty_results(arguments, outputs, options)
+        kept = None if program.kept is None else program.kept.bound
         mode = choose_mode(options.mode, context.facts)
         strict = options.strict(mode)
+        if arguments.rows == 0:
+            return Lowered(arguments, outputs, None, kept)
         launches = 1 if len(traced.chain.links) == 1 else 2 * len(traced.chain.links)
         scope, why = choose_scope(arguments.line, launches, batch, strict, mode)
         detail = _Detail(streams_past_caches(options, outputs), strict, why)
-        key = ("pipeline", traced, arguments.line, arguments.rows, mode, scope, detail)
-        shape, rows, facts = (arguments.line,), arguments.rows, context.facts
-        executable = context.executable(key, lambda: traced.plan(shape, rows, scope, mode, facts, detail))
-        if program.kept is not None:
-            return keeps(arguments, executable, program.kept.bound, options)
-        return prepare(arguments, executable, outputs, options, in_step=not program.steps)
+        line, rows, facts = arguments.line, arguments.rows, context.facts
+        key = ("pipeline", traced, line, rows, mode, scope, detail)
+        executable = context.executable(key, lambda: traced.plan(line, rows, scope, mode, facts, detail))
+        return Lowered(arguments, outputs, executable, kept, in_step=not program.steps)
+
+    def compile(
+        self, shapes: Sequence[Shape | None], dtypes: Any, *, mode: str = "auto", context: Context | None = None,
+        length: int | None = None, tiles: int | None = None, batch: bool | None = None,
+        accumulate: Accumulate = "auto",
+    ) -> Compiled:  # fmt: skip
+        """This pipeline for arguments of these shapes and dtypes; calling what it returns costs no planning.
+
+        shapes: one per argument; None or () for a number. dtypes: one per argument, or one for all. A pipeline that
+        begins with an Unfold has its base as the only argument (none for "index") and needs `length`. The keywords are
+        those of a call. Raises what a call with such arguments would raise.
+        """
+        wanted = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes] * len(shapes)
+        if len(wanted) != len(shapes):
+            raise ShapeError(f"{len(shapes)} shapes and {len(wanted)} dtypes are given; give one dtype per argument")
+        described = [
+            Described(tuple(shape or ()), check_supported(np.dtype(dtype), f"argument {i + 1}"))
+            for i, (shape, dtype) in enumerate(zip(shapes, wanted, strict=True))
+        ]
+        over = self.batch if batch is None else batch
+        arguments = (gather_rows if over else gather)(described, context, length)
+        lowered = self.lowered(arguments, Options(mode, arguments.context, tiles=tiles), over, accumulate, length)
+        more = {"batch": over, "accumulate": accumulate, "length": length}
+        return Compiled(self, described, lowered, mode, tiles, more)
 
     # ----------------------------------------------------------------------------------------------- tracing
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> Traced:
@@ -173,9 +209,8 @@ class Pipeline(Primitive):
             raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
         return shared(Program(inputs, tuple(as_value(output, what) for output in outputs), line.length))
 
-    def _check(self, traced: Traced, arguments: Arguments, batch: bool, accumulate: str) -> None:
+    def _check(self, program: Program, arguments: Arguments, batch: bool, accumulate: str) -> None:
         """Raises for lengths and shapes that the steps forbid."""
-        program = traced.program
         check_weak(program.inputs, program.nodes(), arguments)
         if accumulate == "double" and not arguments.context.facts.fp64:
             name = arguments.context.device.name

@@ -1,0 +1,152 @@
+"""Compiled pipelines: planned, rendered and built for fixed shapes and dtypes; a call only binds arrays and submits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Described, Given, product
+from clmapreduce.array import DeviceArray, contiguous, empty, host_array, is_wrapped
+from clmapreduce.call import Output, as_argument, check_out
+from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.primitives.base import Options, prepare
+from clmapreduce.primitives.explain import explained
+from clmapreduce.reductions import Bound
+from clmapreduce.runtime import Executable, take, translated
+
+if TYPE_CHECKING:
+    from clmapreduce.primitives.pipeline import Pipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A call without its arguments' values: outputs, built plan (None where there is nothing to launch), the operator
+    of the partials it ends with. in_step: as in `prepare`.
+    """
+
+    arguments: Arguments
+    outputs: Sequence[Output]
+    executable: Executable | None
+    kept: Bound | None = None
+    in_step: bool = False
+
+
+class Compiled:
+    """A pipeline for fixed shapes and dtypes, made by `Pipeline.compile`.
+
+    `context`: where it runs. Called with arguments of just these shapes and dtypes (numbers are converted), it gives
+    what the pipeline gives. Scratch memory is kept between calls. May be called from several threads.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, described: Sequence[Described], lowered: Lowered, mode: str, tiles: int | None,
+        more: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        if lowered.kept is not None or lowered.executable is None:
+            raise ModeError(
+                f"{pipeline!r} cannot be compiled for these shapes: it has no launches, or ends in Partials"
+            )
+        self._pipeline, self._described = pipeline, tuple(described)
+        self._mode, self._tiles, self._more = mode, tiles, dict(more)
+        self._arguments, self._outputs = lowered.arguments, tuple(lowered.outputs)
+        self._executable, self._in_step = lowered.executable, lowered.in_step
+        self.context = lowered.arguments.context
+        queue, given = self.context.queue, lowered.arguments.given
+        index = np.int32 if lowered.executable.plan.narrow else np.int64
+        strides = {f"in{i}": tuple(index(n) for pair in g.strides for n in pair) for i, g in enumerate(given)}
+        self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in given)
+        names = {f"in{i}" for i, number in enumerate(self._numbers) if number}
+        self._replay = lowered.executable.replay(strides, names)
+        with translated():
+            self._scratch = {name: take(queue, nbytes) for name, nbytes in lowered.executable.plan.scratch.items()}
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{d.dtype}{list(d.shape)}" for d in self._described)
+        return f"Compiled({self._pipeline!r}, {told})"
+
+    def __call__(self, *values: Any, out: Any = None, wait_for: Sequence[Any] = ()) -> Any:
+        """The outputs for arguments of the compiled shapes and dtypes; `out` and `wait_for` as in a call of the
+        pipeline. Raises ShapeError, DTypeError or DeviceError for other arguments, before anything is launched.
+        """
+        if len(values) != len(self._described):
+            raise ShapeError(f"{self!r} takes {len(self._described)} argument(s), {len(values)} given")
+        slots: dict[str, Any] = dict(self._scratch)
+        on_device = False
+        for i, (value, wanted, number) in enumerate(zip(values, self._described, self._numbers, strict=True)):
+            if isinstance(value, DeviceArray):
+                on_device = True
+                self._check_array(i, value, wanted)
+                slots[f"in{i}"] = value.buffer
+            elif number:
+                slots[f"in{i}"] = self._number(i, value, wanted)
+            else:
+                return self._from_host(values, out, wait_for)
+        targets = check_out(out, self._outputs, self.context) if out is not None else [None] * len(self._outputs)
+        if not on_device or not self._simple(targets, slots):
+            return self._from_host(values, out, wait_for)
+        results = []
+        for k, ((shape, dtype), target) in enumerate(zip(self._outputs, targets, strict=True)):
+            made = target if target is not None else empty(shape, dtype, self.context)
+            slots[f"out{k}"] = made.buffer
+            results.append(made)
+        with translated():
+            self._replay.submit(slots, wait_for)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _simple(self, targets: Sequence[Any], slots: Mapping[str, Any]) -> bool:
+        """Whether the kernels may write straight to the targets."""
+        inputs = set(map(id, slots.values()))
+        return all(
+            t is None or (isinstance(t, DeviceArray) and id(t.buffer) not in inputs and not is_wrapped(t))
+            for t in targets
+        )
+
+    def _check_array(self, i: int, value: Any, wanted: Described) -> None:
+        if value.shape != wanted.shape:
+            raise ShapeError(f"argument {i + 1} has shape {value.shape}, it was compiled for {wanted.shape}")
+        if value.dtype != wanted.dtype:
+            raise DTypeError(f"argument {i + 1} has dtype {value.dtype}, it was compiled for {wanted.dtype}")
+        if isinstance(value, DeviceArray) and value.context is not self.context:
+            raise DeviceError(f"argument {i + 1} lives on {value.context!r}, it was compiled for {self.context!r}")
+        if self._numbers[i] and isinstance(value, DeviceArray):
+            raise DTypeError(f"argument {i + 1} was compiled as a number; compile it with shape (1,) to pass an array")
+
+    def _number(self, i: int, value: Any, wanted: Described) -> Any:
+        given = np.asarray(value)
+        if given.shape != ():
+            raise ShapeError(f"argument {i + 1} has shape {given.shape}, it was compiled as a number")
+        if not np.can_cast(given.dtype, wanted.dtype, "same_kind"):
+            raise DTypeError(f"argument {i + 1} is {value!r}, it was compiled as {wanted.dtype}")
+        return as_argument(given, wanted.dtype)
+
+    def _from_host(self, values: Sequence[Any], out: Any, wait_for: Sequence[Any]) -> Any:
+        """A call with arrays in host memory, or results that go somewhere special."""
+        given: list[Given] = []
+        for i, (value, wanted, known) in enumerate(zip(values, self._described, self._arguments.given, strict=True)):
+            if self._numbers[i]:
+                given.append(replace(known, value=np.asarray(value).astype(wanted.dtype)))
+                self._number(i, value, wanted)
+                continue
+            held = value if isinstance(value, DeviceArray) else contiguous(host_array(value))
+            self._check_array(i, held, wanted)
+            given.append(replace(known, value=held))
+        on_device = any(isinstance(g.value, DeviceArray) for g in given)
+        arguments = replace(self._arguments, given=tuple(given), on_device=on_device)
+        options = Options(self._mode, self.context, wait_for, out, self._tiles)
+        executable = self._executable
+        if out is not None:  # the plan depends on how it lies in memory
+            found = self._pipeline.lowered(arguments, options, **self._more).executable
+            assert found is not None
+            executable = found
+        results = prepare(arguments, executable, self._outputs, options, self._in_step).run()
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def explain(self) -> str:
+        """How every call runs: mode, scope, why, each launch and its bytes."""
+        made = {f"out{k}": product(shape) * dtype.itemsize for k, (shape, dtype) in enumerate(self._outputs)}
+        read = {f"in{i}": d.size * d.dtype.itemsize for i, d in enumerate(self._described) if not self._numbers[i]}
+        return f"{self!r}\n{explained(self._executable.plan, {**read, **made, **self._executable.plan.scratch})}"

@@ -6,6 +6,15 @@
 ##   Local memory: one accumulator per item (par) or warp and step. Barriers: those of its reduces and scans.
 <%namespace name="outer" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inner" file="/mode/${context['row_mode']}.cl.mako"/>
+<%def name="turn(phase, lanes)">
+% for segment in phase.segments:
+% if segment.scan:
+    ${inner.scan_step(segment.op, *segment.names, lanes=lanes)}
+% else:
+    ${segment.text}
+% endif
+% endfor
+</%def>
 <%def name="line(view)">
     const idx row_begin = row * n;
     ${view.before}
@@ -13,19 +22,11 @@
     ${phase.before}
 % if phase.sync:
     <%inner:each_sync i="i" live="live" end="n">
-% for segment in phase.segments:
-% if segment.scan:
-    ${inner.scan_step(segment.op, *segment.names, lanes=view.lanes)}
-% else:
-    ${segment.text}
-% endif
-% endfor
+    ${turn(phase, view.lanes)}
     </%inner:each_sync>
 % else:
     <%inner:each i="i" begin="0" end="n">
-% for segment in phase.segments:
-    ${segment.text}
-% endfor
+    ${turn(phase, view.lanes)}
     </%inner:each>
 % endif
 % for op, acc, name in phase.combined:

@@ -70,7 +70,7 @@ def _after(
             current if takes(part, len(current)) or not takes(part, len(current) + len(behind)) else current + behind
         )
         result = part.function(*given) if first else part(*given)
-        made = result if isinstance(result, tuple) else (result,)
+        made = tuple(as_value(v, "the map") for v in (result if isinstance(result, tuple) else (result,)))
         return made, () if any(_varies(value) for value in made) else behind
     if isinstance(part, Unfold):
         return (part.traced(*current),), ()

@@ -62,7 +62,7 @@ class Scan(Primitive):
             )
         formula, wide = self._operand.bind(arguments)
         if self.exclusive and not wide.has_identity:
-            raise ShapeError(f"an exclusive scan starts with the which {self._operand.op.name} does not have")
+            raise ShapeError(f"an exclusive scan starts with the identity, which {self._operand.op.name} does not have")
         narrow = self._operand.bind(arguments, "fast")[1]
         if [c.name for c in narrow.components] != [c.name for c in wide.components]:
             wide = narrow  # without float64 the wide sum is a double-word, which a scan does not carry

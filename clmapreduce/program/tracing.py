@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.node import Node, Record
+from clmapreduce.formula.node import Node
 from clmapreduce.reductions.base import Accumulate
 
 
@@ -64,4 +64,6 @@ def is_traced(values: Sequence[Any]) -> bool:
 def _is_symbolic(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype == object and any(isinstance(v, Node) for v in value.flat)
-    return isinstance(value, (Node, Record))
+    if isinstance(value, dict):
+        return any(_is_symbolic(part) for part in value.values())
+    return isinstance(value, Node)

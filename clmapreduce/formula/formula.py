@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from clmapreduce.dtypes import BOOL, DType, broadcast_text, c_name, is_complex
+from clmapreduce.dtypes import BOOL, DType, Leaf, broadcast_text, c_name, is_complex, leaves
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, components, postorder, rebuild
 
@@ -36,10 +36,10 @@ class Input:
 
 
 def symbol(name: str, dtype: DType) -> Value:
-    """The value that stands for an input of this dtype: a symbol, or a record of symbols, one per field."""
+    """The value that stands for an input of this dtype: a symbol, or a record of symbols, one per leaf."""
     if dtype.names is None:
         return Symbol(name, dtype)
-    return Record({part: Symbol(f"{name}.{part}", dtype[part]) for part in dtype.names})
+    return rebuild({leaf: Symbol(f"{name}.{leaf}", part) for leaf, (part, _) in leaves(dtype).items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Formula:
         """Every scalar dtype met on the way, the index's int64 left out."""
         met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
         for given in self.inputs:
-            met += [given.dtype[name] for name in given.dtype.names] if given.dtype.names else [given.dtype]
+            met += [part for part, _ in leaves(given.dtype).values()]
         return tuple(dict.fromkeys(met))
 
     def parameters(self) -> list[str]:
@@ -119,9 +119,9 @@ def load(i: int, given: Input, at: str, lanes: int, prefix: str) -> tuple[list[s
     """Statements that read input `i` at the indices `at` … `at`+lanes−1, and the text of each of its symbols."""
     lines: list[str] = []
     known: dict[Node, Text] = {}
-    for part, (name, node) in enumerate(components(given.value).items()):
+    for part, (leaf, node) in enumerate(components(given.value).items()):
         variable = f"{prefix}in{i}_{part}"  # a field's name may be any text, so it never enters the kernel
-        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(i, given, name, at, lanes)};")
+        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(i, given, leaf, at, lanes)};")
         known[node] = _as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
     return lines, known
 
@@ -135,23 +135,23 @@ def _as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
     return Text(mask, 8)
 
 
-def _element(i: int, given: Input, name: str, at: str, lanes: int) -> str:
+def _element(i: int, given: Input, leaf: Leaf, at: str, lanes: int) -> str:
     if given.access is Access.ARGUMENT:
         return broadcast_text(given.dtype, f"in{i}", lanes)
     if given.access is Access.SINGLE:
-        return broadcast_text(given.dtype, _one(i, given, name, "0"), lanes)
+        return broadcast_text(given.dtype, _one(i, given, leaf, "0"), lanes)
     if given.access is Access.STRIDED:
-        each = [_one(i, given, name, _strided_index(i, given.rank, f"({at} + {lane})")) for lane in range(lanes)]
+        each = [_one(i, given, leaf, _strided_index(i, given.rank, f"({at} + {lane})")) for lane in range(lanes)]
         return each[0] if lanes == 1 else f"({c_name(given.dtype, lanes)})({', '.join(each)})"
     if lanes > 1:
         return f"CMR_LOAD({c_name(given.dtype, lanes)}, in{i} + ({at}))"
-    return _one(i, given, name, f"({at})")
+    return _one(i, given, leaf, f"({at})")
 
 
-def _one(i: int, given: Input, name: str, at: str) -> str:
+def _one(i: int, given: Input, leaf: Leaf, at: str) -> str:
     if given.dtype.fields is None:
         return f"in{i}[{at}]"
-    part, offset = given.dtype.fields[name][:2]
+    part, offset = leaves(given.dtype)[leaf]
     return field_text(f"in{i}", at, given.dtype.itemsize, part, offset, const=True)
 
 

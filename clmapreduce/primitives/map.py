@@ -11,9 +11,9 @@ from clmapreduce.arguments import gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType, record
+from clmapreduce.dtypes import DType, check_supported, record
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.node import Record, Value
+from clmapreduce.formula.node import Record, Value, components
 from clmapreduce.formula.parse import Expression
 from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import (
@@ -112,6 +112,8 @@ def composed(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[
 
 def output_dtype(value: Value) -> DType:
     """The NumPy dtype of a formula's output; a dict of fields gives an aligned structured dtype."""
-    if isinstance(value, Record):
-        return record({name: node.dtype for name, node in value.items()})
-    return np.dtype(value.dtype)
+    if not isinstance(value, Record):
+        return np.dtype(value.dtype)
+    elements = {leaf[0] if isinstance(leaf, tuple) else leaf: node.dtype for leaf, node in components(value).items()}
+    fields = {name: np.dtype((elements[name], shape)) for name, shape in value.shapes.items()}
+    return check_supported(record(fields), "the mapped function's result")

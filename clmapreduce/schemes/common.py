@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clmapreduce.dtypes import FLOAT16, DType, c_name
+from clmapreduce.dtypes import FLOAT16, DType, Leaf, c_name, leaves
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Layout
 
-Store = Callable[[Mapping[str, str], str, int], str]
+Store = Callable[[Mapping[Leaf, str], str, int], str]
 
 
 def kernel_spec(
@@ -46,26 +46,24 @@ def out_parameters(outputs: Sequence[DType]) -> list[str]:
     return [f"__global {'uchar' if d.names else c_name(d)} *restrict out{i}" for i, d in enumerate(outputs)]
 
 
-def store_text(output: int, dtype: DType, texts: Mapping[str, str], at: str, lanes: int, streaming: bool) -> str:
+def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
     """C text that stores one output's parts at an index (the first of `lanes`)."""
     if dtype.fields is not None:
         return "\n".join(
-            f"{field_text(f'out{output}', at, dtype.itemsize, dtype[part], dtype.fields[part][1])} = {text};"
-            for part, text in texts.items()
+            f"{field_text(f'out{output}', at, dtype.itemsize, *leaves(dtype)[leaf])} = {text};"
+            for leaf, text in texts.items()
         )
     if lanes == 1:
         return f"out{output}[{at}] = {texts['']};"
     return f"{'CMR_STREAM' if streaming else 'CMR_STORE'}({c_name(dtype, lanes)}, out{output} + ({at}), {texts['']});"
 
 
-def store_one(dtype: DType) -> Callable[[Mapping[str, str]], str]:
+def store_one(dtype: DType) -> Callable[[Mapping[Leaf, str]], str]:
     """The text that stores a single result at the start of the byte buffer `out`."""
 
-    def store(texts: Mapping[str, str]) -> str:
-        if dtype.fields is None:
-            return f"{field_text('out', '0', dtype.itemsize, dtype, 0)} = {texts['']};"
+    def store(texts: Mapping[Leaf, str]) -> str:
         return "\n".join(
-            f"{field_text('out', '0', dtype.itemsize, dtype[p], dtype.fields[p][1])} = {t};" for p, t in texts.items()
+            f"{field_text('out', '0', dtype.itemsize, *leaves(dtype)[leaf])} = {text};" for leaf, text in texts.items()
         )
 
     return store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import converted_text
+from clmapreduce.dtypes import Leaf, converted_text
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
@@ -36,7 +36,7 @@ def plan_unfold(
     streaming = layout.streaming and lanes * dtype.itemsize >= 16
     numbers = {"block": box.block, "lanes": lanes, "rows": rows, "first_power": first_power}
 
-    def store(texts: Mapping[str, str], at: str, lanes: int) -> str:
+    def store(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
         if dtype != bound.result:  # integers multiply in 64 bits and are kept in the base's dtype, wrapping as NumPy
             texts = {"": converted_text(texts[""], dtype, lanes)}
         return store_text(0, dtype, texts, at, lanes, streaming)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, DType, Leaf, check_supported, is_complex, is_float, leaf_view, leaves
+from clmapreduce.dtypes import BOOL, DType, Leaf, aligned, check_supported, is_complex, is_float, leaf_view, leaves
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Literal, Node, Record, Value, components, rebuild
@@ -139,7 +139,7 @@ class Operator(ReductionOp):
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
-        wanted = self.dtype if self.dtype is not None else value
+        wanted = aligned(self.dtype if self.dtype is not None else value)
         parts, given = leaves(wanted), leaves(value)
         if list(parts) != list(given):
             raise DTypeError(f"operator {self.name} is for {wanted}; values have {value}")

@@ -11,7 +11,7 @@ import numpy as np
 
 import hostsched
 from clmapreduce.context import Context, current_context
-from clmapreduce.dtypes import DType, check_supported
+from clmapreduce.dtypes import DType, aligned, check_supported
 from clmapreduce.errors import DeviceError, DeviceMemoryError, DTypeError, ShapeError
 from clmapreduce.runtime import take, translated
 
@@ -155,10 +155,7 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
 def contiguous(values: NumpyArray) -> NumpyArray:
     """`values` in C order, records packed so that every field is aligned."""
     if values.dtype.names is not None:
-        from clmapreduce.dtypes import is_aligned, record
-
-        if not is_aligned(values.dtype):
-            values = values.astype(record({n: values.dtype[n] for n in values.dtype.names}))
+        values = values.astype(aligned(values.dtype), copy=False)
     return np.ascontiguousarray(values).reshape(values.shape)
 
 

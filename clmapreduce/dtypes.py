@@ -1,13 +1,14 @@
 """NumPy dtypes as OpenCL C types: names, masks, literals, limits, and which mixes are refused.
 
 A *scalar dtype* is bool, (u)int8…64, float16/32/64 or complex64/128. A *record dtype* is a NumPy structured dtype whose
-fields are scalar dtypes. Vector types have `lanes` components; complex numbers are `float2`/`double2` and only have one
-lane.
+fields are scalar dtypes or small arrays of one; its *leaves* are the single numbers it consists of. Vector types have
+`lanes` components; complex numbers are `float2`/`double2` and only have one lane.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,10 @@ import numpy as np
 from clmapreduce.errors import DTypeError
 
 DType: TypeAlias = "np.dtype[Any]"
+Leaf: TypeAlias = "str | tuple[str, tuple[int, ...]]"
+"""What a single number of a value is called: "" for a plain number, a field's name, or (name, place) for an element of
+a field that is an array.
+"""
 
 BOOL = np.dtype(np.bool_)
 INT32 = np.dtype(np.int32)
@@ -32,6 +37,8 @@ _C_NAMES = {  # by kind and bytes: the same type code means 32 bits on Windows a
 }  # fmt: skip
 _MASKS = {8: "char", 16: "short", 32: "int", 64: "long"}
 LANES = (1, 2, 4, 8, 16)
+MAX_ELEMENTS = 64
+"""Elements of a record's arrays together: kernels keep each one in a variable of its own."""
 HEX = "0123456789abcdef"
 
 
@@ -60,12 +67,7 @@ def check_supported(dtype: DType, what: str) -> DType:
     """The dtype in native byte order. Raises DTypeError naming `what` when no kernel can hold it."""
     dtype = np.dtype(dtype)
     if dtype.names is not None:
-        if not dtype.names:
-            raise DTypeError(f"{what} has a structured dtype without fields")
-        for name in dtype.names:
-            field = dtype[name]
-            if field.shape or not is_scalar(field):
-                raise DTypeError(f"{what}: field {name!r} has dtype {field}; fields must be plain numbers or bools")
+        _check_fields(dtype, what)
         return dtype.newbyteorder("=")
     if not is_scalar(dtype):
         raise DTypeError(
@@ -73,6 +75,32 @@ def check_supported(dtype: DType, what: str) -> DType:
             "or a structured dtype of these"
         )
     return dtype.newbyteorder("=")
+
+
+def _check_fields(dtype: DType, what: str) -> None:
+    assert dtype.names is not None
+    if not dtype.names:
+        raise DTypeError(f"{what} has a structured dtype without fields")
+    for name in dtype.names:
+        field = dtype[name]
+        if field.base.names is not None:
+            raise DTypeError(f"{what}: field {name!r} is a structure itself; give its parts as fields of the outer one")
+        if not is_scalar(field.base):
+            raise DTypeError(
+                f"{what}: field {name!r} has dtype {field.base}; fields must be numbers or bools, or arrays of them"
+            )
+        if 0 in field.shape:
+            raise DTypeError(f"{what}: field {name!r} of shape {field.shape} has no elements; leave it out")
+    check_elements(sum(math.prod(dtype[name].shape) for name in dtype.names if dtype[name].shape), what)
+
+
+def check_elements(count: int, what: str) -> None:
+    """Raises DTypeError when a record's arrays have more elements than kernels keep in variables."""
+    if count > MAX_ELEMENTS:
+        raise DTypeError(
+            f"{what}: array fields of {count} elements together; a record may have {MAX_ELEMENTS}, "
+            "pass what is larger as plain arrays"
+        )
 
 
 def c_name(dtype: DType, lanes: int = 1) -> str:
@@ -199,7 +227,7 @@ def floating(dtype: DType) -> DType:
 
 
 def record(fields: dict[str, DType]) -> DType:
-    """The structured dtype of named components as kernels lay it out: each part at a multiple of its alignment."""
+    """The structured dtype of named fields as kernels lay it out: each part at a multiple of its alignment."""
     offsets, end, widest = [], 0, 1
     for dtype in fields.values():
         size = alignment(dtype)
@@ -211,15 +239,46 @@ def record(fields: dict[str, DType]) -> DType:
     return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": itemsize})
 
 
+@lru_cache(maxsize=256)
+def leaves(dtype: DType) -> dict[Leaf, tuple[DType, int]]:
+    """(scalar dtype, byte offset) of every single number of a value; an array's in C order."""
+    if dtype.fields is None or dtype.names is None:
+        return {"": (dtype, 0)}
+    found: dict[Leaf, tuple[DType, int]] = {}
+    for name in dtype.names:
+        field, offset = dtype.fields[name][:2]
+        if not field.shape:
+            found[name] = field, offset
+        for i, place in enumerate(np.ndindex(field.shape) if field.shape else ()):
+            found[name, place] = field.base, offset + i * field.base.itemsize
+    return found
+
+
+def leaf_view(array: Any, leaf: Leaf) -> Any:
+    """One leaf of every value of a NumPy array, as an array of the same shape in the same memory."""
+    if isinstance(leaf, tuple):
+        name, place = leaf
+        return array[name][(..., *place)]
+    return array[leaf] if leaf else array
+
+
 def alignment(dtype: DType) -> int:
-    """Bytes that a number's address is a multiple of in a kernel. Complex numbers are float2 or double2, which NumPy
-    aligns to one part only; an NVIDIA GPU faults on a misaligned one.
+    """Bytes that a number's address is a multiple of in a kernel; of an array, its elements'. Complex numbers are
+    float2 or double2, which NumPy aligns to one part only; an NVIDIA GPU faults on a misaligned one.
     """
-    return dtype.itemsize if is_complex(dtype) else dtype.alignment
+    element = dtype.base
+    return element.itemsize if is_complex(element) else element.alignment
+
+
+def aligned(dtype: DType) -> DType:
+    """The dtype as kernels can hold it: a record's fields moved apart where they are not aligned."""
+    if dtype.names is None or is_aligned(dtype):
+        return dtype
+    return record({name: dtype[name] for name in dtype.names})
 
 
 def is_aligned(dtype: DType) -> bool:
-    """Whether a record's fields all lie at multiples of their own size, as kernels need them."""
+    """Whether a record's fields all lie at multiples of their numbers' own size, as kernels need them."""
     assert dtype.fields is not None
     parts = [(f[0], f[1]) for f in dtype.fields.values()]
     return all(offset % alignment(part) == 0 and dtype.itemsize % alignment(part) == 0 for part, offset in parts)

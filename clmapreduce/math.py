@@ -1,20 +1,19 @@
-"""Elementwise functions for formulas: `cm.math.sqrt(x)` on a traced value gives a traced value, on numbers and arrays
-NumPy's result.
+"""Elementwise functions for formulas: `cm.math.sqrt(x)` on a traced value gives a traced value, on an object array of
+traced values an array of them, on numbers and arrays NumPy's result.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from clmapreduce.formula.functions import FUNCTIONS, apply
-from clmapreduce.formula.node import Node
+from clmapreduce.formula.functions import FUNCTIONS, apply, is_traced
 
 
 def _public(name: str) -> Any:
     function = FUNCTIONS[name]
 
     def call(*operands: Any) -> Any:
-        if any(isinstance(operand, Node) for operand in operands):
+        if any(map(is_traced, operands)):
             return apply(name, *operands)
         return function.numpy(*operands)
 

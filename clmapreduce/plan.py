@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node
 from clmapreduce.modes import ComputeMode, Scope
@@ -87,7 +87,7 @@ class Tail:
     """
 
     formula: Formula
-    results: Mapping[str, Node]
+    results: Mapping[Leaf, Node]
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,8 @@ def values(rng: np.random.Generator, dtype: Any, shape: Any) -> np.ndarray:
     if dtype.names is not None:
         made = np.zeros(shape, dtype)
         for name in dtype.names:
-            made[name] = values(rng, dtype[name], shape)
+            part = dtype[name]
+            made[name] = values(rng, part.base, (*np.atleast_1d(shape), *part.shape) if part.shape else shape)
         return made
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)

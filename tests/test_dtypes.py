@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import clmapreduce as cm
 from clmapreduce.dtypes import (
     LANES,
+    aligned,
     c_name,
     check_constant,
     check_supported,
@@ -26,6 +27,8 @@ from clmapreduce.dtypes import (
     is_float,
     is_integer,
     is_scalar,
+    leaf_view,
+    leaves,
     literal,
     lowest,
     mask_name,
@@ -75,8 +78,9 @@ def test_masks_are_as_wide_as_what_was_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["O", "U3", "S3", "M8[s]", "m8[s]", "V4", np.longdouble, np.clongdouble, [("a", "f4", (2,))], [("a", "O")],
-              [("a", [("b", "f4")])], []], ids=str,
+    "dtype", ["O", "U3", "S3", "M8[s]", "m8[s]", "V4", np.longdouble, np.clongdouble, ("f4", (2,)), [("a", "O")],
+              [("a", "O", 2)], [("a", [("b", "f4")])], [("a", [("b", "f4")], 2)], [("a", "f4", (2, 0))], [("a", "f4", 65)],
+              [("a", "f4", (8, 8)), ("n", "i4"), ("b", "f4", 1)], []], ids=str,
 )  # fmt: skip
 def test_dtypes_that_no_kernel_holds_are_refused_by_name(dtype: Any) -> None:
     with pytest.raises(DTypeError, match=r"^the input") as caught:
@@ -263,6 +267,37 @@ def test_complex_fields_are_aligned_as_the_vectors_they_are() -> None:
     assert layout.itemsize == 32
     assert is_aligned(layout)
     assert not is_aligned(np.dtype([("count", "i4"), ("z", "c8")], align=True)), "NumPy aligns to a part only"
+
+
+def test_array_fields_are_aligned_as_their_elements() -> None:
+    layout = record({"flag": np.dtype("u1"), "m": np.dtype(("f4", (2, 2))), "z": np.dtype(("c16", 2)), "n": np.dtype("i2")})
+    assert [layout.fields[name][1] for name in layout.names] == [0, 4, 32, 64]
+    assert layout.itemsize == 80 and layout["m"].shape == (2, 2)
+    assert is_aligned(layout) and aligned(layout) is layout
+    packed = np.dtype([("flag", "u1"), ("m", "f4", (2, 2))])
+    assert not is_aligned(packed) and aligned(packed) == record({"flag": packed["flag"], "m": packed["m"]})
+    assert not is_aligned(np.dtype([("count", "i4"), ("z", "c8", 2)], align=True)), "NumPy aligns to a part only"
+
+
+def test_leaves_are_the_single_numbers_and_where_they_lie() -> None:
+    dtype = np.dtype([("m", "f4", (2, 2)), ("n", "i4"), ("v", "f8", 2)], align=True)
+    f4, f8 = np.dtype("f4"), np.dtype("f8")
+    assert leaves(dtype) == {
+        ("m", (0, 0)): (f4, 0), ("m", (0, 1)): (f4, 4), ("m", (1, 0)): (f4, 8), ("m", (1, 1)): (f4, 12),
+        "n": (np.dtype("i4"), 16), ("v", (0,)): (f8, 24), ("v", (1,)): (f8, 32),
+    }  # fmt: skip
+    assert leaves(f4) == {"": (f4, 0)}
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_a_leafs_view_has_the_arrays_shape_and_memory(shape: tuple[int, ...]) -> None:
+    dtype = np.dtype([("m", "f4", (2, 3)), ("n", "i4")])
+    array = np.zeros(shape, dtype)
+    for i, leaf in enumerate(leaves(dtype)):
+        assert leaf_view(array, leaf).shape == shape
+        leaf_view(array, leaf)[...] = i
+    assert (array["m"] == np.arange(6).reshape(2, 3)).all() and (array["n"] == 6).all()
+    assert leaf_view(array["n"], "") is not None and (leaf_view(array["n"], "") == 6).all()
 
 
 def test_unaligned_records_are_told() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from clmapreduce.dtypes import BOOL, DType, c_name
+from clmapreduce.dtypes import BOOL, DType, Leaf, c_name
 from clmapreduce.formula.emit import Emitter, Text
 from clmapreduce.formula.formula import Formula, Input, Place, as_bool, load
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
@@ -98,7 +98,7 @@ class Block:
                 texts[target] = self._emitter.kept(node)
         self._emitter.lines += [f"{target} = {text};" for target, text in texts.items()]
 
-    def texts(self, value: Value) -> dict[str, str]:
+    def texts(self, value: Value) -> dict[Leaf, str]:
         """The C text of a value's parts, as plain numbers (a bool as 0 or 1 of type uchar)."""
         return {name: self._emitter.number(node) for name, node in components(value).items()}
 

@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, DType, broadcast_text, c_name, is_complex, record
+from clmapreduce.dtypes import BOOL, DType, Leaf, broadcast_text, c_name, check_supported, is_complex, leaves, record
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, components, postorder, rebuild
 
@@ -61,17 +61,20 @@ class Input:
 
 
 def symbol(name: str, dtype: DType, varies: bool = False) -> Value:
-    """The value that stands for an input of this dtype: a symbol, or a record of symbols, one per field."""
+    """The value that stands for an input of this dtype: a symbol, or a record of symbols, one per leaf."""
     if dtype.names is None:
         return Symbol(name, dtype, varies=varies)
-    return Record({part: Symbol(f"{name}.{part}", dtype[part], varies=varies) for part in dtype.names})
+    parts = leaves(dtype).items()
+    return rebuild({leaf: Symbol(f"{name}.{leaf}", part, varies=varies) for leaf, (part, _) in parts})
 
 
 def value_dtype(value: Value) -> DType:
     """The NumPy dtype of a value; a record's is an aligned structured dtype."""
-    if isinstance(value, Record):
-        return record({name: node.dtype for name, node in value.items()})
-    return np.dtype(value.dtype)
+    if not isinstance(value, Record):
+        return np.dtype(value.dtype)
+    elements = {leaf[0] if isinstance(leaf, tuple) else leaf: node.dtype for leaf, node in components(value).items()}
+    fields = {name: np.dtype((elements[name], shape)) for name, shape in value.shapes.items()}
+    return check_supported(record(fields), "a record made by a formula")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,7 @@ class Formula:
         """Every scalar dtype met on the way, the index's int64 left out."""
         met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
         for given in self.inputs:
-            met += [given.dtype[name] for name in given.dtype.names] if given.dtype.names else [given.dtype]
+            met += [part for part, _ in leaves(given.dtype).values()]
         return tuple(dict.fromkeys(met))
 
     def uses(self, given: Input) -> bool:
@@ -159,9 +162,9 @@ def load(given: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], d
     """
     lines: list[str] = []
     known: dict[Node, Text] = {}
-    for part, (name, node) in enumerate(components(given.value).items()):
+    for part, (leaf, node) in enumerate(components(given.value).items()):
         variable = f"{prefix}{given.name}_{part}"  # a field's name may be any text, so it never enters the kernel
-        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(given, name, at, lanes)};")
+        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(given, leaf, at, lanes)};")
         known[node] = as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
     return lines, known
 
@@ -176,21 +179,21 @@ def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
     return Text(mask, 8)
 
 
-def _element(given: Input, name: str, at: Place, lanes: int) -> str:
+def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     across = lanes > 1 and at.pitch != ""
     match given.access:
         case Access.ARGUMENT:
             return broadcast_text(given.dtype, given.name, lanes)
         case Access.SINGLE:
-            return broadcast_text(given.dtype, _one(given, name, "0"), lanes)
+            return broadcast_text(given.dtype, _one(given, leaf, "0"), lanes)
         case Access.LINE if across:
-            return broadcast_text(given.dtype, _one(given, name, f"({at.index})"), lanes)
+            return broadcast_text(given.dtype, _one(given, leaf, f"({at.index})"), lanes)
         case Access.LINE:
-            return _one(given, name, f"({at.index})")
+            return _one(given, leaf, f"({at.index})")
         case Access.ROW if across:
             return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + ({at.row}))"
         case Access.ROW:
-            return _one(given, name, f"({at.row})")
+            return _one(given, leaf, f"({at.row})")
         case Access.STRIDED:
             each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
         case Access.VECTOR if across:
@@ -198,15 +201,15 @@ def _element(given: Input, name: str, at: Place, lanes: int) -> str:
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
         case _:
-            return _one(given, name, at.element)
-    each = [_one(given, name, place) for place in each]
+            return _one(given, leaf, at.element)
+    each = [_one(given, leaf, place) for place in each]
     return each[0] if lanes == 1 else f"({c_name(given.dtype, lanes)})({', '.join(each)})"
 
 
-def _one(given: Input, name: str, at: str) -> str:
+def _one(given: Input, leaf: Leaf, at: str) -> str:
     if given.dtype.fields is None:
         return f"{given.name}[{at}]"
-    part, offset = given.dtype.fields[name][:2]
+    part, offset = leaves(given.dtype)[leaf]
     return field_text(given.name, at, given.dtype.itemsize, part, offset, const=True)
 
 

@@ -32,6 +32,7 @@ from clmapreduce.dtypes import (
     promote,
 )
 from clmapreduce.errors import DTypeError, FormulaError
+from clmapreduce.formula.array import elementwise, is_array
 from clmapreduce.formula.node import Apply, Literal, Node, Number, Operand
 from clmapreduce.formula.types import (
     Types,
@@ -78,7 +79,7 @@ _CALLED = re.compile(r"[a-z]\w*(\{S\}|\{V\})?\(")
 
 
 def apply(name: str, *operands: Operand) -> Node:
-    """The node `name(*operands)`.
+    """The node `name(*operands)`; an array of such nodes where an operand is one.
 
     Python numbers take the dtype their partners need, and so does what is computed from them alone.
     Raises FormulaError for what is no number, DTypeError for numbers that the function or the dtype cannot take.
@@ -86,6 +87,9 @@ def apply(name: str, *operands: Operand) -> Node:
     function = FUNCTIONS[name]
     if len(operands) != function.arity:
         raise FormulaError(f"{name} takes {function.arity} argument(s), {len(operands)} given")
+    if any(map(is_array, operands)):
+        array: Node = elementwise(lambda *parts: apply(name, *parts), *operands)
+        return array
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.ndim:
             raise FormulaError(
@@ -114,6 +118,11 @@ def apply(name: str, *operands: Operand) -> Node:
         return cast(Apply(function, args, FLOAT32, weak), result)
     args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, wanted, strict=True))
     return Apply(function, args, result, weak)
+
+
+def is_traced(operand: Any) -> bool:
+    """Whether it is a node or an array that holds nodes."""
+    return any(isinstance(part, Node) for part in (operand.flat if is_array(operand) else [operand]))
 
 
 def _kind(operand: Operand) -> Any:
@@ -158,6 +167,15 @@ def as_node(operand: Operand, dtype: DType | None = None) -> Node:
     if isinstance(operand, Node):
         return operand
     return Literal(operand, dtype if dtype is not None else promote(np.asarray(operand).dtype))
+
+
+def alike(operands: Sequence[Operand]) -> list[Node]:
+    """The operands as nodes of their common dtype; Python numbers are weak."""
+    kinds = [_kind(operand) for operand in operands]
+    dtype = promote(*kinds)
+    if not any(isinstance(kind, np.dtype) for kind in kinds):
+        (dtype,) = _as_narrow((dtype,), [operand for operand in operands if isinstance(operand, Node)])
+    return [cast(as_node(operand, dtype), dtype) for operand in operands]
 
 
 def cast(node: Node, dtype: DType) -> Node:

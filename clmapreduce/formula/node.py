@@ -6,13 +6,14 @@ stay weak. Nodes are compared by identity, so that `==` can mean "a node that co
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union, cast
 
 import numpy as np
 
-from clmapreduce.dtypes import INT64, DType, check_constant
+from clmapreduce.dtypes import INT64, DType, Leaf, check_constant
 from clmapreduce.errors import FormulaError
+from clmapreduce.formula.array import NodeArray
 
 if TYPE_CHECKING:
     from clmapreduce.formula.functions import Function
@@ -214,9 +215,13 @@ class Apply(Node):
 
 
 class Record(dict[str, Node]):
-    """A structured value: its fields by subscript."""
+    """A structured value: its fields by subscript, of a field that is an array a `NodeArray` to keep."""
 
     __slots__ = ()
+
+    def __getitem__(self, name: str) -> Node:
+        part: Any = super().__getitem__(name)
+        return cast("Node", part.copy() if isinstance(part, np.ndarray) else part)
 
     def __missing__(self, name: str) -> Node:
         raise FormulaError(f"no field {name!r}; the value has {', '.join(map(repr, self))}")
@@ -226,18 +231,49 @@ class Record(dict[str, Node]):
 
     __ror__ = __ior__ = __or__
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every field, () for a single number."""
+        return {name: part.shape if isinstance(part, np.ndarray) else () for name, part in self.items()}
+
 
 Value: TypeAlias = "Node | Record"
 
 
-def components(value: Value) -> dict[str, Node]:
-    """A value's parts by name; a plain scalar is one part named ""."""
-    return dict(value) if isinstance(value, Record) else {"": value}
+def components(value: Value) -> dict[Leaf, Node]:
+    """A value's single numbers by name (see Leaf); a plain scalar is one named ""."""
+    if not isinstance(value, Record):
+        return {"": value}
+    parts: dict[Leaf, Node] = {}
+    for name, part in value.items():
+        if isinstance(part, np.ndarray):
+            parts.update({(name, place): part[place] for place in np.ndindex(part.shape)})
+        else:
+            parts[name] = part
+    return parts
 
 
-def rebuild(parts: dict[str, Node]) -> Value:
+def rebuild(parts: Mapping[Leaf, Node]) -> Value:
     """The value whose `components` are these."""
-    return parts[""] if set(parts) == {""} else Record(parts)
+    if set(parts) == {""}:
+        return parts[""]
+    fields: dict[str, Any] = {}
+    for leaf, node in parts.items():
+        if isinstance(leaf, tuple):
+            fields.setdefault(leaf[0], {})[leaf[1]] = node
+        else:
+            fields[leaf] = node
+    return Record({name: _array(part) if isinstance(part, dict) else part for name, part in fields.items()})
+
+
+def _array(elements: Mapping[tuple[int, ...], Node]) -> Any:
+    """The array of nodes with these elements, given in C order; read-only, because others hold it too."""
+    shape = tuple(extent + 1 for extent in list(elements)[-1])
+    array = np.empty(shape, object).view(NodeArray)
+    for place, node in elements.items():
+        array[place] = node
+    array.flags.writeable = False
+    return array
 
 
 def postorder(roots: Sequence[Node], known: Container[int] = ()) -> Iterator[Node]:

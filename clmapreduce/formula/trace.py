@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.dtypes import Leaf, check_elements
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import Formula, Input
-from clmapreduce.formula.functions import as_node
-from clmapreduce.formula.node import Node, Record, Value
+from clmapreduce.formula.functions import alike, as_node
+from clmapreduce.formula.node import Node, Value, rebuild
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> Formula:
@@ -46,19 +47,53 @@ def check_arity(function: Callable[..., Any], given: int, what: str) -> None:
 
 
 def as_value(output: Any, what: str) -> Value:
-    """A traced result as a node or a record of nodes; numbers become constants."""
+    """A traced result as a node or a record of nodes; numbers become constants. A field may be an array: nodes and
+    numbers in a NumPy array, or in lists.
+    """
     if isinstance(output, dict):
         if not output or not all(isinstance(name, str) and name for name in output):
             raise FormulaError(f"{what} returned a dict with the keys {list(output)}; name each field by a text")
-        return Record({name: _as_scalar(part, what) for name, part in output.items()})
+        leaves: dict[Leaf, Node] = {}
+        for name, part in output.items():
+            leaves |= _field(name, part, what)
+        return rebuild(leaves)
     return _as_scalar(output, what)
 
 
+def _field(name: str, part: Any, what: str) -> dict[Leaf, Node]:
+    """The leaves of a returned field, an array's in one dtype."""
+    if not isinstance(part, (np.ndarray, list, tuple)):
+        return {name: _as_scalar(part, what)}
+    array = part if isinstance(part, np.ndarray) else _array(name, part, what)
+    if not array.ndim:
+        return {name: _as_scalar(array, what)}
+    told = f"{what}: field {name!r}"
+    if not array.size:
+        raise FormulaError(f"{told} of shape {array.shape} has no elements; leave it out")
+    check_elements(array.size, told)
+    elements = {place: _checked(array[place], what) for place in np.ndindex(array.shape)}
+    return {(name, place): node for place, node in zip(elements, alike(list(elements.values())), strict=True)}
+
+
+def _array(name: str, part: Any, what: str) -> Any:
+    try:
+        array = np.array(part, dtype=object)
+    except ValueError:
+        array = None
+    if array is None or any(isinstance(element, (list, tuple, np.ndarray)) for element in array.flat):
+        raise FormulaError(f"{what}: the lists of field {name!r} have different lengths; give them one shape")
+    return array
+
+
 def _as_scalar(output: Any, what: str) -> Node:
-    if isinstance(output, Node):
+    single = isinstance(output, np.ndarray) and not output.ndim
+    return as_node(_checked(output[()] if single else output, what))
+
+
+def _checked(output: Any, what: str) -> Any:
+    if isinstance(output, (Node, bool, int, float, complex, np.generic)):
         return output
-    if isinstance(output, (bool, int, float, complex, np.generic)):
-        return as_node(output)
+    told = f"an array of shape {output.shape}" if isinstance(output, np.ndarray) and output.ndim else repr(output)
     raise FormulaError(
-        f"{what} returned {output!r}; return a value made from its arguments, a tuple of them, or a dict of fields"
+        f"{what} returned {told}; return a value made from its arguments, a tuple of them, or a dict of fields"
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.dtypes import leaf_view
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Node, Record, Symbol, components
 from clmapreduce.reductions import Bound
@@ -35,11 +36,8 @@ def finished(bound: Bound, accumulator: Any) -> Any:
     """The result of an array of one accumulator, as a 0-d array of the operator's result dtype."""
     acc = _symbols(bound)
     values: dict[Node, Any] = {acc[n]: accumulator[n][0] for n in acc}
-    parts = {name: evaluate(node, values) for name, node in components(bound.finish(acc)).items()}
+    parts = {leaf: evaluate(node, values) for leaf, node in components(bound.finish(acc)).items()}
     out = np.empty((), bound.result)
-    for name, part in parts.items():
-        if name:
-            out[name] = part
-        else:
-            out[()] = part
+    for leaf, part in parts.items():
+        leaf_view(out, leaf)[...] = part
     return out

@@ -23,6 +23,7 @@ from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions.user import fields
 from clmapreduce.schemes.map import plan_map
 from clmapreduce.schemes.unfold import Powers, plan_unfold
 
@@ -142,7 +143,12 @@ class Unfold(Primitive):
 
 
 def based(base: Any, dtype: DType | None) -> Any:
-    """A base given as a number, as a NumPy scalar of the dtype. Raises DTypeError when it does not fit."""
+    """A base given as a number, or as a tuple of fields, as a NumPy scalar of the dtype.
+
+    Raises DTypeError when it does not fit.
+    """
+    if dtype is not None and dtype.names is not None:
+        return fields(base, dtype, "the base")
     given = np.asarray(base)
     wanted = given.dtype if dtype is None else dtype
     if given.size != 1 or wanted.names is not None:

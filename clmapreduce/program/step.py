@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, Leaf, leaves
 from clmapreduce.formula.node import Node, Symbol, Value, components, rebuild
 from clmapreduce.reductions.base import Bound
 
@@ -24,7 +24,7 @@ class Result(Symbol):
 
     __slots__ = ("part", "step")
 
-    def __init__(self, step: Step, part: str, dtype: DType) -> None:
+    def __init__(self, step: Step, part: Leaf, dtype: DType) -> None:
         super().__init__(f"{step.told}{'.' if part else ''}{part}", dtype, varies=step.kind is not Kind.REDUCE)
         self.step = step
         self.part = part
@@ -45,11 +45,11 @@ class Step:
     dtype: DType
     exclusive: bool = False
     narrow: Bound | None = None
-    results: dict[str, Result] = field(init=False)
+    results: dict[Leaf, Result] = field(init=False)
 
     def __post_init__(self) -> None:
-        parts = {"": self.dtype} if self.dtype.names is None else {n: self.dtype[n] for n in self.dtype.names}
-        object.__setattr__(self, "results", {part: Result(self, part, dtype) for part, dtype in parts.items()})
+        parts = leaves(self.dtype).items()
+        object.__setattr__(self, "results", {part: Result(self, part, dtype) for part, (dtype, _) in parts})
 
     @property
     def result(self) -> Value:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal
+from clmapreduce.dtypes import HEX, DType, Leaf, broadcast_text, c_name, literal
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.formula.functions import apply, cast
@@ -137,7 +137,7 @@ class OperatorText:
         """Sets `acc` to the identity."""
         return " ".join(f"{acc}_{c.name} = {literal(c.identity, c.dtype)};" for c in self.bound.components)
 
-    def finish(self, acc: str, store: Callable[[Mapping[str, str]], str], lanes: int = 1) -> str:
+    def finish(self, acc: str, store: Callable[[Mapping[Leaf, str]], str], lanes: int = 1) -> str:
         """Computes the result of `acc` and hands its parts' texts to `store`."""
         block = Block(lanes, self.narrow)
         texts = block.texts(self.bound.finish(block.record(acc, self.dtypes)))

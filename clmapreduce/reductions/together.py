@@ -26,7 +26,7 @@ class BoundTogether(Bound):
         self.has_identity = all(bound.has_identity for bound in bounds)
         self.chain = min((bound.chain for bound in bounds if bound.chain is not None), default=None)
         finished = self.finish(Record({c.name: Node(c.dtype) for c in self.components}))
-        self.result = self.value = record({name: node.dtype for name, node in components(finished).items()})
+        self.result = self.value = record({f"p{i}": node.dtype for i, node in enumerate(components(finished).values())})
 
     @property
     def vectorisable(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, DType, check_supported, is_complex, is_float
+from clmapreduce.dtypes import BOOL, DType, Leaf, aligned, check_supported, is_complex, is_float, leaf_view, leaves
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Literal, Node, Record, Value, components, rebuild
@@ -16,7 +16,7 @@ from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionO
 
 
 class BoundUser(Bound):
-    """The accumulator is a value: one component for a plain number, one per field of a record.
+    """The accumulator is a value: one component for a plain number, one per leaf of a record.
 
     Components have names of their own, because a field's may be any text and kernels spell components as variables.
     """
@@ -27,12 +27,14 @@ class BoundUser(Bound):
         self._name, self._combine = f"operator {name}", combine
         what = f"{self._name}: identity"
         if value.names is None:
-            self._parts = {"value": ""}
+            self._parts: dict[str, Leaf] = {"value": ""}
             self.components = (_component("value", value, number(identity, value, what)),)
         else:
-            self._parts = {f"f{i}": part for i, part in enumerate(value.names)}
+            self._parts = {f"f{i}": leaf for i, leaf in enumerate(leaves(value))}
             given = fields(identity, value, what)
-            self.components = tuple(_component(c, value[part], given[part][()]) for c, part in self._parts.items())
+            self.components = tuple(
+                _component(c, leaves(value)[leaf][0], leaf_view(given, leaf)[()]) for c, leaf in self._parts.items()
+            )
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         for value in values:
@@ -45,13 +47,24 @@ class BoundUser(Bound):
 
     def merge(self, a: Record, b: Record) -> Record:
         operands = [self._as_value(a), self._as_value(b)]
-        parts = components(as_value(call(self._combine, operands, self._name), self._name))
-        if set(parts) != set(self._parts.values()):
-            raise DTypeError(f"{self._name} gives {_told(parts)}; its values are {_told(self._parts.values())}")
+        result = as_value(call(self._combine, operands, self._name), self._name)
+        self._check_fields(result)
+        parts = components(result)
         return Record({c.name: self._fitted(parts[self._parts[c.name]], c) for c in self.components})
 
+    def _check_fields(self, result: Value) -> None:
+        given = result.shapes if isinstance(result, Record) else {"": ()}
+        wanted = {name: self.value[name].shape for name in self.value.names} if self.value.names else {"": ()}
+        if set(given) != set(wanted):
+            raise DTypeError(f"{self._name} gives {_told(given)}; its values are {_told(wanted)}")
+        for name, shape in wanted.items():
+            if given[name] != shape:
+                told = [f"an array of shape {s}" if s else "a single number" for s in (given[name], shape)]
+                raise DTypeError(f"{self._name}: field {name!r} comes out as {told[0]}; it must be {told[1]}")
+
     def _fitted(self, part: Node, component: Component) -> Node:
-        what = f"{self._name}: {_told([self._parts[component.name]])}"
+        leaf = self._parts[component.name]
+        what = f"{self._name}: {_told([leaf[0] if isinstance(leaf, tuple) else leaf])}"
         if isinstance(part, Literal):
             return Literal(number(part.value, component.dtype, what), component.dtype)
         if part.dtype == BOOL or np.can_cast(part.dtype, component.dtype, "same_kind"):
@@ -59,8 +72,8 @@ class BoundUser(Bound):
         raise DTypeError(f"{what} comes out as {part.dtype}, which {component.dtype} cannot hold without loss")
 
     def _as_value(self, acc: Record) -> Value:
-        dtypes = {part: self.value[part] if part else self.value for part in self._parts.values()}
-        return rebuild({part: cast(acc[component], dtypes[part]) for component, part in self._parts.items()})
+        dtypes = leaves(self.value)
+        return rebuild({leaf: cast(acc[component], dtypes[leaf][0]) for component, leaf in self._parts.items()})
 
     def finish(self, acc: Record) -> Value:
         return self._as_value(acc)
@@ -71,8 +84,8 @@ def _component(name: str, dtype: DType, identity: Any) -> Component:
     return Component(name, acc, int(identity) if dtype == BOOL else identity)
 
 
-def _told(parts: Iterable[str]) -> str:
-    return ", ".join(repr(part) if part else "a plain number" for part in parts)
+def _told(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) if name else "a plain number" for name in names)
 
 
 def number(value: Any, dtype: DType, what: str) -> Any:
@@ -103,9 +116,11 @@ class Operator(ReductionOp):
     """A user's monoid.
 
     combine: traced on two values (`lambda a, b: a + b`); for a structured dtype its arguments have fields by subscript
-    and it returns a dict of fields. identity: a number, or a scalar of the structured dtype. dtype: the dtype values
-    are converted to; None keeps the input's. commutative=False keeps the order of values everywhere. Raises
-    FormulaError when `combine` cannot be called with two values.
+    and it returns a dict of fields. A field that is an array is a NumPy object array of traced values, so indexing,
+    arithmetic and `@` are NumPy's: `lambda a, b: {"m": a["m"] @ b["m"]}`. identity: a number, or a scalar of the
+    structured dtype or a tuple that gives one. dtype: the dtype values are converted to; None keeps the input's.
+    commutative=False keeps the order of values everywhere. Raises FormulaError when `combine` cannot be called with two
+    values.
     """
 
     def __init__(
@@ -124,11 +139,11 @@ class Operator(ReductionOp):
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
-        wanted = self.dtype if self.dtype is not None else value
-        if wanted.names != value.names:
+        wanted = aligned(self.dtype if self.dtype is not None else value)
+        parts, given = leaves(wanted), leaves(value)
+        if list(parts) != list(given):
             raise DTypeError(f"operator {self.name} is for {wanted}; values have {value}")
-        parts = [(value[n], wanted[n]) for n in wanted.names] if wanted.names else [(value, wanted)]
-        if not all(np.can_cast(given, kept, "same_kind") for given, kept in parts):
+        if not all(np.can_cast(given[leaf][0], kept, "same_kind") for leaf, (kept, _) in parts.items()):
             raise DTypeError(
                 f"operator {self.name}: values of dtype {value} cannot become {wanted} without loss; cast them first"
             )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Access, Formula, Input, symbol
 from clmapreduce.formula.node import Apply, Node, Value, components, rebuild
 from clmapreduce.modes import ComputeMode, Scope
@@ -110,7 +110,9 @@ class Chain:
         element = (link.powers,) if link.powers is not None else ()
         formula = self._formula([self._rewritten(step.value, q, element) for step in link.steps])
         results = [r for step in link.steps for r in step.results.values()]
-        names = list(link.steps[0].results) if len(link.steps) == 1 else [f"p{i}" for i in range(len(results))]
+        names: list[Leaf] = (
+            list(link.steps[0].results) if len(link.steps) == 1 else [f"p{i}" for i in range(len(results))]
+        )
         tail = self._tail(q, own, local, dict(zip(names, results, strict=True)))
         link.layout = _layout(formula, own, tail)
         if link.powers is not None:
@@ -122,7 +124,7 @@ class Chain:
         return _layout(formula, own, self._tail(q, own, (step,), dict(step.results)))
 
     def _tail(
-        self, q: int, own: Sequence[tuple[str, Value, DType]], local: tuple[Step, ...], results: Mapping[str, Node]
+        self, q: int, own: Sequence[tuple[str, Value, DType]], local: tuple[Step, ...], results: Mapping[Leaf, Node]
     ) -> Tail | None:
         if len(own) == 1 and len(results) == len(components(own[0][1])):
             raw = components(own[0][1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clmapreduce.dtypes import FLOAT16, DType, c_name
+from clmapreduce.dtypes import FLOAT16, DType, Leaf, c_name, leaves
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.formula.node import Value
@@ -48,12 +48,12 @@ def out_parameters(outputs: Sequence[DType]) -> list[str]:
     return [f"__global {'uchar' if d.names else c_name(d)} *restrict out{i}" for i, d in enumerate(outputs)]
 
 
-def store_text(output: int, dtype: DType, texts: Mapping[str, str], at: str, lanes: int, streaming: bool) -> str:
+def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
     """C text that stores one output's parts at an index (the first of `lanes`)."""
     if dtype.fields is not None:
         return "\n".join(
-            f"{field_text(f'out{output}', at, dtype.itemsize, dtype[part], dtype.fields[part][1])} = {text};"
-            for part, text in texts.items()
+            f"{field_text(f'out{output}', at, dtype.itemsize, *leaves(dtype)[leaf])} = {text};"
+            for leaf, text in texts.items()
         )
     if lanes == 1:
         return f"out{output}[{at}] = {texts['']};"
@@ -64,10 +64,10 @@ def stores(layout: Layout, narrow: bool, streaming: bool = False) -> Store:
     """The text that stores a stage's result, given as the texts of its parts: through the layout's tail, if any."""
     tail = layout.tail
 
-    def plain(texts: Mapping[str, str], at: str, lanes: int) -> str:
+    def plain(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
         return store_text(0, layout.outputs[0], texts, at, lanes, streaming)
 
-    def through_tail(texts: Mapping[str, str], at: str, lanes: int) -> str:
+    def through_tail(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
         assert tail is not None
         block = Block(lanes, narrow, prefix="y")
         known = {node: texts[name] for name, node in tail.results.items()}

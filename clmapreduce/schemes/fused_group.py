@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import HEX, DType, c_name
+from clmapreduce.dtypes import HEX, DType, Leaf, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Access, Place, in_parameters
 from clmapreduce.formula.functions import cast
@@ -198,7 +198,7 @@ class _PhaseText:
         texts = self._block.texts(value)
         self._guarded(lambda: self._block.add(self._stored(output, dtype, texts)), [])
 
-    def _stored(self, output: int, dtype: DType, texts: Mapping[str, str]) -> str:
+    def _stored(self, output: int, dtype: DType, texts: Mapping[Leaf, str]) -> str:
         lanes = self._block.lanes
         if lanes == 1:
             return store_text(output, dtype, texts, "(row_begin + i)", 1, False)

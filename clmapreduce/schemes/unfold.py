@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType, converted_text
+from clmapreduce.dtypes import DType, Leaf, converted_text
 from clmapreduce.formula.formula import in_parameters
 from clmapreduce.formula.node import Node
 from clmapreduce.modes import ComputeMode, Scope
@@ -37,7 +37,7 @@ class Reduction:
 
     layout: Layout
     bound: Bound
-    element: Mapping[str, Node]
+    element: Mapping[Leaf, Node]
 
 
 def plan_unfold(
@@ -98,7 +98,7 @@ def _use(powers: Powers, layout: Layout, reduction: Reduction | None, narrow: bo
     """What is done with an element: stored, or absorbed into the accumulator `acc` (`part` in several lanes)."""
     store = stores(layout, narrow, streaming)
 
-    def use(texts: Mapping[str, str], at: str, lanes: int, acc: str = "") -> str:
+    def use(texts: Mapping[Leaf, str], at: str, lanes: int, acc: str = "") -> str:
         if powers.dtype != powers.bound.result:  # integers multiply in 64 bits and are kept in the base's dtype
             texts = {"": converted_text(texts[""], powers.dtype, lanes)}
         if reduction is None:

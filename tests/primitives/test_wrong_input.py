@@ -123,7 +123,7 @@ def test_lengths_that_are_none(length: Any, context: cm.Context) -> None:
     "x",
     [
         np.array(["a", "b"]), np.array([object()]), np.array(["2020"], "M8[D]"), np.zeros(3, np.longdouble), np.zeros(3, "V7"),
-        np.zeros(3, [("v", "f4", (2,))]), np.zeros(3, [("t", "M8[s]")]), np.zeros(3, []), None, "text", {"a": 1}, object(),
+        np.zeros(3, [("v", "f4", 65)]), np.zeros(3, [("t", "M8[s]")]), np.zeros(3, []), None, "text", {"a": 1}, object(),
         np.ma.array([1, 2], mask=[True, False]),
     ],
     ids=lambda x: str(getattr(x, "dtype", type(x).__name__)),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clmapreduce.dtypes import is_aligned
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.formula import Formula, Input
@@ -451,6 +452,14 @@ def test_an_operators_own_dtype_is_what_values_become() -> None:
     for code, wanted in (("f4", "i4"), ("c8", "f4"), ("i4", "u4")):
         with pytest.raises(DTypeError, match=r"cannot become .* without loss; cast them first"):
             twin(Operator(lambda a, b: a + b, 0, dtype=wanted), code)
+
+
+def test_an_operators_own_dtype_is_aligned_as_kernels_need_it() -> None:
+    packed = np.dtype([("n", "u1"), ("m", "f8", (2, 2)), ("z", "c8")])
+    op = Operator(lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), packed)
+    bound = op.bind(packed, "auto", True)
+    assert [bound.result.fields[name] for name in "nmz"] == [(packed["n"], 0), (packed["m"], 8), (packed["z"], 40)]
+    assert is_aligned(bound.result) and bound.value == bound.result
 
 
 def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:

@@ -1,0 +1,86 @@
+"""Arrays of nodes: NumPy object arrays in which comparisons, parts and conversions are formulas too.
+
+What NumPy does to object arrays element by element (indexing, `+`, `@`, `.T`, `.sum()`, …) already is what a formula
+wants. Not so `<` and `==`, which NumPy turns into truth values, `.real` and `.imag`, for which it takes every object to
+be real, and `astype`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.errors import ShapeError
+
+
+class NodeArray(np.ndarray[Any, Any]):
+    """An object array of nodes and Python numbers."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return super().__array_wrap__(array, context) if array.ndim else array[()]
+
+    def __lt__(self, other: Any) -> Any:
+        return _apply("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _apply("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _apply("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _apply("greater_equal", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return _apply("equal", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _apply("not_equal", self, other)
+
+    __hash__ = None  # as NumPy's
+
+    @property  # type: ignore[misc]  # NumPy's can be assigned to
+    def real(self) -> Any:
+        return _apply("real", self)
+
+    @property  # type: ignore[misc]
+    def imag(self) -> Any:
+        return _apply("imag", self)
+
+    def conj(self) -> Any:
+        return _apply("conj", self)
+
+    conjugate = conj
+
+    def astype(self, dtype: Any) -> Any:  # type: ignore[override]
+        """The elements converted to a scalar dtype."""
+        from clmapreduce.formula.functions import as_node, cast
+
+        return elementwise(lambda part: cast(as_node(part), np.dtype(dtype)), self)
+
+
+def _apply(name: str, *operands: Any) -> Any:
+    from clmapreduce.formula.functions import apply
+
+    return apply(name, *operands)
+
+
+def is_array(operand: object) -> bool:
+    """Whether it may hold nodes: a NumPy object array."""
+    return isinstance(operand, np.ndarray) and operand.dtype == object
+
+
+def elementwise(function: Any, *operands: Any) -> Any:
+    """`function` over the elements of broadcast operands, a node where they all are single.
+
+    Numbers are weak, as where NumPy itself joins them with an object array. Raises ShapeError.
+    """
+    arrays = [np.array(operand, dtype=object) for operand in operands]
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        told = " and ".join(str(array.shape) for array in arrays)
+        raise ShapeError(f"arrays of shapes {told} do not broadcast") from None
+    made = np.frompyfunc(function, len(arrays), 1)(*arrays)
+    return made.view(NodeArray) if isinstance(made, np.ndarray) else made

@@ -332,6 +332,9 @@ def _cast_twin(x: Any) -> Any:
 CAST = Function("cast", 1, arithmetic, _always("{0}"), _cast_twin)
 """Conversion to the node's dtype; the emitter spells it, because bools and vectors need care."""
 
+GUARD = Function("guard", 2, chooses, _always("{1}"), lambda condition, value: value)
+"""The value; whoever stores it does so under the condition only."""
+
 EXP_SCALED = Function(
     "exp_scaled", 1, real_transcendental, _always("cmr_exp_scaled_{V}({0})"), lambda x: np.exp(np.minimum(x, 0))
 )

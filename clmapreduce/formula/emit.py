@@ -144,6 +144,8 @@ class Emitter:
             "zero": literal(0, real, lanes),
             "one": literal(1, real, lanes),
             "not0": f"(~{args[0].c})" if lanes > 1 else f"(!{args[0].c})",
+            "U": f"as_u{c_name(real, lanes)}" if lanes > 1 else "(uint)" if real.itemsize < 4 else f"(u{c_name(real)})",
+            "I": f"as_{c_name(real, lanes)}" if lanes > 1 else f"({c_name(real)})",
         }
 
     def _split(self, node: Apply, spelling: str, args: Sequence[Text]) -> str:

@@ -98,7 +98,7 @@ def bound_to(op: ReductionOp, dtype: DType, accumulate: Accumulate, fp64: bool) 
 
 def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value, Bound]:
     if isinstance(value, tuple):
-        raise FormulaError(f"{name} takes one value per index, {len(value)} are given")
+        raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
     given = as_value(value, name)
     if not varies(given):
         raise ModeError(

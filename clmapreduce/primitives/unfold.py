@@ -57,7 +57,7 @@ class Unfold(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), dtype=dtype)
             return self.traced(*values)
         return self._run(values, options, dtype=dtype)[0]
 

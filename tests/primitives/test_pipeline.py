@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from oracles import assert_same
 
 import clmapreduce as cm
@@ -31,3 +34,26 @@ def test_int32_wraps_before_it_is_summed(context: cm.Context, mode: str, rng: np
         powers = np.multiply.accumulate(np.full(length, 3, np.int32), dtype=np.int32).astype(np.int64)
         total = (cm.Unfold(times) >> cm.Reduce("sum"))(np.int32(3), length, context=context, mode=mode)
         assert_same(total, powers.sum(), length)
+
+
+# ------------------------------------------------------------------------------------------------------- inside a fuse
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        (lambda x: cm.Reduce("sum")(x, mode="parallel"), "mode"),
+        (lambda x: cm.Reduce("sum")(x, accumulate="fast"), "accumulate"),
+        (lambda x: cm.Reduce("sum")(x, finish="host"), "finish"),
+        (lambda x: cm.Reduce("sum")(x, tiles=1, wait_for=[x]), "wait_for, tiles"),
+        (lambda x: cm.Scan("sum")(x, out=x), "out"),
+        (lambda x: cm.Scan("sum")(x, context=cm.Context()), "context"),
+        (lambda x: cm.Partials("sum")(x, mode="parallel"), "mode"),
+        (lambda x: cm.Map("x + 1")(x, length=3), "length"),
+        (lambda x: cm.Unfold("sum")(cm.Reduce("sum")(x), dtype="f8"), "dtype"),
+        (lambda x: cm.fuse(lambda y: y)(x, batch=True), "batch"),
+        (lambda x: (cm.Map("x") >> cm.Scan("sum"))(x, length=3, accumulate="fast"), "length, accumulate"),
+    ],
+)
+def test_a_step_of_a_fused_function_takes_no_keywords(step: Any, named: str, context: cm.Context) -> None:
+    """They belong to the call of the whole; a step that ignored them would promise what it does not do."""
+    with pytest.raises(cm.FormulaError, match=rf"step of a fused function and takes no {named};"):
+        cm.fuse(step)(np.ones(5, np.float32), context=context)

@@ -116,3 +116,18 @@ def test_what_is_no_primitive_cannot_follow() -> None:
     for wrong in (3, "x + 1", cm.Reduce("sum"), cm.Map(twice)):
         with pytest.raises(cm.FormulaError, match="a function of vectors or a pipeline"):
             cm.fuse(wrong)  # type: ignore[arg-type]
+
+
+def test_an_unfold_of_numbers_is_a_step_too(context: cm.Context, mode: str) -> None:
+    """Nothing in its arguments tells that a function is being traced."""
+    how: Any = {"context": context, "mode": mode}
+    x = np.linspace(0, 1, 70)
+    got = cm.fuse(lambda v: cm.Scan("sum")(v * cm.Unfold("product")(0.5)))(x, **how)
+    np.testing.assert_allclose(got, np.cumsum(x * 0.5 ** np.arange(1, 71)), rtol=1e-14)
+    assert_same(cm.fuse(lambda: cm.Unfold("sum")(2, 70) - cm.Unfold("index")(70))(**how), np.arange(70) + 2)
+    assert_same(cm.fuse(lambda: cm.Reduce("sum")(cm.Unfold("index")(70)))(**how), np.int64(2415))
+    assert_same(cm.fuse(lambda v: v + cm.Unfold("sum")(1.0, 70))(x, **how), x + np.arange(1, 71))
+    with pytest.raises(cm.ShapeError, match="names the length 69, the line has 70"):
+        cm.fuse(lambda v: v + cm.Unfold("sum")(1.0, 69))(x, **how)
+    with pytest.raises(cm.ShapeError, match="length is 5, another unfold of this line has 4"):
+        cm.fuse(lambda: cm.Unfold("sum")(1, 4) + cm.Unfold("sum")(1, 5))(**how)

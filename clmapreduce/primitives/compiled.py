@@ -89,7 +89,7 @@ class Compiled:
         targets: list[Any] = [None] * len(self._outputs)
         if out is not None or self._partly:
             targets = check_out(out, self._outputs, self.context, self._partly)
-        if not on_device or not self._simple(targets, slots):
+        if not on_device or (out is not None and not self._simple(targets, slots)):
             return self._from_host(values, out, wait_for)
         results = []
         for k, ((shape, dtype), target) in enumerate(zip(self._outputs, targets, strict=True)):

@@ -104,7 +104,7 @@ class Pipeline(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), length=length, batch=batch, accumulate=accumulate)
             return call(self.function, values, repr(self))
         results = self._run(values, options, length=length, batch=batch, accumulate=accumulate)
         return results[0] if len(results) == 1 else tuple(results)

@@ -15,6 +15,7 @@ from clmapreduce.errors import (
     ModeError,
     ShapeError,
 )
+from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import index
 from clmapreduce.formula.source import c_source
 from clmapreduce.math import where
@@ -47,6 +48,7 @@ __all__ = [
     "c_source",
     "devices",
     "fuse",
+    "guard",
     "index",
     "math",
     "select_device",

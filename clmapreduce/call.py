@@ -13,26 +13,31 @@ from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import DeviceError, DTypeError, ShapeError
+from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.runtime import Executable, take, translated
 
 Output = tuple[Shape, DType]
 
 
-def check_out(out: Any, outputs: Sequence[Output], context: Context) -> list[Any]:
+def check_out(out: Any, outputs: Sequence[Output], context: Context, partly: Sequence[bool] = ()) -> list[Any]:
     """`out` as one target per output (None where the call makes its own).
 
-    Raises ShapeError, DTypeError or DeviceError when a target does not fit, before anything is launched; targets stay
+    partly: which outputs are only written in part, so that they need a target, of their own dtype. Raises ShapeError,
+    DTypeError, FormulaError or DeviceError when a target does not fit, before anything is launched; targets stay
     untouched.
     """
     if out is None:
+        if any(partly):
+            raise FormulaError("cm.guard leaves memory as it is where its condition is false; give the call out=")
         return [None] * len(outputs)
     targets = list(out) if isinstance(out, tuple) else [out]
     if len(targets) != len(outputs):
         raise ShapeError(f"out holds {len(targets)} array(s), the call gives {len(outputs)}")
-    for target, (shape, dtype) in zip(targets, outputs, strict=True):
+    for i, (target, (shape, dtype)) in enumerate(zip(targets, outputs, strict=True)):
         _check_target(target, shape, dtype, context)
+        if i < len(partly) and partly[i] and target.dtype != dtype:
+            raise DTypeError(f"out has dtype {target.dtype}; a guarded output needs the result's own, {dtype}")
     if any(_share_memory(a, b) for a, b in combinations(targets, 2)):
         raise ShapeError("two arrays of out share memory; give each output its own")
     return targets
@@ -63,12 +68,14 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
 
 class Call:
     """Collects the buffers of one call, then runs it. `narrow`: indices of the kernels are ints. `in_step`: nothing of
-    an input is read after the output at its place was written.
+    an input is read after the output at its place was written. `partly`: which outputs are only written in part; the
+    rest of their targets stays as it is.
     """
 
-    def __init__(self, arguments: Arguments, narrow: bool, in_step: bool = True) -> None:
+    def __init__(self, arguments: Arguments, narrow: bool, in_step: bool = True, partly: Sequence[bool] = ()) -> None:
         self._arguments = arguments
         self._in_step = in_step
+        self._partly = partly
         self._context = arguments.context
         self._arena = arguments.context.queue.arena
         self._index = np.int32 if narrow else np.int64
@@ -130,10 +137,10 @@ class Call:
             with translated():
                 for i, ((shape, dtype), target) in enumerate(zip(outputs, targets, strict=True)):
                     if isinstance(target, DeviceArray) or (target is None and self._arguments.on_device):
-                        results.append(self._device_output(f"out{i}", shape, dtype, target))
+                        results.append(self._device_output(i, shape, dtype, target))
                         continue
                     waiting = True
-                    made = self._host_output(f"out{i}", shape, dtype, target)
+                    made = self._host_output(i, shape, dtype, target)
                     if target is not None and made is not target:
                         copies.append((target, made))
                     results.append(target if target is not None else made)
@@ -150,28 +157,37 @@ class Call:
             for r, t in zip(results, targets, strict=True)
         ]
 
-    def _device_output(self, name: str, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
+    def _is_partial(self, i: int) -> bool:
+        return i < len(self._partly) and self._partly[i]
+
+    def _device_output(self, i: int, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
         made = target if target is not None else empty(shape, dtype, self._context)
-        self.arrays[name] = made.buffer
+        self.arrays[f"out{i}"] = made.buffer
         if target is not None and self._unsafe_alias(target):
             buffer = self.scratch(target.nbytes)
-            self.arrays[name] = buffer
+            self.arrays[f"out{i}"] = buffer
+            if self._is_partial(i):
+                self._before.append(hostsched.CopyJob(target.buffer, buffer, target.nbytes))
             self._after.append(hostsched.CopyJob(buffer, target.buffer, target.nbytes))
         return made
 
-    def _host_output(self, name: str, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
+    def _host_output(self, i: int, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
         direct = (
             target is not None and target.dtype == dtype and target.flags.c_contiguous and not self._overlaps(target)
         )
         made = target if direct and target is not None else aligned_empty(shape, dtype)
         flat = made.reshape(-1).view(np.uint8)
+        if self._is_partial(i) and made is not target:
+            np.copyto(made, target)  # type: ignore[arg-type]  # what is written in part has a target
         if self._context.facts.host_unified and flat.nbytes >= 4096:
             buffer = self._arena.borrow(flat, writable=True)
             self._after.append(hostsched.MapJob(buffer))
         else:
             buffer = self.scratch(flat.nbytes)
+            if self._is_partial(i):
+                self._before.append(hostsched.WriteJob(buffer, flat))
             self._after.append(hostsched.ReadJob(buffer, flat))
-        self.arrays[name] = buffer
+        self.arrays[f"out{i}"] = buffer
         return made
 
     def _unsafe_alias(self, target: DeviceArray) -> bool:

@@ -27,7 +27,7 @@ from clmapreduce.dtypes import (
     mask_name,
 )
 from clmapreduce.errors import DTypeError
-from clmapreduce.formula.functions import CAST
+from clmapreduce.formula.functions import CAST, GUARD
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
 
 HALF_VECTOR = 32
@@ -98,6 +98,8 @@ class Emitter:
         if isinstance(node, Symbol):
             raise KeyError(f"no C text was given for {node.name!r}")
         assert isinstance(node, Apply)
+        if node.function is GUARD:
+            return self.text(node.args[1])
         if node.function is CAST:
             return self._cast(node.args[0], node.dtype)
         args = [self.text(arg) for arg in node.args]
@@ -142,6 +144,8 @@ class Emitter:
             "zero": literal(0, real, lanes),
             "one": literal(1, real, lanes),
             "not0": f"(~{args[0].c})" if lanes > 1 else f"(!{args[0].c})",
+            "U": f"as_u{c_name(real, lanes)}" if lanes > 1 else "(uint)" if real.itemsize < 4 else f"(u{c_name(real)})",
+            "I": f"as_{c_name(real, lanes)}" if lanes > 1 else f"({c_name(real)})",
         }
 
     def _split(self, node: Apply, spelling: str, args: Sequence[Text]) -> str:

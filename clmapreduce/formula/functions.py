@@ -2,9 +2,11 @@
 
 To add a function, add an entry. A spelling is text with `{0}`, `{1}` … for the arguments and these words: `{V}` the
 computing type with its lanes, `{S}` the same with one lane, `{zero}` and `{one}` in every lane, `{not0}` the argument,
-a bool, negated. A spelling used for a whole vector holds operators wherever they can say it: on PoCL, built-in
-functions such as fma, max, select and convert_* are calls, not instructions (measured: up to five times on a whole
-kernel). `split=True` marks a spelling that only exists for single values; the emitter writes it once per lane.
+a bool, negated; `{U}` and `{I}` cast a signed integer to its unsigned twin and back, because overflow only wraps there
+(of two ints multiplied and then widened, clang makes a product of two longs). A spelling used for a whole vector holds
+operators wherever they can say it: on PoCL, built-in functions such as fma, max, select and convert_* are calls, not
+instructions (measured: up to five times on a whole kernel). `split=True` marks a spelling that only exists for single
+values; the emitter writes it once per lane.
 """
 
 from __future__ import annotations
@@ -201,6 +203,7 @@ def _by(
     boolean: str | None = None,
     complex_: str | None = None,
     unsigned: str | None = None,
+    signed: str | None = None,
 ) -> Spelling:
     def spelling(dtype: DType) -> str | None:
         if dtype == BOOL:
@@ -209,6 +212,8 @@ def _by(
             return complex_
         if dtype.kind == "u" and unsigned is not None:
             return unsigned
+        if dtype.kind == "i" and signed is not None:
+            return signed
         if is_integer(dtype) and integer is not None:
             return integer
         return real
@@ -261,18 +266,23 @@ def _erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[floating(np.asarray(x).dtype)])(x)
 
 
-_define("add", 2, arithmetic, _by(real="({0} + {1})", boolean="({0} | {1})", complex_="({0} + {1})"), np.add)
-_define("subtract", 2, numeric, _by(real="({0} - {1})", complex_="({0} - {1})"), np.subtract)
+_define("add", 2, arithmetic,
+        _by(real="({0} + {1})", signed="{I}({U}({0}) + {U}({1}))", boolean="({0} | {1})",
+            complex_="({0} + {1})"), np.add)  # fmt: skip
+_define("subtract", 2, numeric,
+        _by(real="({0} - {1})", signed="{I}({U}({0}) - {U}({1}))", complex_="({0} - {1})"), np.subtract)  # fmt: skip
 _define("multiply", 2, arithmetic,
-        _by(real="({0} * {1})", boolean="({0} & {1})", complex_="cmr_mul_{V}({0}, {1})"), np.multiply)  # fmt: skip
+        _by(real="({0} * {1})", signed="{I}({U}({0}) * {U}({1}))", boolean="({0} & {1})",
+            complex_="cmr_mul_{V}({0}, {1})"), np.multiply)  # fmt: skip
 _define("divide", 2, quotient, _by(real="({0} / {1})", complex_="cmr_div_{V}({0}, {1})"), np.true_divide)
-_define("negative", 1, numeric, _by(real="(-{0})", complex_="(-{0})"), np.negative)
+_define("negative", 1, numeric,
+        _by(real="(-{0})", signed="{I}(-{U}({0}))", complex_="(-{0})"), np.negative)  # fmt: skip
 _define("floor_divide", 2, real_numeric, "cmr_floor_divide_{S}({0}, {1})", np.floor_divide, split=True)
 _define("mod", 2, real_numeric, "cmr_mod_{S}({0}, {1})", np.mod, split=True)
 _define("power", 2, without_bool,
         _by(real="pow({0}, {1})", integer="cmr_power_{S}({0}, {1})"), _power, split=True)  # fmt: skip
 _define("abs", 1, complex_part,
-        _by(real="fabs({0})", integer="(({0} < {zero}) ? -{0} : {0})", unsigned="({0})", boolean="({0})",
+        _by(real="fabs({0})", integer="(({0} < {zero}) ? {I}(-{U}({0})) : {0})", unsigned="({0})", boolean="({0})",
             complex_="hypot({0}.x, {0}.y)"), np.abs)  # fmt: skip
 _define("sign", 1, real_numeric,
         _by(real="(({0} != {0}) ? {0} : ({0} > {zero}) ? {one} : ({0} < {zero}) ? -{one} : {zero})",
@@ -331,6 +341,9 @@ def _cast_twin(x: Any) -> Any:
 
 CAST = Function("cast", 1, arithmetic, _always("{0}"), _cast_twin)
 """Conversion to the node's dtype; the emitter spells it, because bools and vectors need care."""
+
+GUARD = Function("guard", 2, chooses, _always("{1}"), lambda condition, value: value)
+"""The value; whoever stores it does so under the condition only."""
 
 EXP_SCALED = Function(
     "exp_scaled", 1, real_transcendental, _always("cmr_exp_scaled_{V}({0})"), lambda x: np.exp(np.minimum(x, 0))

@@ -17,6 +17,7 @@ from clmapreduce.dtypes import DType, check_constant
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import CAST
+from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
@@ -107,6 +108,7 @@ class Traced:
         found = self.formulas.get(signature)
         if found is None:
             found = trace(self.front, [s.input(i) for i, s in enumerate(signature)], self.what)
+            check_guards(found.nodes, found.outputs, self.what)
             self.formulas[signature] = found
         check_device(found.dtypes, device)
         return found
@@ -181,12 +183,13 @@ def prepare(
     outputs: Sequence[Output],
     options: Options,
     in_step: bool = True,
+    partly: Sequence[bool] = (),
 ) -> Prepared:
     """Buffers for the arguments, and checked targets for the outputs. in_step: nothing of an input is read after the
-    output at its place was written.
+    output at its place was written. partly: which outputs are only written in part.
     """
-    targets = check_out(options.out, outputs, arguments.context)
-    call = Call(arguments, executable.plan.narrow, in_step)
+    targets = check_out(options.out, outputs, arguments.context, partly)
+    call = Call(arguments, executable.plan.narrow, in_step, partly)
     call.add_inputs()
     return Prepared(executable, call, outputs, targets, options.wait_for)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Lowered:
     """A call without its arguments' values: outputs, built plan (None where there is nothing to launch), the operator
-    of the partials it ends with. in_step: as in `prepare`.
+    of the partials it ends with. in_step, partly: as in `prepare`.
     """
 
     arguments: Arguments
@@ -33,6 +33,7 @@ class Lowered:
     executable: Executable | None
     kept: Bound | None = None
     in_step: bool = False
+    partly: tuple[bool, ...] = ()
 
 
 class Compiled:
@@ -53,7 +54,7 @@ class Compiled:
         self._pipeline, self._described = pipeline, tuple(described)
         self._mode, self._tiles, self._more = mode, tiles, dict(more)
         self._arguments, self._outputs = lowered.arguments, tuple(lowered.outputs)
-        self._executable, self._in_step = lowered.executable, lowered.in_step
+        self._executable, self._in_step, self._partly = lowered.executable, lowered.in_step, lowered.partly
         self.context = lowered.arguments.context
         queue, given = self.context.queue, lowered.arguments.given
         index = np.int32 if lowered.executable.plan.narrow else np.int64
@@ -85,7 +86,9 @@ class Compiled:
                 slots[f"in{i}"] = self._number(i, value, wanted)
             else:
                 return self._from_host(values, out, wait_for)
-        targets = check_out(out, self._outputs, self.context) if out is not None else [None] * len(self._outputs)
+        targets: list[Any] = [None] * len(self._outputs)
+        if out is not None or self._partly:
+            targets = check_out(out, self._outputs, self.context, self._partly)
         if not on_device or not self._simple(targets, slots):
             return self._from_host(values, out, wait_for)
         results = []
@@ -142,7 +145,7 @@ class Compiled:
             found = self._pipeline.lowered(arguments, options, **self._more).executable
             assert found is not None
             executable = found
-        results = prepare(arguments, executable, self._outputs, options, self._in_step).run()
+        results = prepare(arguments, executable, self._outputs, options, self._in_step, self._partly).run()
         return results[0] if len(results) == 1 else tuple(results)
 
     def explain(self) -> str:

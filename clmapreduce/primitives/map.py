@@ -11,6 +11,7 @@ from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import value_dtype
+from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import call
 from clmapreduce.plan import Layout
@@ -91,7 +92,7 @@ class Map(Primitive):
         key = ("map", formula, arguments.length, mode, box, streaming)
         layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=streaming)
         executable = context.executable(key, lambda: plan_map(layout, Line(arguments.length), mode, context.facts, box))
-        return prepare(arguments, executable, outputs, options)
+        return prepare(arguments, executable, outputs, options, partly=guarded(formula.outputs))
 
 
 def chained(first: Map, second: Map) -> Map:

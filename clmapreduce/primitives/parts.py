@@ -55,10 +55,17 @@ class Parts:
                     )
                 current, behind = _after(part, current, behind, number == 1)
             except ClMapReduceError as error:
-                text = str(error)
-                raise (error if text.startswith(what) else type(error)(f"{what}: {text}")) from None
+                raise _placed(error, number, part) from None
             before = part
         return current if len(current) > 1 else current[0]
+
+
+def _placed(error: ClMapReduceError, number: int, part: Any) -> ClMapReduceError:
+    """The error with the step that it arose in."""
+    text, place = str(error), f"step {number}, "
+    if text.startswith("step "):
+        return error
+    return type(error)(place + text if text.startswith(repr(part)) else f"{place}{part!r}: {text}")
 
 
 def _after(

@@ -17,6 +17,7 @@ from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
+from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.trace import as_value, call
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
@@ -119,7 +120,7 @@ class Pipeline(Primitive):
             return empty_results(arguments, lowered.outputs, options)
         if lowered.kept is not None:
             return keeps(lowered.arguments, lowered.executable, lowered.kept, options)
-        return prepare(lowered.arguments, lowered.executable, lowered.outputs, options, lowered.in_step)
+        return prepare(lowered.arguments, lowered.executable, lowered.outputs, options, lowered.in_step, lowered.partly)
 
     def lowered(
         self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate, length: int | None
@@ -147,7 +148,7 @@ class Pipeline(Primitive):
         line, rows, facts = arguments.line, arguments.rows, context.facts
         key = ("pipeline", traced, line, rows, mode, scope, detail)
         executable = context.executable(key, lambda: traced.plan(line, rows, scope, mode, facts, detail))
-        return Lowered(arguments, outputs, executable, kept, in_step=not program.steps)
+        return Lowered(arguments, outputs, executable, kept, not program.steps, guarded(program.outputs))
 
     def compile(
         self, shapes: Sequence[Shape | None], dtypes: Any, *, mode: str = "auto", context: Context | None = None,
@@ -204,10 +205,12 @@ class Pipeline(Primitive):
             result = call(self.function, [given.value for given in inputs], what)
         if isinstance(result, Step):
             return shared(Program(inputs, (), line.length, result))
-        outputs = result if isinstance(result, tuple) else (result,)
+        outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not outputs or any(isinstance(output, Step) for output in outputs):
             raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
-        return shared(Program(inputs, tuple(as_value(output, what) for output in outputs), line.length))
+        program = shared(Program(inputs, tuple(as_value(output, what) for output in outputs), line.length))
+        check_guards(program.nodes(), program.outputs, what)
+        return program
 
     def _check(self, program: Program, arguments: Arguments, batch: bool, accumulate: str) -> None:
         """Raises for lengths and shapes that the steps forbid."""

@@ -12,7 +12,7 @@ import numpy as np
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
-from clmapreduce.formula.functions import cast
+from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value, components, index
 from clmapreduce.formula.trace import as_value
 from clmapreduce.modes import ASKS, ELEMENTWISE, WHOLE, told
@@ -58,7 +58,10 @@ def unfolded(op: ReductionOp, base: Any, name: str) -> Value:
     bound = bound_to(op, dtype, "auto", _tracing().fp64)
     check_unfolds(bound, dtype, name)
     closed = closed_form(bound, given, dtype)
-    return closed if closed is not None else Step(Kind.UNFOLD, bound, given, name, dtype).result
+    if closed is None:
+        return Step(Kind.UNFOLD, bound, given, name, dtype).result
+    # the base itself, at every index, is a vector too
+    return closed if closed.varies else apply("where", index == index, closed, closed)
 
 
 def closed_form(bound: Bound, base: Value, dtype: DType) -> Node | None:
@@ -95,7 +98,7 @@ def bound_to(op: ReductionOp, dtype: DType, accumulate: Accumulate, fp64: bool) 
 
 def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value, Bound]:
     if isinstance(value, tuple):
-        raise FormulaError(f"{name} takes one value per index, {len(value)} are given")
+        raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
     given = as_value(value, name)
     if not varies(given):
         raise ModeError(

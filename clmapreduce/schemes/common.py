@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clmapreduce.dtypes import FLOAT16, DType, Leaf, c_name, leaves
+from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Value
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Layout
@@ -78,9 +79,29 @@ def stores(layout: Layout, narrow: bool, streaming: bool = False) -> Store:
 
 
 def store_values(block: Block, values: Sequence[Value], layout: Layout, at: str, streaming: bool) -> None:
-    """Adds to a block the statements that store one value per output."""
+    """Adds to a block the statements that store one value per output, where its guard, if any, holds."""
     for i, (value, dtype) in enumerate(zip(values, layout.outputs, strict=True)):
-        block.add(store_text(i, dtype, block.texts(value), at, block.lanes, streaming))
+        store_value(block, i, value, dtype, at, streaming)
+
+
+def store_value(block: Block, output: int, value: Value, dtype: DType, at: str, streaming: bool) -> None:
+    """As `store_values`, for one output."""
+    texts, condition = block.texts(value), condition_of(value)
+    if condition is None:
+        block.add(store_text(output, dtype, texts, at, block.lanes, streaming))
+    else:
+        holds = block.text(condition).c
+        block.add(guarded_text(output, dtype, texts, holds, lambda lane: f"{at} + {lane}", block.lanes))
+
+
+def guarded_text(
+    output: int, dtype: DType, texts: Mapping[Leaf, str], condition: str, at: Callable[[int], str], lanes: int
+) -> str:
+    """C text that stores one output where a condition (per lane) holds, and leaves memory alone elsewhere."""
+    if lanes == 1:
+        return f"if ({condition}) {{ {store_text(output, dtype, texts, at(0), 1, False)} }}"
+    lines = [f"if ({condition}.s{HEX[lane]}) out{output}[{at(lane)}] = kept.s{HEX[lane]};" for lane in range(lanes)]
+    return "\n".join([f"{{ const {c_name(dtype, lanes)} kept = {texts['']};", *lines, "}"])
 
 
 def map_text(layout: Layout, narrow: bool) -> Callable[[Formula, str, int], str]:

@@ -10,6 +10,7 @@ from clmapreduce.dtypes import HEX, DType, Leaf, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Access, Place, in_parameters
 from clmapreduce.formula.functions import cast
+from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Node, Record, Value, components, postorder
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
@@ -17,7 +18,7 @@ from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common import guarded_text, kernel_spec, out_parameters, store_text, store_value
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 FIXED = 64
@@ -104,7 +105,7 @@ class Fused:
         )
         for i, value in enumerate(self.program.outputs):
             if not varies(value):
-                outer.add(store_text(i, self.outputs[i], outer.texts(value), "row", lanes, False))
+                store_value(outer, i, value, self.outputs[i], "row", False)
         return View(lanes, before, walks, outer.drained())
 
 
@@ -195,11 +196,14 @@ class _PhaseText:
 
     def _store(self, output: int, value: Value) -> None:
         dtype = self._fused.outputs[output]
-        texts = self._block.texts(value)
-        self._guarded(lambda: self._block.add(self._stored(output, dtype, texts)), [])
+        texts, condition = self._block.texts(value), condition_of(value)
+        holds = None if condition is None else self._block.text(condition).c
+        self._guarded(lambda: self._block.add(self._stored(output, dtype, texts, holds)), [])
 
-    def _stored(self, output: int, dtype: DType, texts: Mapping[Leaf, str]) -> str:
+    def _stored(self, output: int, dtype: DType, texts: Mapping[Leaf, str], holds: str | None) -> str:
         lanes = self._block.lanes
+        if holds is not None:
+            return guarded_text(output, dtype, texts, holds, lambda lane: f"row_begin + {lane} * n + i", lanes)
         if lanes == 1:
             return store_text(output, dtype, texts, "(row_begin + i)", 1, False)
         kept = f"{self._prefix}out{output}"

@@ -200,7 +200,7 @@ def test_every_dtype_a_function_takes_has_a_spelling(name: str) -> None:
         assert isinstance(node, Apply)
         text = function.spelling(node.args[-1].dtype)
         assert text is not None
-        filled = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a")
+        filled = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a", U="U", I="I")
         assert filled.count("(") == filled.count(")")
         assert filled.startswith("(") or filled.endswith(")") or name in ("logical_not", "invert"), filled
 

@@ -1,0 +1,46 @@
+"""Guards: outputs that are only stored where a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from clmapreduce.dtypes import BOOL
+from clmapreduce.errors import FormulaError
+from clmapreduce.formula.functions import GUARD, as_node, cast
+from clmapreduce.formula.node import Apply, Node, Value, components, rebuild
+from clmapreduce.formula.trace import as_value
+
+
+def guard(condition: Any, value: Any) -> Value:
+    """`value` as an output that is stored only where `condition` holds; elsewhere the memory of `out=` stays untouched.
+
+    For what a function given to `cm.Map` or `cm.fuse` returns, alone or in a tuple; the call then needs `out=`, of the
+    result's own dtype. Where both sides should be written, `cm.where` costs less: it has no branch. Raises FormulaError
+    outside of such a function.
+    """
+    given = as_value(value, "the guarded value")
+    if not isinstance(condition, Node) and not any(isinstance(node, Node) for node in (condition, value)):
+        raise FormulaError("cm.guard stands in a function given to cm.Map or cm.fuse; it takes traced values")
+    holds = cast(as_node(condition), BOOL)
+    return rebuild({leaf: Apply(GUARD, (holds, node), node.dtype) for leaf, node in components(given).items()})
+
+
+def condition_of(value: Value) -> Node | None:
+    """The condition under which an output is stored; None where it always is."""
+    node = next(iter(components(value).values()))
+    return node.args[0] if isinstance(node, Apply) and node.function is GUARD else None
+
+
+def check_guards(nodes: Iterable[Node], outputs: Sequence[Value], what: str) -> None:
+    """Raises FormulaError for a guarded value that is anything but an output."""
+    ends = {id(node) for value in outputs for node in components(value).values()}
+    for node in nodes:
+        if isinstance(node, Apply) and node.function is GUARD and id(node) not in ends:
+            raise FormulaError(f"{what} computes with a guarded value; cm.guard(condition, value) is for outputs only")
+
+
+def guarded(outputs: Sequence[Value]) -> tuple[bool, ...]:
+    """Which outputs are stored under a condition; () where none is."""
+    which = tuple(condition_of(value) is not None for value in outputs)
+    return which if any(which) else ()

@@ -143,8 +143,8 @@ class Pipeline(Primitive):
         strict = options.strict(mode)
         if arguments.rows == 0:
             return Lowered(arguments, outputs, None, kept)
-        launches = 1 if len(traced.chain.links) == 1 else 2 * len(traced.chain.links)
-        scope, why = choose_scope(arguments.line, launches, batch, strict, mode)
+        chain = traced.chain
+        scope, why = choose_scope(arguments.line, 1 if len(chain.links) == 1 else chain.launches, batch, strict, mode)
         detail = _Detail(streams_past_caches(options, outputs), strict, why)
         line, rows, facts = arguments.line, arguments.rows, context.facts
         key = ("pipeline", traced, line, rows, mode, scope, detail)

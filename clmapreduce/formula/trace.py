@@ -33,6 +33,11 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
     return function(*values)
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """A function as messages name it, the same in every run."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def check_arity(function: Callable[..., Any], given: int, what: str) -> None:
     """Raises FormulaError when `function` cannot take `given` positional arguments."""
     try:

@@ -13,7 +13,7 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
-from clmapreduce.formula.trace import call
+from clmapreduce.formula.trace import call, name_of
 from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import (
     Options,
@@ -45,7 +45,11 @@ class Map(Primitive):
         self._traced = Traced(self.function, f"the expression {f!r}" if isinstance(f, str) else "the mapped function")
 
     def __repr__(self) -> str:
-        return f"Map({self.expression.text!r})" if self.expression is not None else f"Map({self.function!r})"
+        return f"Map({self._told})"
+
+    @property
+    def _told(self) -> str:
+        return name_of(self.function) if self.expression is None else repr(self.expression.text)
 
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -102,4 +106,5 @@ def chained(first: Map, second: Map) -> Map:
         middle = first.function(*values)
         return second.function(*middle) if isinstance(middle, tuple) else second.function(middle)
 
+    both.__name__ = f"{first._told} >> {second._told}"
     return Map(both)

@@ -18,7 +18,7 @@ from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
-from clmapreduce.formula.trace import as_value, call
+from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.primitives.base import (
@@ -84,8 +84,9 @@ class Pipeline(Primitive):
         self._traced: dict[Any, Traced] = {}
 
     def __repr__(self) -> str:
-        told = repr(self.function) if isinstance(self.function, Parts) else _name(self.function)
-        return told if not self.batch else f"fuse({told}, batch=True)"
+        chained = isinstance(self.function, Parts)
+        told = repr(self.function) if chained else name_of(self.function)
+        return told if chained and not self.batch else f"fuse({told}{', batch=True' if self.batch else ''})"
 
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -142,8 +143,8 @@ class Pipeline(Primitive):
         strict = options.strict(mode)
         if arguments.rows == 0:
             return Lowered(arguments, outputs, None, kept)
-        launches = 1 if len(traced.chain.links) == 1 else 2 * len(traced.chain.links)
-        scope, why = choose_scope(arguments.line, launches, batch, strict, mode)
+        chain = traced.chain
+        scope, why = choose_scope(arguments.line, 1 if len(chain.links) == 1 else chain.launches, batch, strict, mode)
         detail = _Detail(streams_past_caches(options, outputs), strict, why)
         line, rows, facts = arguments.line, arguments.rows, context.facts
         key = ("pipeline", traced, line, rows, mode, scope, detail)
@@ -259,7 +260,3 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
     made = Pipeline(function, batch)
     update_wrapper(made, function, updated=())
     return made
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"fuse({getattr(function, '__qualname__', repr(function))})"

@@ -2,7 +2,7 @@
 
 Elementwise parts are computed inside the launches on either side, never stored. What is one value for the line is
 computed once, in the last step of the reduce that completes it. A scan or an unfold is stored only when a later launch
-needs it; one that ends the pipeline, or is only reduced, is not.
+needs it; one that ends the pipeline is not, nor is an unfold that is only reduced: it is reduced where it is made.
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ class Chain:
         self._alive: list[Value] = []
         for q in reversed(range(len(self.links))):
             self._build(q, self.links[q])
+
+    @property
+    def launches(self) -> int:
+        """How many launches a long line takes; fewer where one group does a link alone."""
+        return sum(2 if link.kind in (Kind.REDUCE, Kind.SCAN) else 1 for link in self.links)
 
     # ------------------------------------------------------------------------------------------------ one link
     def _build(self, q: int, link: Link) -> None:

@@ -25,10 +25,6 @@ FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
 
 
-ITEM_LENGTH = 64
-"""On devices that work in groups: in batches, lines up to this long are walked by one item each."""
-
-
 @dataclass(frozen=True)
 class Segment:
     """Some statements of a loop's body, or (with `scan`) one turn of a scan, names in the order of `scan_step`."""

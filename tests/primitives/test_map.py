@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -396,3 +397,16 @@ def test_explain_and_source_launch_nothing(context: cm.Context, mode: str) -> No
     assert "cmr_map" in told
     assert "__kernel" in HALF.source(x, x, context=context, mode=mode)
     assert "no launch" in HALF.explain(x[:0], x[:0], context=context, mode=mode)
+
+
+def test_reprs_name_functions_without_addresses() -> None:
+    double, total = cm.Map(lambda x: x * 2), cm.Reduce("sum")
+    assert repr(double >> cm.Map("x + 1") >> total) == "Map(<lambda> >> 'x + 1') >> Reduce('sum')"
+    assert repr(cm.Map(partial(np.add, 1))) == "Map(partial)"
+    assert repr(cm.fuse(total_of)) == "fuse(total_of)"
+    assert repr(cm.fuse(total_of, batch=True)) == "fuse(total_of, batch=True)"
+    assert repr(cm.fuse(double >> total, batch=True)) == "fuse(Map(<lambda>) >> Reduce('sum'), batch=True)"
+
+
+def total_of(x: Any) -> Any:
+    return cm.Reduce("sum")(x)

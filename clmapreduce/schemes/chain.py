@@ -240,11 +240,12 @@ class Chain:
             box = launch_box(box_name(link.bound, link.layout.formula), mode, facts)
             return plan_reduce(link.layout, link.bound, line, mode, facts, box)
         unfold = link.powers if link.powers is not None else link.steps[0]
-        powers, box = Powers(unfold.bound, unfold.dtype), launch_box("unfold", mode, facts)
+        powers = Powers(unfold.bound, unfold.dtype)
         if link.kind is not Kind.REDUCE:
-            return plan_unfold(streamed(link.layout), powers, line, mode, facts, box)
+            return plan_unfold(streamed(link.layout), powers, line, mode, facts, launch_box("unfold", mode, facts))
         assert link.layout is not None and link.bound is not None and link.base is not None
         reduction = Reduction(link.layout, link.bound, dict(unfold.results))
+        box = launch_box("unfold_reduce", mode, facts)
         return plan_unfold(link.base, powers, line, mode, facts, box, reduction)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts
 
-ITEM_ROW = 64
+ITEM_ROW = 16
 """Where groups work side by side: rows of a batch up to this long are walked by one item each, longer ones by a group.
 """
 ITEM_LINE = 4096
 """In the sequential mode: lines up to this long are walked by one item, because a second launch would cost more."""
-GROUP_LINE = 8192
-"""In the parallel mode: lines up to this long are walked by one group."""
+GROUP_LINE = {"cpu": 8192}
+"""In the parallel mode: lines up to this long are walked by one group, by kind of device."""
+GROUP_LINE_ELSEWHERE = 65536
 
 
 def choose_mode(word: str, facts: Facts) -> ComputeMode:
@@ -24,7 +25,9 @@ def choose_mode(word: str, facts: Facts) -> ComputeMode:
     return ComputeMode.SEQUENTIAL if facts.kind == "cpu" else ComputeMode.PARALLEL
 
 
-def choose_scope(length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode) -> tuple[Scope, str]:
+def choose_scope(
+    length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode, facts: Facts
+) -> tuple[Scope, str]:
     """(scope, why) of a pipeline over lines of `length`. launches: of the chain that would compute one line. batch:
     many lines in one launch. strict: one work-item must do it all.
     """
@@ -38,6 +41,6 @@ def choose_scope(length: int, launches: int, batch: bool, strict: bool, mode: Co
         return Scope.DEVICE, "one launch computes it at any length"
     if mode is ComputeMode.SEQUENTIAL and length <= ITEM_LINE:
         return Scope.ITEM, f"one item walks {length} elements sooner than {launches} launches start"
-    if mode is ComputeMode.PARALLEL and length <= GROUP_LINE:
+    if mode is ComputeMode.PARALLEL and length <= GROUP_LINE.get(facts.kind, GROUP_LINE_ELSEWHERE):
         return Scope.GROUP, f"one group walks {length} elements sooner than {launches} launches start"
     return Scope.DEVICE, f"{length} elements keep the whole device busy"

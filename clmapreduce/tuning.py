@@ -45,6 +45,7 @@ _SEQUENTIAL = {
     "prefix": _CPU,
     "power_series": replace(_CPU, unroll=1),
     "fused_group": replace(_CPU, unroll=1),
+    "fused_small": replace(_CPU, unroll=1),
     "fused_rows": replace(_CPU, unroll=1),
 }
 _PARALLEL_GPU = {
@@ -60,6 +61,7 @@ _PARALLEL_GPU = {
     "prefix": replace(_GPU, groups=32),
     "power_series": replace(_GPU, unroll=1, groups=32),
     "fused_group": replace(_GPU, unroll=1, groups=32),
+    "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
     "fused_rows": replace(_GPU, block=128, unroll=1, groups=1 << 20),
 }
 # On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.

@@ -13,7 +13,7 @@ from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential, withi
 
 SCHEMES = (
     "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
-    "power_series", "fused_group", "fused_rows",
+    "power_series", "fused_group", "fused_small", "fused_rows",
 )  # fmt: skip
 
 

@@ -95,13 +95,15 @@ ${_to_scratch(op, "left", "get_local_id(0)", name)}
 barrier(CLK_LOCAL_MEM_FENCE);
 % endfor
 ${_from_scratch(op, acc, 0, name)}
+barrier(CLK_LOCAL_MEM_FENCE);
 % else:
+{
 ${_shuffled(op, "first", acc, "shuffle_first", 0)}
 % for part, type in op.parts:
 ${acc}_${part} = first_${part};
 % endfor
+}
 % endif
-barrier(CLK_LOCAL_MEM_FENCE);
 </%def>
 ## For each row k: declares `before{k}`, the merge of total{k} over the items before this one, and `row{k}`, over all items. Few totals (those of
 ## warps, or of small groups) are merged by every item for itself, more of them in log2 steps.

@@ -40,7 +40,7 @@ from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.schemes.chain import Chain
-from clmapreduce.schemes.fused_group import Fused, plan_fused
+from clmapreduce.schemes.fused_group import Fused, fused_box, plan_fused
 from clmapreduce.tuning import launch_box, strictly_sequential
 
 
@@ -59,7 +59,7 @@ class Traced:
         """The plan for `rows` lines of `length`."""
         if scope is Scope.DEVICE or self.fused is None:
             return self.chain.plan(Line(length), mode, facts, detail.streaming, detail.strict)
-        box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
+        box = launch_box(fused_box(scope, rows, length), mode, facts)
         box = strictly_sequential(box) if detail.strict else box
         return plan_fused(self.fused, rows, length, scope, mode, facts, box, detail.why)
 
@@ -145,7 +145,7 @@ class Pipeline(Primitive):
             return Lowered(arguments, outputs, None, kept)
         chain = traced.chain
         launches = 1 if len(chain.links) == 1 else chain.launches
-        scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode)
+        scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode, context.facts)
         detail = _Detail(streams_past_caches(options, outputs), strict, why)
         line, rows, facts = arguments.line, arguments.rows, context.facts
         key = ("pipeline", traced, line, rows, mode, scope, detail)

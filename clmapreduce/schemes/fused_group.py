@@ -23,6 +23,8 @@ from clmapreduce.tuning import LaunchBox, within_local_memory
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
+SMALL_GROUP = 1024
+"""In batches, lines up to this long are walked by small groups, which need no barrier where they are one warp."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,13 @@ class _PhaseText:
 
     def _record(self, block: Block, acc: str, step: Step) -> Record:
         return block.record(acc, {c.name: c.dtype for c in step.bound.components})
+
+
+def fused_box(scope: Scope, rows: int, length: int) -> str:
+    """Which launch box suits lines of this length."""
+    if scope is Scope.ITEM:
+        return "fused_rows"
+    return "fused_small" if rows > 1 and length <= SMALL_GROUP else "fused_group"
 
 
 def plan_fused(

@@ -24,7 +24,7 @@ ALL = [kinds for length in (1, 2, 3, 4) for kinds in legal(length)]
 SHORT = [kinds for kinds in ALL if len(kinds) <= 2]
 LONG = [kinds for kinds in ALL if len(kinds) > 2]
 FUSED = (0, 1, 2, 63, 64, 65, 300, 4096)
-DEVICE = (20_000, 33_333, 70_001)
+DEVICE = (66_001, 70_000, 99_991)
 DTYPES = ("f4", "f8", "i4")
 
 

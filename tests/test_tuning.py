@@ -11,7 +11,10 @@ from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential, within_local_memory
 
-SCHEMES = ("map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "upsweep", "prefix", "power_series")
+SCHEMES = (
+    "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
+    "power_series", "fused_group", "fused_rows",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

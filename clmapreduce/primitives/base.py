@@ -58,9 +58,12 @@ class Options:
             )
         return True
 
-    def refuse_inside(self, what: str) -> None:
-        """Raises FormulaError for keywords that a step of a fused function cannot have."""
+    def refuse_inside(self, what: str, **more: Any) -> None:
+        """Raises FormulaError for keywords that a step of a fused function cannot have. more: those beside the options;
+        None and "auto" were not given.
+        """
         given = [name for name, kept in vars(Options()).items() if getattr(self, name) is not kept]
+        given += [name for name, value in more.items() if value is not None and str(value) != "auto"]
         if given:
             raise FormulaError(
                 f"{what} is a step of a fused function and takes no {', '.join(given)}; give it to the function's call"

@@ -15,6 +15,7 @@ from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.primitives.explain import explained
+from clmapreduce.primitives.partials import keeps
 from clmapreduce.reductions import Bound
 from clmapreduce.runtime import Executable, take, translated
 
@@ -47,14 +48,13 @@ class Compiled:
         self, pipeline: Pipeline, described: Sequence[Described], lowered: Lowered, mode: str, tiles: int | None,
         more: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        if lowered.kept is not None or lowered.executable is None:
-            raise ModeError(
-                f"{pipeline!r} cannot be compiled for these shapes: it has no launches, or ends in Partials"
-            )
+        if lowered.executable is None:
+            raise ModeError(f"{pipeline!r} cannot be compiled for a batch of no rows: there is nothing to launch")
         self._pipeline, self._described = pipeline, tuple(described)
         self._mode, self._tiles, self._more = mode, tiles, dict(more)
         self._arguments, self._outputs = lowered.arguments, tuple(lowered.outputs)
         self._executable, self._in_step, self._partly = lowered.executable, lowered.in_step, lowered.partly
+        self._kept = lowered.kept
         self.context = lowered.arguments.context
         queue, given = self.context.queue, lowered.arguments.given
         index = np.int32 if lowered.executable.plan.narrow else np.int64
@@ -89,7 +89,7 @@ class Compiled:
         targets: list[Any] = [None] * len(self._outputs)
         if out is not None or self._partly:
             targets = check_out(out, self._outputs, self.context, self._partly)
-        if not on_device or not self._simple(targets, slots):
+        if not on_device or self._kept is not None or (out is not None and not self._simple(targets, slots)):
             return self._from_host(values, out, wait_for)
         results = []
         for k, ((shape, dtype), target) in enumerate(zip(self._outputs, targets, strict=True)):
@@ -145,6 +145,8 @@ class Compiled:
             found = self._pipeline.lowered(arguments, options, **self._more).executable
             assert found is not None
             executable = found
+        if self._kept is not None:
+            return keeps(arguments, executable, self._kept, options).run()[0]
         results = prepare(arguments, executable, self._outputs, options, self._in_step, self._partly).run()
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -63,7 +63,7 @@ class Map(Primitive):
         """
         given, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
         if is_traced(given):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), length=length)
             return call(self.function, given, repr(self))
         results = self._run(given, options, length=length)
         return results[0] if len(results) == 1 else tuple(results)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.errors import ClMapReduceError, ModeError
-from clmapreduce.formula.trace import as_value
+from clmapreduce.formula.trace import as_value, call
 from clmapreduce.modes import ASKS, told
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.unfold import Unfold, based
@@ -53,7 +53,7 @@ class Parts:
                         f"{what} asks for {told(ASKS[_kind(part)])}; {before!r} before it gives an object of kept "
                         "partials, which offers none: let it end the pipeline"
                     )
-                current, behind = _after(part, current, behind, number == 1)
+                current, behind = _after(part, current, behind)
             except ClMapReduceError as error:
                 raise _placed(error, number, part) from None
             before = part
@@ -68,15 +68,13 @@ def _placed(error: ClMapReduceError, number: int, part: Any) -> ClMapReduceError
     return type(error)(place + text if text.startswith(repr(part)) else f"{place}{part!r}: {text}")
 
 
-def _after(
-    part: Any, current: tuple[Any, ...], behind: tuple[Any, ...], first: bool
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _after(part: Any, current: tuple[Any, ...], behind: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(values, vectors behind them) after a part."""
     if isinstance(part, Map):
         given = (
             current if takes(part, len(current)) or not takes(part, len(current) + len(behind)) else current + behind
         )
-        result = part.function(*given) if first else part(*given)
+        result = call(part.function, given, repr(part))
         made = tuple(as_value(v, "the map") for v in (result if isinstance(result, tuple) else (result,)))
         return made, () if any(_varies(value) for value in made) else behind
     if isinstance(part, Unfold):

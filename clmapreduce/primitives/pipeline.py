@@ -58,7 +58,7 @@ class Traced:
     def plan(self, length: int, rows: int, scope: Scope, mode: ComputeMode, facts: Facts, detail: _Detail) -> Plan:
         """The plan for `rows` lines of `length`."""
         if scope is Scope.DEVICE or self.fused is None:
-            return self.chain.plan(Line(length), mode, facts, detail.streaming)
+            return self.chain.plan(Line(length), mode, facts, detail.streaming, detail.strict)
         box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
         box = strictly_sequential(box) if detail.strict else box
         return plan_fused(self.fused, rows, length, scope, mode, facts, box, detail.why)
@@ -105,7 +105,7 @@ class Pipeline(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), length=length, batch=batch, accumulate=accumulate)
             return call(self.function, values, repr(self))
         results = self._run(values, options, length=length, batch=batch, accumulate=accumulate)
         return results[0] if len(results) == 1 else tuple(results)
@@ -144,7 +144,8 @@ class Pipeline(Primitive):
         if arguments.rows == 0:
             return Lowered(arguments, outputs, None, kept)
         chain = traced.chain
-        scope, why = choose_scope(arguments.line, 1 if len(chain.links) == 1 else chain.launches, batch, strict, mode)
+        launches = 1 if len(chain.links) == 1 else chain.launches
+        scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode)
         detail = _Detail(streams_past_caches(options, outputs), strict, why)
         line, rows, facts = arguments.line, arguments.rows, context.facts
         key = ("pipeline", traced, line, rows, mode, scope, detail)

@@ -122,7 +122,7 @@ class Reduce(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), accumulate=accumulate, finish=finish)
             return reduced(self.op, identity(*values), repr(self))
         return self._run(values, options, accumulate=accumulate, finish=finish)[0]
 

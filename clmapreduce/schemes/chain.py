@@ -25,7 +25,7 @@ from clmapreduce.schemes.reduce import box_name, plan_reduce
 from clmapreduce.schemes.scan import plan_scan
 from clmapreduce.schemes.unfold import Powers, Reduction, plan_unfold
 from clmapreduce.schemes.upsweep import plan_upsweep
-from clmapreduce.tuning import launch_box
+from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
 
 
 @dataclass(eq=False)
@@ -201,9 +201,14 @@ class Chain:
         return Formula(tuple(given for given in inputs if whole.uses(given)), tuple(values))
 
     # ------------------------------------------------------------------------------------------------- lengths
-    def plan(self, line: Line, mode: ComputeMode, facts: Facts, streaming: bool) -> Plan:
-        """The plan of the whole chain for one line."""
-        plans = [self._plan_link(link, line, mode, facts, streaming) for link in self.links]
+    def plan(self, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, strict: bool = False) -> Plan:
+        """The plan of the whole chain for one line. strict: each launch is one work-item, one value at a time."""
+
+        def box(name: str) -> LaunchBox:
+            found = launch_box(name, mode, facts)
+            return strictly_sequential(found) if strict else found
+
+        plans = [self._plan_link(link, line, mode, facts, streaming, box) for link in self.links]
         if len(plans) == 1:
             return plans[0]
         scratch = {
@@ -218,34 +223,35 @@ class Chain:
         why = f"a chain of {len(stages)} launches, cut where something of the whole line is needed first"
         return Plan(tuple(stages), scratch, mode, Scope.DEVICE, plans[0].narrow, why)
 
-    def _plan_link(self, link: Link, line: Line, mode: ComputeMode, facts: Facts, streaming: bool) -> Plan:
+    def _plan_link(
+        self, link: Link, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, box: Callable[[str], LaunchBox]
+    ) -> Plan:
         def streamed(layout: Layout | None) -> Layout:
             assert layout is not None
             return replace(layout, streaming=streaming)
 
         if link.kind is None:
             line = Line(1) if link.ones else line
-            return plan_map(streamed(link.layout), line, mode, facts, launch_box("map", mode, facts))
+            return plan_map(streamed(link.layout), line, mode, facts, box("map"))
         if link.kind is Kind.SCAN:
             layout, step = streamed(link.layout), link.steps[0]
-            boxes = [launch_box(name, mode, facts) for name in ("scan", box_name(step.bound, layout.formula))]
+            boxes = box("scan"), box(box_name(step.bound, layout.formula))
             assert step.narrow is not None
-            return plan_scan(layout, step.narrow, step.bound, step.exclusive, line, mode, facts, boxes[0], boxes[1])
+            return plan_scan(layout, step.narrow, step.bound, step.exclusive, line, mode, facts, *boxes)
         if link.kind is Kind.PARTIALS:
             assert link.layout is not None and link.bound is not None
-            box = launch_box("upsweep", mode, facts)
-            return plan_upsweep(link.layout.formula, link.bound, line, mode, facts, box)
+            return plan_upsweep(link.layout.formula, link.bound, line, mode, facts, box("upsweep"))
         if link.kind is Kind.REDUCE and link.powers is None:
             assert link.layout is not None and link.bound is not None
-            box = launch_box(box_name(link.bound, link.layout.formula), mode, facts)
-            return plan_reduce(link.layout, link.bound, line, mode, facts, box)
+            fitting = box(box_name(link.bound, link.layout.formula))
+            return plan_reduce(link.layout, link.bound, line, mode, facts, fitting)
         unfold = link.powers if link.powers is not None else link.steps[0]
-        powers, box = Powers(unfold.bound, unfold.dtype), launch_box("unfold", mode, facts)
+        powers = Powers(unfold.bound, unfold.dtype)
         if link.kind is not Kind.REDUCE:
-            return plan_unfold(streamed(link.layout), powers, line, mode, facts, box)
+            return plan_unfold(streamed(link.layout), powers, line, mode, facts, box("unfold"))
         assert link.layout is not None and link.bound is not None and link.base is not None
         reduction = Reduction(link.layout, link.bound, dict(unfold.results))
-        return plan_unfold(link.base, powers, line, mode, facts, box, reduction)
+        return plan_unfold(link.base, powers, line, mode, facts, box("unfold_reduce"), reduction)
 
 
 def ordered(program: Program) -> list[Link]:

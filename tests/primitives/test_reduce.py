@@ -384,7 +384,7 @@ def test_argmin_of_a_fused_map(context: cm.Context, mode: str, rng: np.random.Ge
 
 
 def test_a_map_with_several_outputs_has_nothing_to_reduce(context: cm.Context) -> None:
-    with pytest.raises(cm.ShapeError, match="step 2, Reduce.*2 are given"):
+    with pytest.raises(cm.ShapeError, match=r"step 2, Reduce.*2 are given"):
         (cm.Map(lambda x: (x, x)) >> cm.Reduce("sum"))(np.ones(3), context=context)
 
 

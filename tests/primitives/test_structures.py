@@ -249,12 +249,15 @@ def test_argmax_of_every_column(context: cm.Context, mode: str, rng: np.random.G
         return {name: cm.where(take, b[name], a[name]) for name in ("value", "place")}
 
     first = cm.Operator(better, (-np.inf, np.iinfo(np.int64).max))
-    argmax = cm.Map(lambda row: {"value": row["x"], "place": [cm.index] * 3}) >> cm.Reduce(first)
+    placed = cm.Map(lambda row: {"value": row["x"], "place": [cm.index] * 3})
     for length in LENGTHS:
         x = np.zeros(length, [("x", "f4", 3)])
         x["x"] = rng.integers(-50, 50, (length, 3))
-        for finish in ("device", "host"):
-            got = argmax(x, context=context, mode=mode, finish=finish)
+        pairs = placed(x, context=context, mode=mode)
+        for got in (
+            (placed >> cm.Reduce(first))(x, context=context, mode=mode),
+            cm.Reduce(first)(pairs, context=context, mode=mode, finish="host"),
+        ):
             assert_same(got["place"], x["x"].argmax(axis=0), length)
             assert_same(got["value"], x["x"].max(axis=0), length)
 

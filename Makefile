@@ -8,12 +8,13 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint docs bench clean
 
 help:
 	@echo "make demo   the factorial sequence and the power series of e^x on this machine's best device"
 	@echo "make test   the test suite, on every device found and two CPU runtimes from the package index"
 	@echo "make lint   ruff, and mypy --strict"
+	@echo "make docs   pastes real output into the pages of docs/"
 	@echo "make bench  the benchmarks, beside their peers"
 	@echo "make clean  remove .venv, caches and what the demo wrote"
 
@@ -26,6 +27,9 @@ test: $(VENV)/.test
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
+
+docs: $(VENV)/.demo
+	$(BIN)/python docs/build.py $(ARGS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/primitives.py $(ARGS)

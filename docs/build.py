@@ -1,0 +1,96 @@
+"""Pastes real output and real source into the pages beside this file, between markers (`make docs`).
+
+    <!-- explain: NAME -->              what the function NAME of snippets.py returns, on one device
+    <!-- source: PATH NAME NAME -->     these definitions of a file of the project
+    <!-- end -->                        the end of either
+
+With --check nothing is written; the exit status says whether anything would change but what depends on the device.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import clmapreduce as cm
+
+DOCS = Path(__file__).resolve().parent
+BEGIN = r"<!-- (explain|source): ([^\n]+?) -->\n"
+BLOCK = re.compile(rf"({BEGIN})(?:(?!{BEGIN}).)*?(<!-- end -->)", re.S)
+
+OF_THE_DEVICE = (
+    (r"^device: .*$", "device"),
+    (r"\b\d+ groups( of \d+ \([^)]*\))?", "groups"),
+    (r"\b\d+ compute units", "compute units"),
+    (r"\ba tile of \d+", "a tile"),
+    (r"\b(scratch\w*) \([\d,]+ bytes\)", r"\1"),
+    (r"[\d,]+ bytes (read|written)", r"bytes \1"),
+)
+"""What of explain()'s words a device may change: its name, numbers of groups, and with them the bytes of scratch."""
+
+
+def pages() -> list[Path]:
+    return sorted(DOCS.glob("*.md"))
+
+
+def built(page: str, device: cm.Device) -> str:
+    """A page's text with every marked block made anew. Raises ValueError for a marker that means nothing."""
+    snippets = runpy.run_path(str(DOCS / "snippets.py"))
+
+    def pasted(match: re.Match[str]) -> str:
+        marker, kind, given, end = match.group(1, 2, 3, 6)
+        if kind == "source":
+            path, *names = given.split()
+            return f"{marker}```python\n{definitions(DOCS.parent / path, names)}\n```\n{end}"
+        if not callable(snippets.get(given)):
+            raise ValueError(f"snippets.py has no function {given}")
+        return f"{marker}```text\ndevice: {device.name}, {device.platform}\n{snippets[given]()}\n```\n{end}"
+
+    if len(re.findall(BEGIN, page)) != len(BLOCK.findall(page)) or len(BLOCK.findall(page)) != page.count("<!-- end"):
+        raise ValueError("a marker does not begin or end a block")
+    with cm.Context(device):
+        return BLOCK.sub(pasted, page)
+
+
+def definitions(path: Path, names: list[str]) -> str:
+    """The text of top-level functions and assignments of a Python file."""
+    text = path.read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for node in ast.parse(text).body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        lines = "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+        for target in getattr(node, "targets", [node]):
+            found[getattr(target, "id", getattr(target, "name", ""))] = lines
+    if missing := set(names) - set(found):
+        raise ValueError(f"{path.name} does not define {', '.join(sorted(missing))}")
+    return "\n\n".join(found[name] for name in names)
+
+
+def structure(page: str) -> str:
+    """A page's text less what depends on the device."""
+    for pattern, kept in OF_THE_DEVICE:
+        page = re.sub(pattern, kept, page, flags=re.M)
+    return page
+
+
+def main(check: bool) -> int:
+    """0 when the pages are as they should be, or have been written."""
+    device, stale = cm.select_device("cpu"), []
+    for path in pages():
+        page = path.read_text(encoding="utf-8")
+        made = built(page, device)
+        if check and structure(made) != structure(page):
+            stale.append(path.name)
+        elif not check and made != page:
+            path.write_text(made, encoding="utf-8")
+            print(f"wrote {path.name}")
+    if stale:
+        print(f"not up to date: {', '.join(stale)}; run make docs", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from oracles import logsumexp, logsumexp_tolerance, product_tolerance, scan_tolerance, tolerance, unit, wide
+from oracles import UNIT64, logsumexp, logsumexp_tolerance, product_tolerance, scan_tolerance, tolerance, unit, wide
 
 Link = tuple[str, str]
 Chain = tuple[Link, ...]
@@ -382,7 +382,8 @@ def _log_sum_exp(x: Known) -> Known:
     carried = (
         max(abs(logsumexp(x.numbers + s * x.error) - total) for s in (-1, 1)) if x.numbers.size else np.longdouble(0)
     )
-    return Known(total, dtype, carried + logsumexp_tolerance(dtype, total, x.numbers.size))
+    added = x.numbers.size * min(unit(dtype), UNIT64)  # of terms one after the other
+    return Known(total, dtype, carried + added + logsumexp_tolerance(dtype, total, x.numbers.size))
 
 
 def _held(name: str, x: Known) -> Known:
@@ -415,20 +416,20 @@ def _checked(found: Known, length: int) -> Known:
     return found
 
 
-def chosen(kinds: Sequence[str], given: Known, interpreter: Interpreter, pick: Callable[[list[str]], str]) -> Chain:
-    """A chain of these kinds whose every step has a clear result; `pick` takes one of some names."""
-    current = interpreter.begun(given)
+def chosen(
+    kinds: Sequence[str], lines: Sequence[Known], interpreter: Interpreter, pick: Callable[[list[str]], str]
+) -> Chain:
+    """A chain of these kinds whose every step has a clear result on all lines; `pick` takes one of some names."""
+    current = [interpreter.begun(line) for line in lines]
     chain: list[Link] = []
     for kind in kinds:
         left = list(NAMES[kind])
-        while True:
+        while left:
             name = pick(left)
             try:
-                current = interpreter.step((kind, name), *current)
+                current = [interpreter.step((kind, name), *state) for state in current]
                 break
             except UnclearError:
                 left.remove(name)
-                if not left:
-                    raise
         chain.append((kind, name))
     return tuple(chain)

@@ -179,7 +179,7 @@ class Pipeline(Primitive):
     # ----------------------------------------------------------------------------------------------- tracing
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> Traced:
         fp64 = arguments.context.facts.fp64
-        key = (arguments.signature, arguments.shape == (), accumulate, fp64)
+        key = (arguments.signature, _of_one(arguments), accumulate, fp64)
         found = self._traced.get(key)
         if found is None:
             found = self._traced_anew(arguments, accumulate, fp64)
@@ -193,9 +193,9 @@ class Pipeline(Primitive):
         try:
             program = self._program(signature, accumulate, fp64)
         except ModeError:
-            if arguments.shape != () or not signature:
+            if not _of_one(arguments) or not signature:
                 raise
-            # numbers alone: each is a line of one element
+            # numbers alone, or one value per row: each is a line of one element
             program = self._program([replace(s, varies=True) for s in signature], accumulate, fp64)
         outputs = tuple(value_dtype(value) for value in program.outputs)
         return Traced(program, outputs, Chain(program, outputs), None if program.kept else Fused(program, outputs))
@@ -230,6 +230,11 @@ class Pipeline(Primitive):
                 raise ModeError(f"{step.told} keeps the partials of one line; call it row by row")
             if step.kind is Kind.REDUCE and arguments.line == 0 and not step.bound.has_identity:
                 raise ShapeError(f"{step.told} of an empty line has no value: it has no identity; give an element")
+
+
+def _of_one(arguments: Arguments) -> bool:
+    """Whether what is one value for the line may as well be a line of one element."""
+    return arguments.shape == () or (arguments.batch is not None and arguments.line == 1)
 
 
 def _with_length(arguments: Arguments, program: Program, length: int | None) -> Arguments:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from interpreter import FUNCTIONS, Chain, Interpreter, Known, chosen, legal
 from oracles import assert_near, assert_same
 
@@ -23,9 +25,15 @@ OPERATORS: dict[str, Any] = {
 ALL = [kinds for length in (1, 2, 3, 4) for kinds in legal(length)]
 SHORT = [kinds for kinds in ALL if len(kinds) <= 2]
 LONG = [kinds for kinds in ALL if len(kinds) > 2]
+WHOLE = [kinds for kinds in ALL if kinds[-1] != "partials"]
 FUSED = (0, 1, 2, 63, 64, 65, 300, 4096)
 DEVICE = (66_001, 70_000, 99_991)
 DTYPES = ("f4", "f8", "i4")
+RANDOM = settings(
+    deadline=None, database=None, print_blob=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
+"""Other chains in every run. Nothing is shrunk: chains are short as they are, and each attempt builds kernels."""
+Pick = Callable[[list[str]], str]
 
 
 def named(kinds: tuple[str, ...]) -> str:
@@ -70,12 +78,13 @@ def traced(chain: Chain, batch: bool = False) -> cm.Pipeline:
     return made
 
 
-def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: bool) -> np.ndarray:
-    """Small numbers of both signs, or such that their products stay near 1."""
-    count = int(np.max(shape, initial=1))
+def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) -> np.ndarray:
+    """Small numbers of both signs; or such that the product of `near` of them stays near 1."""
     if dtype == "i4":
-        return rng.choice([-1, 1, 3] if near else [*range(-9, 10), 0, 0, 0], shape).astype(dtype)
-    return (1 + rng.uniform(-1, 1, shape) / count if near else rng.uniform(-2, 2, shape)).astype(dtype)
+        return np.asarray(rng.choice([*range(-9, 10), 0, 0, 0] if near is None else [-1, 1, 3], shape)).astype(dtype)
+    if near is None:
+        return np.asarray(rng.uniform(-2, 2, shape)).astype(dtype)
+    return np.asarray(1 + rng.uniform(-1, 1, shape) / max(near, 1)).astype(dtype)
 
 
 def check(got: Any, expected: Known, told: Any) -> None:
@@ -97,45 +106,60 @@ def same_bits(a: Any, b: Any, told: Any) -> None:
 
 
 class Example:
-    """A chain with numbers for it, and what it gives."""
+    """A chain with numbers for it. rows: the leading axes of a batch; () for one line."""
 
     def __init__(
-        self, kinds: tuple[str, ...], length: int, dtype: str, seed: int, pick: Callable[[list[str]], str], fp64: bool,
-        rows: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        kinds: tuple[str, ...],
+        length: int,
+        dtype: str,
+        seed: int,
+        pick: Pick,
+        fp64: bool,
+        rows: tuple[int, ...] = (),
+    ) -> None:
         rng = np.random.default_rng(seed)
-        self.length, self.unfolds = length, kinds[0] == "unfold"
+        self.rows, self.length, self.unfolds = rows, length, kinds[0] == "unfold"
         near = self.unfolds or bool(rng.integers(2))
-        line = () if self.unfolds else (length,)
+        line = (1 if rows else ()) if self.unfolds else length
+        shape = (*rows, line) if line != () else ()
+        self.x = numbers(rng, dtype, shape, length if near else None)[()]
         self.interpreter = Interpreter(length, fp64)
-        if rows is None:
-            self.x = numbers(rng, dtype, line, near)[()]
-            if self.unfolds and dtype != "i4":
-                self.x = self.x.dtype.type(1 + rng.uniform(-1, 1) / max(length, 1))
-        else:
-            self.x = numbers(rng, dtype, (rows, *(line or (1,))), near)
-        first = self.x if rows is None else self.x[0] if not self.unfolds else self.x[0, 0]
-        self.chain = chosen(kinds, Known.exact(first), self.interpreter, pick)
+        self.lines = {at: Known.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
+        self.chain = chosen(kinds, list(self.lines.values()), self.interpreter, pick)
         self.told = f"{self.chain}, length {length}, {dtype}, rows {rows}, seed {seed}"
-
-    def arguments(self) -> tuple[Any, ...]:
-        return (self.x, self.length) if self.unfolds else (self.x,)
 
     def run(self, context: cm.Context, mode: str, **more: Any) -> None:
         """Asserts that both ways to write the chain give what the interpreter does, and the same bits."""
-        expected = self.interpreter.run(self.chain, Known.exact(self.x))
         how = {"context": context, "mode": mode, **more}
-        got = composed(self.chain)(*self.arguments(), **how)
-        fused = traced(self.chain)(self.x, **how, **({"length": self.length} if self.unfolds else {}))
-        if self.chain[-1][0] == "partials":
-            same_bits(got.values, fused.values, self.told)
-            got, fused = got.prefix(mode=mode), fused.prefix(mode=mode)
-        check(got, expected, self.told)
-        same_bits(got, fused, self.told)
+        length = {"length": self.length} if self.unfolds else {}
+        got = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
+        pipeline = composed(self.chain)
+        if not self.rows or isinstance(pipeline, cm.Pipeline):
+            how |= {"batch": True} if self.rows else {}
+            again = pipeline(self.x, *length.values(), **how)
+            if self.chain[-1][0] == "partials":
+                same_bits(got.values, again.values, self.told)
+                got, again = got.prefix(mode=mode), again.prefix(mode=mode)
+            same_bits(got, again, self.told)
+        self.check(got)
+
+    def check(self, got: Any) -> None:
+        got = np.asarray(got)
+        for at, line in self.lines.items():
+            expected = self.interpreter.run(self.chain, line)
+            shape = (*self.rows, *np.shape(expected.numbers))
+            assert got.shape == shape, (got.shape, shape, self.told)
+            check(got[at], expected, (at, self.told))
 
 
-def picker(rng: np.random.Generator) -> Callable[[list[str]], str]:
-    return lambda names: str(rng.choice(names))
+def drawn(
+    kinds: tuple[str, ...], lengths: Sequence[int], rng: np.random.Generator, context: cm.Context, **more: Any
+) -> Example:
+    """An example of these kinds, everything else by chance."""
+    length, dtype = int(rng.choice(lengths)), str(rng.choice(DTYPES))
+    seed = int(rng.integers(1 << 32))
+    return Example(kinds, length, dtype, seed, lambda names: str(rng.choice(names)), context.facts.fp64, **more)
 
 
 # -------------------------------------------------------------------------------------------------------------- tests
@@ -145,6 +169,54 @@ def test_all_legal_sequences_are_there() -> None:
 
 @pytest.mark.parametrize("kinds", SHORT, ids=named)
 def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    for length in (int(rng.choice(FUSED)), int(rng.choice(DEVICE))):
-        dtype = str(rng.choice(DTYPES))
-        Example(kinds, length, dtype, int(rng.integers(1 << 32)), picker(rng), context.facts.fp64).run(context, mode)
+    drawn(kinds, FUSED, rng, context).run(context, mode)
+    drawn(kinds, DEVICE, rng, context).run(context, mode)
+
+
+@settings(RANDOM, max_examples=8)
+@given(data=st.data())
+def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> None:
+    kinds = data.draw(st.sampled_from(LONG), "kinds")
+    length, dtype = data.draw(st.sampled_from([*FUSED, *DEVICE]), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
+    seed = data.draw(st.integers(0, 2**32 - 1), "seed")
+    Example(kinds, length, dtype, seed, lambda names: data.draw(st.sampled_from(names)), context.facts.fp64).run(
+        context, mode
+    )
+
+
+@settings(RANDOM, max_examples=6)
+@given(data=st.data())
+def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:
+    """Rows side by side, or walked by groups: what the interpreter gives row by row."""
+    kinds = data.draw(st.sampled_from(WHOLE), "kinds")
+    length, dtype = data.draw(st.sampled_from(FUSED), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
+    rows = data.draw(st.sampled_from([(1,), (3,), (37,), (2, 5), (130,)]), "rows")
+    seed = data.draw(st.integers(0, 2**32 - 1), "seed")
+    Example(kinds, length, dtype, seed, lambda names: data.draw(st.sampled_from(names)), context.facts.fp64, rows).run(
+        context, mode
+    )
+
+
+@pytest.mark.parametrize("kinds", ALL[::7], ids=named)
+def test_one_item_alone(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
+    drawn(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kinds", ALL, ids=named)
+def test_every_chain(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    drawn(kinds, FUSED, rng, context).run(context, mode)
+    drawn(kinds, DEVICE, rng, context).run(context, mode)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kinds", WHOLE, ids=named)
+def test_every_batch(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    drawn(kinds, FUSED[:6], rng, context, rows=(37,)).run(context, mode)
+    drawn(kinds, FUSED[6:], rng, context, rows=(2, 3)).run(context, mode)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kinds", ALL, ids=named)
+def test_every_chain_by_one_item(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
+    drawn(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)

@@ -131,3 +131,19 @@ def test_an_unfold_of_numbers_is_a_step_too(context: cm.Context, mode: str) -> N
         cm.fuse(lambda v: v + cm.Unfold("sum")(1.0, 69))(x, **how)
     with pytest.raises(cm.ShapeError, match="length is 5, another unfold of this line has 4"):
         cm.fuse(lambda: cm.Unfold("sum")(1, 4) + cm.Unfold("sum")(1, 5))(**how)
+
+
+# ------------------------------------------------------------------------------------------------------------- batches
+def test_one_value_per_row_where_lines_have_one_element(context: cm.Context, mode: str) -> None:
+    """Their shape, (rows, 1), is that of the lines."""
+    how: Any = {"context": context, "mode": mode, "batch": True}
+    base = np.arange(1.0, 4).reshape(3, 1)
+    assert_same((cm.Unfold("product") >> cm.Map("x + 1"))(base, 1, **how), base + 1)
+    assert_same((cm.Unfold("sum") >> cm.Reduce("sum"))(base, 1, **how), base[:, 0])
+    assert_same((cm.Unfold("sum") >> cm.Reduce("sum"))(base, 2, **how), 3 * base[:, 0])
+    assert_same(cm.fuse(lambda x: cm.Scan("sum")(x))(base, **how), base)
+    assert_same(cm.fuse(lambda x: cm.Scan("sum")(x))(base, length=1, **how), base)
+    pipeline = cm.Scan("sum") >> cm.Unfold("sum")
+    for length in (1, 2):
+        with pytest.raises(cm.ModeError, match="starts from one value"):
+            pipeline(np.ones((3, length)), **how)

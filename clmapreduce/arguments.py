@@ -138,7 +138,7 @@ def gather(values: Sequence[Any], context: Context | None, length: int | None = 
 
 def gather_rows(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
     """As `gather`, for a batch: the last axis of every array is a line, or 1 for one value per row; leading axes
-    broadcast. `length`: the line's length where no array gives it; when that is 1, arrays still give one value per row.
+    broadcast. `length`: the line's length where no array gives it.
     """
     held = [_held(v, context) for v in values]
     homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
@@ -157,18 +157,18 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
         raise ShapeError(f"the batch axes, all but the last, do not broadcast: {told}") from None
     inexact = [v.dtype for v in held if isinstance(v, ARRAYS) and v.dtype.names is None]
     inexact = [dtype for dtype in inexact if dtype.kind in "fc"]
-    given = tuple(_given_rows(v, (*batch, line), inexact, home, length == 1) for v in held)
+    given = tuple(_given_rows(v, (*batch, line), inexact, home) for v in held)
     return Arguments(home, given, (*batch, line), bool(homes), batch)
 
 
-def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context, one: bool) -> Given:
+def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
     if not isinstance(value, ARRAYS) or value.ndim == 0:
         return _given(value, shape, inexact, home)
     if isinstance(value, np.ndarray):
         value = contiguous(value)
-    varies = value.shape[-1] == shape[-1] and not one
+    varies = value.shape[-1] == shape[-1]
     access = None
-    if varies and value.size == product(shape):
+    if value.size == product(shape):
         access = Access.VECTOR
     elif varies and value.size == shape[-1]:
         access = Access.LINE

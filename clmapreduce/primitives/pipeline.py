@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Described, Shape, gather, gather_rows
+from clmapreduce.arguments import Arguments, Described, Shape, Signature, gather, gather_rows
 from clmapreduce.call import Output
 from clmapreduce.choose import choose_mode, choose_scope
 from clmapreduce.context import Context
@@ -179,7 +179,7 @@ class Pipeline(Primitive):
     # ----------------------------------------------------------------------------------------------- tracing
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> Traced:
         fp64 = arguments.context.facts.fp64
-        key = (arguments.signature, _of_one(arguments), accumulate, fp64)
+        key = (arguments.signature, arguments.line == 1, accumulate, fp64)
         found = self._traced.get(key)
         if found is None:
             found = self._traced_anew(arguments, accumulate, fp64)
@@ -189,21 +189,17 @@ class Pipeline(Primitive):
         return found
 
     def _traced_anew(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> Traced:
-        signature = list(arguments.signature)
-        try:
-            program = self._program(signature, accumulate, fp64)
-        except ModeError:
-            if not _of_one(arguments) or not signature:
-                raise
-            # numbers alone, or one value per row: each is a line of one element
-            program = self._program([replace(s, varies=True) for s in signature], accumulate, fp64)
+        single = arguments.line == 1
+        program = self._program(arguments.signature, accumulate, fp64, single)
+        if single and program.length not in (None, 1):
+            program = self._program(arguments.signature, accumulate, fp64, False)
         outputs = tuple(value_dtype(value) for value in program.outputs)
         return Traced(program, outputs, Chain(program, outputs), None if program.kept else Fused(program, outputs))
 
-    def _program(self, signature: Sequence[Any], accumulate: Accumulate, fp64: bool) -> Program:
+    def _program(self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool) -> Program:
         inputs = tuple(s.input(i) for i, s in enumerate(signature))
         what = repr(self)
-        with tracing(fp64, accumulate) as line:
+        with tracing(fp64, accumulate, single) as line:
             result = call(self.function, [given.value for given in inputs], what)
         if isinstance(result, Step):
             return shared(Program(inputs, (), line.length, result))
@@ -230,11 +226,6 @@ class Pipeline(Primitive):
                 raise ModeError(f"{step.told} keeps the partials of one line; call it row by row")
             if step.kind is Kind.REDUCE and arguments.line == 0 and not step.bound.has_identity:
                 raise ShapeError(f"{step.told} of an empty line has no value: it has no identity; give an element")
-
-
-def _of_one(arguments: Arguments) -> bool:
-    """Whether what is one value for the line may as well be a line of one element."""
-    return arguments.shape == () or (arguments.batch is not None and arguments.line == 1)
 
 
 def _with_length(arguments: Arguments, program: Program, length: int | None) -> Arguments:

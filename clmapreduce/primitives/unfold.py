@@ -21,13 +21,11 @@ from clmapreduce.primitives.base import Options, Prepared, Primitive, prepare, s
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
-from clmapreduce.program.tracing import current_tracing, is_traced
+from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.user import fields
 from clmapreduce.schemes.map import plan_map
 from clmapreduce.schemes.unfold import Powers, plan_unfold
-
-NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 class Unfold(Primitive):
@@ -58,7 +56,7 @@ class Unfold(Primitive):
         number ≥ 0 or a base that is not a scalar, DTypeError for an operator that gives another dtype than the base's.
         """
         options = Options(mode, context, wait_for, out, tiles)
-        if is_traced(values) or (current_tracing() is not None and all(isinstance(v, NUMBERS) for v in values)):
+        if is_traced(values):
             options.refuse_inside(repr(self), dtype=dtype)
             return self.traced(*values)
         return self._run(values, options, dtype=dtype)[0]

@@ -49,6 +49,8 @@ def kept(op: ReductionOp, value: Any, name: str) -> Step:
 def unfolded(op: ReductionOp, base: Any, name: str) -> Value:
     """base, base∘base, … along the line; a formula of the index where there is a closed form."""
     given = as_value(base, name)
+    if varies(given) and _tracing().single:
+        return given  # the base itself, once
     if varies(given):
         raise ModeError(
             f"{name} starts from one value and asks for {told(ASKS['unfold'])}; it is given a vector, "
@@ -100,7 +102,7 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     if isinstance(value, tuple):
         raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
     given = as_value(value, name)
-    if not varies(given):
+    if not varies(given) and not _tracing().single:
         raise ModeError(
             f"{name} takes its input element by element ({told(ASKS[kind.value])}); it is given one value, which "
             f"offers {told(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"

@@ -17,23 +17,26 @@ from clmapreduce.reductions.base import Accumulate
 
 @dataclass
 class Tracing:
-    """What steps are bound to: whether the device computes float64, and how sums accumulate. `length`: of the line,
-    where an unfold has named it.
+    """What steps are bound to: whether the device computes float64, and how sums accumulate. `single`: the line has one
+    element, so that one value for the line and a vector are the same. `length`: of the line, where an unfold has named
+    it.
     """
 
     fp64: bool
     accumulate: Accumulate
+    single: bool = False
     length: int | None = None
 
 
+NUMBERS = (bool, int, float, complex, np.generic)
 _current = threading.local()
 
 
 @contextmanager
-def tracing(fp64: bool, accumulate: Accumulate) -> Iterator[Tracing]:
+def tracing(fp64: bool, accumulate: Accumulate, single: bool = False) -> Iterator[Tracing]:
     """Inside the block primitives called on symbols add steps. Blocks may nest."""
     outer = getattr(_current, "tracing", None)
-    _current.tracing = Tracing(fp64, accumulate)
+    _current.tracing = Tracing(fp64, accumulate, single)
     try:
         yield _current.tracing
     finally:
@@ -47,13 +50,15 @@ def current_tracing() -> Tracing | None:
 
 
 def is_traced(values: Sequence[Any]) -> bool:
-    """Whether a call is part of a function being traced: one of its values is a symbol, or stands for several.
+    """Whether a call is part of a function being traced: one of its values is a symbol, or stands for several, or all
+    are numbers written in such a function.
 
     Raises FormulaError for symbols outside of any such function.
     """
+    tracing = current_tracing()
     if not any(_is_symbolic(value) for value in values):
-        return False
-    if current_tracing() is None:
+        return tracing is not None and bool(values) and all(isinstance(value, NUMBERS) for value in values)
+    if tracing is None:
         raise FormulaError(
             "a primitive was called on a traced value; inside cm.Map only elementwise functions make sense: "
             "write a function of whole vectors and decorate it with cm.fuse"

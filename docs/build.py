@@ -23,11 +23,11 @@ BLOCK = re.compile(rf"({BEGIN})(?:(?!{BEGIN}).)*?(<!-- end -->)", re.S)
 
 OF_THE_DEVICE = (
     (r"^device: .*$", "device"),
-    (r"\b\d+ groups( of \d+ \([^)]*\))?", "groups"),
+    (r"\b\d+ groups?( of \d+ \([^)]*\))?", "groups"),
     (r"\b\d+ compute units", "compute units"),
     (r"\ba tile of \d+", "a tile"),
-    (r"\b(scratch\w*) \([\d,]+ bytes\)", r"\1"),
-    (r"[\d,]+ bytes (read|written)", r"bytes \1"),
+    (r"\b(scratch\w*) \([\d,]+ bytes?\)", r"\1"),
+    (r"[\d,]+ bytes? (read|written)", r"bytes \1"),
 )
 """What of explain()'s words a device may change: its name, numbers of groups, and with them the bytes of scratch."""
 

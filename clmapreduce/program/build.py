@@ -13,11 +13,11 @@ from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.functions import apply, cast
-from clmapreduce.formula.node import Node, Record, Value, components, index
+from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components, index, postorder
 from clmapreduce.formula.trace import as_value
 from clmapreduce.modes import ASKS, ELEMENTWISE, WHOLE, told
 from clmapreduce.program.program import varies
-from clmapreduce.program.step import Kind, Step
+from clmapreduce.program.step import Kind, Result, Step
 from clmapreduce.program.tracing import Tracing, current_tracing
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
@@ -49,9 +49,7 @@ def kept(op: ReductionOp, value: Any, name: str) -> Step:
 def unfolded(op: ReductionOp, base: Any, name: str) -> Value:
     """base, base∘base, … along the line; a formula of the index where there is a closed form."""
     given = as_value(base, name)
-    if varies(given) and _tracing().single:
-        return given  # the base itself, once
-    if varies(given):
+    if not _is_one_value(given):
         raise ModeError(
             f"{name} starts from one value and asks for {told(ASKS['unfold'])}; it is given a vector, "
             f"which offers {told(ELEMENTWISE)}: put a Reduce in front"
@@ -102,7 +100,7 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     if isinstance(value, tuple):
         raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
     given = as_value(value, name)
-    if not varies(given) and not _tracing().single:
+    if not _is_vector(given):
         raise ModeError(
             f"{name} takes its input element by element ({told(ASKS[kind.value])}); it is given one value, which "
             f"offers {told(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
@@ -114,6 +112,22 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     if "" in plain and bound.value.names is None:
         given = cast(plain[""], bound.value)
     return given, bound
+
+
+def _is_vector(value: Value) -> bool:
+    """Whether a value has one number per index; on a line of one element arguments do, and what is made of them."""
+    nodes = postorder(list(components(value).values()))
+    return varies(value) or (
+        _tracing().single and any(isinstance(n, Symbol) and not isinstance(n, Result) for n in nodes)
+    )
+
+
+def _is_one_value(value: Value) -> bool:
+    """Whether a value is one for the line; on a line of one element vectors given as arguments are, too."""
+    nodes = postorder(list(components(value).values()))
+    return not varies(value) or (
+        _tracing().single and not any(n.varies for n in nodes if isinstance(n, (Index, Result)))
+    )
 
 
 def _tracing() -> Tracing:

@@ -178,14 +178,13 @@ class Pipeline(Primitive):
 
     # ----------------------------------------------------------------------------------------------- tracing
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> Traced:
-        fp64 = arguments.context.facts.fp64
-        key = (arguments.signature, arguments.line == 1, accumulate, fp64)
+        context = arguments.context
+        key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.device.fp16)
         found = self._traced.get(key)
         if found is None:
-            found = self._traced_anew(arguments, accumulate, fp64)
+            found = self._traced_anew(arguments, accumulate, context.device.fp64)
+            check_device(found.program.dtypes, context)
             self._traced[key] = found
-        dtypes = [node.dtype for node in found.program.nodes()] if found.fused is None else found.fused.dtypes
-        check_device(dtypes, arguments.context)
         return found
 
     def _traced_anew(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> Traced:
@@ -207,12 +206,12 @@ class Pipeline(Primitive):
         if not outputs or any(isinstance(output, Step) for output in outputs):
             raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
         program = shared(Program(inputs, tuple(as_value(output, what) for output in outputs), line.length))
-        check_guards(program.nodes(), program.outputs, what)
+        check_guards(program.nodes, program.outputs, what)
         return program
 
     def _check(self, program: Program, arguments: Arguments, batch: bool, accumulate: str) -> None:
         """Raises for lengths and shapes that the steps forbid."""
-        check_weak(program.inputs, program.nodes(), arguments)
+        check_weak(program.inputs, program.nodes, arguments)
         if accumulate == "double" and not arguments.context.facts.fp64:
             name = arguments.context.device.name
             raise DTypeError(f"accumulate='double': {name} has no float64; use 'compensated'")

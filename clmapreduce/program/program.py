@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Input
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Value, components, postorder, rebuild
 from clmapreduce.program.step import Result, Step
@@ -16,7 +18,8 @@ class Program:
     """Inputs and outputs as in a `Formula`; `steps` are those that the outputs need, each after what it needs.
 
     An output that varies has one value per index, others one for the line. `length`: of the line, where an unfold names
-    it. `kept`: the partials that the program ends with, in place of outputs.
+    it. `kept`: the partials that the program ends with, in place of outputs. `nodes`: all of them, those that steps
+    work on included.
     """
 
     inputs: tuple[Input, ...]
@@ -24,17 +27,23 @@ class Program:
     length: int | None = None
     kept: Step | None = None
     steps: tuple[Step, ...] = field(init=False)
+    nodes: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         roots = [node for value in self.outputs for node in components(value).values()]
         last = [] if self.kept is None else [self.kept]
         below = [node for step in last for node in step.nodes]
-        object.__setattr__(self, "steps", (*steps_of([*roots, *below]), *last))
+        steps = (*steps_of([*roots, *below]), *last)
+        object.__setattr__(self, "steps", steps)
+        every = postorder([*roots, *(node for step in steps for node in step.nodes)])
+        object.__setattr__(self, "nodes", tuple(every))
 
-    def nodes(self) -> list[Node]:
-        """Every node, those that steps work on included."""
-        roots = [node for value in self.outputs for node in components(value).values()]
-        return list(postorder([*roots, *(node for step in self.steps for node in step.nodes)]))
+    @cached_property
+    def dtypes(self) -> tuple[DType, ...]:
+        """Every dtype computed with, each once, the index's int64 left out."""
+        met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
+        met += [c.dtype for step in self.steps for c in step.bound.components]
+        return tuple(dict.fromkeys(met))
 
 
 def needs(roots: Sequence[Node]) -> Iterator[Step]:

@@ -130,4 +130,9 @@ def vectorisable(formula: Formula, facts: Facts) -> bool:
 
     NVIDIA's compiler (580.159) fails on vectors of half: "Do not know how to split the result of this operator".
     """
-    return formula.vectorisable and not (facts.vendor == "nvidia" and FLOAT16 in formula.dtypes)
+    return formula.vectorisable and has_vectors(formula.dtypes, facts)
+
+
+def has_vectors(dtypes: Sequence[DType], facts: Facts) -> bool:
+    """Whether the device's compiler copes with vectors of these dtypes."""
+    return not (facts.vendor == "nvidia" and FLOAT16 in dtypes)

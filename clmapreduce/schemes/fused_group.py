@@ -18,7 +18,7 @@ from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import guarded_text, kernel_spec, out_parameters, store_text, store_value
+from clmapreduce.schemes.common import guarded_text, has_vectors, kernel_spec, out_parameters, store_text, store_value
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 FIXED = 64
@@ -68,14 +68,13 @@ class Fused:
         self.outputs = tuple(outputs)
         self.phases = phases(program)
         self.names = {id(step): f"a{k}" for k, step in enumerate(program.steps)}
-        used = {id(node) for node in program.nodes()}
+        used = {id(node) for node in program.nodes}
         self.inputs = tuple(g for g in program.inputs if any(id(n) in used for n in components(g.value).values()))
 
     @property
     def dtypes(self) -> list[DType]:
         """Every dtype computed with."""
-        parts = [c.dtype for step in self.program.steps for c in step.bound.components]
-        return [*(node.dtype for node in self.program.nodes()), *parts, *self.outputs]
+        return [*self.program.dtypes, *self.outputs]
 
     @property
     def vectorisable(self) -> bool:
@@ -254,7 +253,7 @@ def plan_fused(
         box = within_local_memory(box, needed, facts)
     widest = max((d.itemsize for d in fused.dtypes), default=1)
     side_by_side = not together and mode is ComputeMode.SEQUENTIAL and rows > 1 and fused.vectorisable
-    lanes = box.lanes(widest, side_by_side)
+    lanes = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts))
     fixed = length if 0 < length <= FIXED else 0
     numbers = {
         "block": box.block, "lanes": lanes, "fixed": fixed,

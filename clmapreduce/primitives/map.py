@@ -13,7 +13,7 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
-from clmapreduce.formula.trace import call, name_of
+from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import (
     Options,
@@ -103,8 +103,10 @@ def chained(first: Map, second: Map) -> Map:
     """second ∘ first as one map, a tuple spread over second's arguments."""
 
     def both(*values: Any) -> Any:
-        middle = first.function(*values)
-        return second.function(*middle) if isinstance(middle, tuple) else second.function(middle)
+        made = call(first.function, values, repr(first))
+        middle = made if isinstance(made, tuple) else (made,)
+        middle = tuple(as_value(value, repr(first)) if isinstance(value, dict) else value for value in middle)
+        return call(second.function, middle, repr(second))
 
     both.__name__ = f"{first._told} >> {second._told}"
     return Map(both)

@@ -413,6 +413,8 @@ def _checked(found: Known, length: int) -> Known:
         inner = found.numbers[1:] if np.ndim(found.numbers) and found.numbers.size > length else found.numbers
         if not (np.abs(inner) < limit).all():
             raise UnclearError("an overflow")
+    if length and not np.isfinite(found.error).all():
+        raise UnclearError("an error that may be anything")
     return found
 
 

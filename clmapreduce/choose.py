@@ -5,7 +5,7 @@ from __future__ import annotations
 from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts
 
-ITEM_ROW = 16
+ITEM_ROW = 48
 """Where groups work side by side: rows of a batch up to this long are walked by one item each, longer ones by a group.
 """
 ITEM_LINE = 4096

@@ -3,7 +3,7 @@
 ##   each item walks lines of its own (`lanes` of them side by side). A line is walked once per phase: a phase ends where values are needed that
 ##   only the whole line gives; what lies between is computed again, never stored.
 ##   in…  the pipeline's inputs      out…  its outputs, one value per element or per line      n, rows, share  as above
-##   Local memory: one accumulator per item (par) or warp and step. Barriers: those of its reduces and scans.
+##   Local memory: one accumulator per item (par) or warp and step; `staged` lines of every item. Barriers: those of its reduces and scans; 3 a tile.
 <%namespace name="outer" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inner" file="/mode/${context['row_mode']}.cl.mako"/>
 <%def name="turn(phase, lanes)">
@@ -15,8 +15,8 @@
 % endif
 % endfor
 </%def>
-<%def name="line(view)">
-    const idx row_begin = row * n;
+<%def name="line(view, begin='row * n')">
+    const idx row_begin = ${begin};
     ${view.before}
 % for phase in view.phases:
     ${phase.before}
@@ -56,6 +56,38 @@ ${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
 % endif
     for (; row < last; row++) {
         ${line(view(1))}
+    }
+% elif staged:
+## Neighbouring items would read and write addresses n apart: the group copies its lines through local memory instead, where a pitch that is odd
+## keeps items in banks of their own.
+<% pitch = fixed | 1; arrays = staged[0] + staged[1] %>
+% for name, type in arrays:
+    __local ${type} staged_${name}[${block * pitch}];
+% endfor
+    for (idx tile = first; tile < last; tile += ${block}) {
+        const idx count = min((idx)${block}, (idx)(last - tile)) * n, row = tile + (idx)get_local_id(0);
+        for (idx k = (idx)get_local_id(0); k < count; k += ${block}) {
+% for name, type in staged[0]:
+            staged_${name}[k / n * ${pitch} + k % n] = ${name}[tile * n + k];
+% endfor
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (row < last) {
+% for name, type in staged[0]:
+            __local const ${type} *const ${name} = staged_${name};
+% endfor
+% for name, type in staged[1]:
+            __local ${type} *const ${name} = staged_${name};
+% endfor
+            ${line(view(1), f"(idx)get_local_id(0) * {pitch}")}
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (idx k = (idx)get_local_id(0); k < count; k += ${block}) {
+% for name, type in staged[1]:
+            ${name}[tile * n + k] = staged_${name}[k / n * ${pitch} + k % n];
+% endfor
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 % else:
     <%outer:each i="row" begin="first" end="last">

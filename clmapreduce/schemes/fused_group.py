@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import HEX, DType, Leaf, c_name
@@ -23,6 +23,10 @@ from clmapreduce.tuning import LaunchBox, within_local_memory
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
+STAGED = 7
+"""In batches, lines from this length on go through local memory: shorter ones lie so close that caches do as well."""
+STAGED_BYTES = 16384
+"""Local memory that a group's lines may take, so that several groups fit beside each other."""
 SMALL_GROUP = 1024
 """In batches, lines up to this long are walked by small groups, which need no barrier where they are one warp."""
 
@@ -81,6 +85,24 @@ class Fused:
         """Whether several lines may be walked side by side, one per lane."""
         plain = all(d.names is None and d.kind != "c" for d in (*self.dtypes, *(g.dtype for g in self.inputs)))
         return plain and all(given.access is not Access.STRIDED for given in self.inputs)
+
+    @property
+    def staged(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]] | None:
+        """(name, C type) of the inputs and of the outputs that a group can copy through local memory, line by line: all
+        of those with a number per element and line. None where they cannot be copied.
+        """
+        outputs = [(i, v) for i, v in enumerate(self.program.outputs) if varies(v)]
+        plain = all(self.outputs[i].names is None and condition_of(value) is None for i, value in outputs)
+        read = [given for given in self.inputs if given.access is Access.VECTOR]
+        if not plain or any(g.dtype.names is not None or g.access is Access.STRIDED for g in self.inputs):
+            return None
+        return [(g.name, c_name(g.dtype)) for g in read], [(f"out{i}", c_name(self.outputs[i])) for i, _ in outputs]
+
+    def staged_bytes(self, length: int) -> int:
+        """Local memory that the staged arrays of one line take."""
+        read = [given.dtype for given in self.inputs if given.access is Access.VECTOR]
+        written = [self.outputs[i] for i, value in enumerate(self.program.outputs) if varies(value)]
+        return (length | 1) * sum(dtype.itemsize for dtype in (*read, *written))
 
     def scratch(self, narrow: bool) -> list[tuple[OperatorText, str]]:
         """The operators whose accumulators a group exchanges, and the names of their local arrays."""
@@ -255,15 +277,20 @@ def plan_fused(
     side_by_side = not together and mode is ComputeMode.SEQUENTIAL and rows > 1 and fused.vectorisable
     lanes = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts))
     fixed = length if 0 < length <= FIXED else 0
+    staged = None
+    if scope is Scope.ITEM and mode is ComputeMode.PARALLEL and fixed >= STAGED and fused.staged is not None:
+        staged = fused.staged
+        while box.block > 1 and box.block * fused.staged_bytes(length) > min(STAGED_BYTES, facts.local_memory):
+            box = replace(box, block=box.block // 2)
     numbers = {
-        "block": box.block, "lanes": lanes, "fixed": fixed,
+        "block": box.block, "lanes": lanes, "fixed": fixed, "through_local": staged is not None,
         "row_mode": (mode if together else ComputeMode.SEQUENTIAL).value,
     }  # fmt: skip
     spec = kernel_spec(
         "fused_group", mode, facts, narrow, False, numbers, {"fused": fused},
         lambda: {
             "parameters": in_parameters(fused.inputs) + out_parameters(fused.outputs),
-            "scratch": fused.scratch(narrow) if together else [],
+            "scratch": fused.scratch(narrow) if together else [], "staged": staged,
             "view": lambda lanes: fused.view(lanes, together, narrow),
         },
     )  # fmt: skip

@@ -634,3 +634,24 @@ def test_explain_launches_nothing(context: cm.Context, monkeypatch: pytest.Monke
     for length in (5, 20_001):
         assert "job" in softmax.explain(np.ones(length), context=context)
         assert "__kernel" in softmax.source(np.ones(length), context=context)
+
+
+@pytest.mark.parametrize("length", [6, 7, 8, 33, 48, 49, 64])
+def test_rows_go_through_local_memory_and_back(
+    context: cm.Context, mode: str, rng: np.random.Generator, length: int
+) -> None:
+    """Whole groups of rows, and a last one in part; arrays of every kind beside those that are copied."""
+
+    @cm.fuse(batch=True)
+    def mixed(x: Any, whole: Any, line: Any, scale: Any) -> Any:
+        top = cm.Reduce("maximum")(x)
+        return x + whole * line, top * scale, cm.Scan("sum")(whole), x > top - 1
+
+    for rows in (2, 127, 128, 129, 1000):
+        x, whole = rng.normal(size=(rows, length)).astype("f4"), rng.integers(-9, 9, (rows, length)).astype("i2")
+        line, scale = rng.normal(size=length).astype("f4"), rng.normal(size=(rows, 1)).astype("f4")
+        got = mixed(x, whole, line, scale, mode=mode, context=context)
+        top = x.max(-1)
+        wanted = (x + whole * line, top * scale[:, 0], np.cumsum(whole, -1), x > (top - 1)[:, None])
+        for one, other in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from interpreter import FUNCTIONS, Chain, Interpreter, Known, chosen, legal
-from oracles import assert_near, assert_same
+from oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm
 
@@ -26,7 +26,7 @@ ALL = [kinds for length in (1, 2, 3, 4) for kinds in legal(length)]
 SHORT = [kinds for kinds in ALL if len(kinds) <= 2]
 LONG = [kinds for kinds in ALL if len(kinds) > 2]
 WHOLE = [kinds for kinds in ALL if kinds[-1] != "partials"]
-FUSED = (0, 1, 2, 63, 64, 65, 300, 4096)
+FUSED = (0, 1, 2, 16, 17, 63, 64, 65, 300, 4096)
 DEVICE = (66_001, 70_000, 99_991)
 DTYPES = ("f4", "f8", "i4")
 RANDOM = settings(
@@ -212,11 +212,55 @@ def test_every_chain(kinds: tuple[str, ...], context: cm.Context, mode: str, rng
 @pytest.mark.sweep
 @pytest.mark.parametrize("kinds", WHOLE, ids=named)
 def test_every_batch(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    drawn(kinds, FUSED[:6], rng, context, rows=(37,)).run(context, mode)
-    drawn(kinds, FUSED[6:], rng, context, rows=(2, 3)).run(context, mode)
+    drawn(kinds, FUSED[:8], rng, context, rows=(37,)).run(context, mode)
+    drawn(kinds, FUSED[8:], rng, context, rows=(2, 3)).run(context, mode)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kinds", ALL, ids=named)
 def test_every_chain_by_one_item(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
     drawn(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+
+
+# -------------------------------------------------------------------------------------------------------------- records
+LINE = np.dtype([("a", "u4"), ("b", "u4")])
+"""x ↦ a·x + b, with integers that wrap, so that every order of combining gives the same bits."""
+affine = cm.Operator(
+    lambda f, g: {"a": f["a"] * g["a"], "b": f["b"] * g["a"] + g["b"]}, (1, 0), LINE, commutative=False, name="affine"
+)
+
+
+def lines(x: np.ndarray) -> list[tuple[int, int]]:
+    """The composed maps (2k + 1)·x + k of all k in x, up to every one; the identity first."""
+    word = 1 << 32
+    return prefixes(
+        lambda f, g: (f[0] * g[0] % word, (f[1] * g[0] + g[1]) % word), (1, 0), [(2 * k + 1, k) for k in x.tolist()]
+    )
+
+
+@pytest.mark.parametrize("length", [65, 70_001])
+def test_records_in_order(length: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    how: Any = {"context": context, "mode": mode}
+    x = rng.integers(0, 99, length).astype(np.uint32)
+    expected = np.array(lines(x), LINE)
+    made = cm.Map(lambda k: {"a": k * 2 + 1, "b": k})
+    field = cm.Map(lambda r: r["b"])
+    assert_same((made >> cm.Reduce(affine))(x, **how), expected[-1])
+    assert_same((made >> cm.Partials(affine))(x, **how).prefix(mode=mode), expected)
+    total = (made >> cm.Scan(affine) >> field >> cm.Reduce("sum"))(x, **how)
+    assert_same(total, expected["b"][1:].sum(dtype=np.uint64))
+    before = (made >> cm.Scan(affine, exclusive=True) >> cm.Map(lambda r: r["a"] + r["b"]))(x, **how)
+    assert_same(before, (expected["a"] + expected["b"])[:-1])
+    both = made >> cm.Reduce(affine) >> cm.Map(lambda s, r: s["a"] * r["b"] + s["b"]) >> cm.Reduce("maximum")
+    assert_same(both(x, **how), (expected["a"][-1] * x + expected["b"][-1]).max())
+    powers = np.array(
+        prefixes(
+            lambda f, g: (f[0] * g[0] % 2**32, (f[1] * g[0] + g[1]) % 2**32), (1, 0), [expected[-1].tolist()] * length
+        ),
+        LINE,
+    )
+    assert_same((made >> cm.Reduce(affine) >> cm.Unfold(affine))(x, **how), powers[1:])
+    assert_same(
+        (cm.Unfold(affine) >> field >> cm.Scan("maximum"))(expected[-1], length, **how),
+        np.maximum.accumulate(powers["b"][1:]),
+    )

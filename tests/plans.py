@@ -12,11 +12,12 @@ import numpy as np
 import clmapreduce as cm
 from cl_templates import render
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import Access, Formula, Input, symbol
-from clmapreduce.formula.trace import trace
+from clmapreduce.formula.formula import Access, Formula, Input, symbol, value_dtype
+from clmapreduce.formula.trace import as_value, trace
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.program.program import Program, shared
+from clmapreduce.program.step import Step
 from clmapreduce.program.tracing import tracing
 from clmapreduce.reductions import Bound, Operator, ReductionOp, operator
 from clmapreduce.schemes.chain import Chain
@@ -117,16 +118,44 @@ def unfold_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts
     return plan_unfold(layout_of(formula), powers, Line(length), mode, facts, replace(box, **how))
 
 
+def program_of(
+    function: Callable[..., Any], *inputs: Any, fp64: bool = True, accumulate: Any = "auto", plain: bool = False
+) -> Program:
+    """A traced function of vectors; inputs as for `formula_of`. plain: as it was traced, before equal parts are shared."""
+    given = tuple(replace(i, value=symbol(i.name, i.dtype, i.access in VARYING)) for i in inputs_of(inputs))
+    with tracing(fp64, accumulate) as line:
+        result = function(*(i.value for i in given))
+    if isinstance(result, Step):
+        program = Program(given, (), line.length, result)
+    else:
+        outputs = result if isinstance(result, tuple) else (result,)
+        program = Program(given, tuple(as_value(output, "a test") for output in outputs), line.length)
+    return program if plain else shared(program)
+
+
+def dtypes_of(program: Program) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of a program's outputs."""
+    return tuple(value_dtype(value) for value in program.outputs)
+
+
+def chain_of(function: Callable[..., Any], *inputs: Any, fp64: bool = True) -> Chain:
+    """The links of a function of vectors; inputs as for `formula_of`."""
+    program = program_of(function, *inputs, fp64=fp64)
+    return Chain(program, dtypes_of(program))
+
+
 def pipeline_plan(
-    function: Callable[..., Any], length: int, mode: ComputeMode, facts: Facts, scope: Scope, *inputs: Any, rows: int = 1
+    function: Callable[..., Any],
+    length: int,
+    mode: ComputeMode,
+    facts: Facts,
+    scope: Scope,
+    *inputs: Any,
+    rows: int = 1,
 ) -> Plan:
     """The plan of a function of vectors at a scope; inputs as for `formula_of`."""
-    given = tuple(replace(i, value=symbol(i.name, i.dtype, i.access in VARYING)) for i in inputs_of(inputs))
-    with tracing(facts.fp64, "auto"):
-        result = function(*(i.value for i in given))
-    outputs = result if isinstance(result, tuple) else (result,)
-    program = shared(Program(given, outputs))
-    dtypes = tuple(output_dtype(value) for value in program.outputs)
+    program = program_of(function, *inputs, fp64=facts.fp64)
+    dtypes = dtypes_of(program)
     if scope is Scope.DEVICE:
         return Chain(program, dtypes).plan(Line(length), mode, facts, True)
     box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clmapreduce.formula.node import Apply, Literal, Node, components, postorder
-from clmapreduce.program.program import Program
+from clmapreduce.program.program import Program, steps_of
 from clmapreduce.program.step import Kind, Result, Step
 
 
@@ -29,10 +29,11 @@ def phases(program: Program) -> list[Phase]:
     """The fewest walks that compute the program: a reduce comes in the first walk in which its values are known."""
     depth = _Depth()
     found: list[Phase] = []
-    reduces = [step for step in program.steps if step.kind is Kind.REDUCE]
     by_depth: dict[int, list[Step]] = {}
-    for step in reduces:
-        by_depth.setdefault(max(depth.of(node) for node in step.nodes), []).append(step)
+    for step in program.steps:  # each after what it needs, so that no depth is looked for deep inside another's
+        d = max(depth.of(node) for node in step.nodes)
+        if step.kind is Kind.REDUCE:
+            by_depth.setdefault(d, []).append(step)
     for d in sorted(by_depth):
         roots = [node for step in by_depth[d] for node in step.nodes]
         found.append(Phase(running(roots), tuple(by_depth[d])))
@@ -45,16 +46,7 @@ def phases(program: Program) -> list[Phase]:
 
 def running(roots: Sequence[Node]) -> tuple[Step, ...]:
     """The scans and unfolds that nodes need without a reduce between, each after what it needs."""
-    order: dict[int, Step] = {}
-
-    def visit(nodes: Sequence[Node]) -> None:
-        for node in postorder(nodes):
-            if isinstance(node, Result) and node.step.kind is not Kind.REDUCE and id(node.step) not in order:
-                visit(node.step.nodes)
-                order[id(node.step)] = node.step
-
-    visit(roots)
-    return tuple(order.values())
+    return tuple(steps_of(roots, lambda step: step.kind is not Kind.REDUCE))
 
 
 def constants(roots: Sequence[Node]) -> list[Node]:

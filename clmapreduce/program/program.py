@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -52,18 +52,20 @@ def needs(roots: Sequence[Node]) -> Iterator[Step]:
     yield from found.values()
 
 
-def steps_of(roots: Sequence[Node]) -> list[Step]:
-    """Every step that the nodes need, directly or not, each after what it needs itself."""
+def steps_of(roots: Sequence[Node], among: Callable[[Step], bool] = lambda step: True) -> list[Step]:
+    """Every step `among` some that the nodes need, directly or through such steps, each after what it needs itself.
+
+    A loop, because an iteration may be hundreds of steps deep.
+    """
     order: dict[int, Step] = {}
-
-    def visit(step: Step) -> None:
-        if id(step) not in order:
-            for below in needs(step.nodes):
-                visit(below)
+    todo = [(step, False) for step in reversed(list(needs(roots))) if among(step)]
+    while todo:
+        step, ready = todo.pop()
+        if ready:
             order[id(step)] = step
-
-    for step in needs(roots):
-        visit(step)
+        elif id(step) not in order:
+            todo.append((step, True))
+            todo += [(below, False) for below in reversed(list(needs(step.nodes))) if among(below)]
     return list(order.values())
 
 
@@ -85,6 +87,8 @@ class _Sharing:
         self._alive: list[Any] = []
 
     def program(self, program: Program) -> Program:
+        for step in program.steps:  # each after what it needs, so that none is met deep inside another
+            self._step(step)
         kept = None if program.kept is None else self._step(program.kept)
         return replace(program, outputs=tuple(self._value(value) for value in program.outputs), kept=kept)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Access, Formula, Input, symbol
-from clmapreduce.formula.node import Apply, Node, Value, components, rebuild
+from clmapreduce.formula.node import Apply, Node, Value, components, postorder, rebuild
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage, Tail
 from clmapreduce.program.program import Program, needs, varies
@@ -197,8 +197,9 @@ class Chain:
 
     def _formula(self, values: Sequence[Value]) -> Formula:
         inputs = [*self.program.inputs, *(stored.given for stored in self.stored.values())]
-        whole = Formula(tuple(inputs), tuple(values))
-        return Formula(tuple(given for given in inputs if whole.uses(given)), tuple(values))
+        used = {id(node) for node in postorder([node for value in values for node in components(value).values()])}
+        read = (given for given in inputs if any(id(node) in used for node in components(given.value).values()))
+        return Formula(tuple(read), tuple(values))
 
     # ------------------------------------------------------------------------------------------------- lengths
     def plan(self, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, strict: bool = False) -> Plan:
@@ -259,10 +260,16 @@ def ordered(program: Program) -> list[Link]:
     pending = list(program.steps)
     done: set[int] = set()
     links: list[Link] = []
+    below = {id(step): list(needs(step.nodes)) for step in pending}
     used = {id(step) for step in needs([n for v in program.outputs for n in components(v).values()])}
 
     def ready(step: Step, but: Iterable[Step] = ()) -> bool:
-        return all(id(below) in done or below in but for below in needs(step.nodes))
+        return all(id(needed) in done or needed in but for needed in below[id(step)])
+
+    def reduced_from(unfold: Step) -> tuple[Step, ...]:
+        """The reduces that only wait for an unfold, and may meet its elements in any order."""
+        waiting = (step for step in pending if step.kind is Kind.REDUCE and step.bound.commutative)
+        return tuple(step for step in waiting if unfold in below[id(step)] and ready(step, [unfold]))
 
     def take(link: Link) -> None:
         links.append(link)
@@ -277,11 +284,11 @@ def ordered(program: Program) -> list[Link]:
             take(Link(free or (reduces[0],)))
             continue
         unfolds = [step for step in pending if step.kind is Kind.UNFOLD and ready(step)]
-        fused = [(u, _reduced_from(u, pending, ready)) for u in unfolds]
+        fused = [(u, reduced_from(u)) for u in unfolds]
         unfold, group = next(((u, g) for u, g in fused if g), (None, ()))
         if unfold is not None:
             take(Link(group, powers=unfold))
-            if id(unfold) not in used and not any(unfold in needs(step.nodes) for step in pending):
+            if id(unfold) not in used and not any(unfold in below[id(step)] for step in pending):
                 pending.remove(unfold)
             continue
         take(Link((next(step for step in pending if ready(step)),)))
@@ -290,15 +297,6 @@ def ordered(program: Program) -> list[Link]:
     carried = bool(links) and links[-1].kind in (Kind.SCAN, Kind.UNFOLD)
     last = any(n.varies for nodes in roots for n in nodes) and not carried
     return [*([Link(ones=True)] if constant else []), *links, *([Link()] if last else [])]
-
-
-def _reduced_from(unfold: Step, pending: Sequence[Step], ready: Callable[..., bool]) -> tuple[Step, ...]:
-    """The reduces that only wait for an unfold, and may meet its elements in any order."""
-    return tuple(
-        step
-        for step in pending
-        if step.kind is Kind.REDUCE and step.bound.commutative and ready(step, [unfold]) and unfold in needs(step.nodes)
-    )
 
 
 def _together(bounds: tuple[Bound, ...]) -> Bound:

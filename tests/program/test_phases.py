@@ -1,0 +1,208 @@
+"""Phases: the fewest walks over a line, what runs along in each, and what is one value for the line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import SECOND, program_of
+
+import clmapreduce as cm
+from clmapreduce.formula.formula import Access
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Literal, Node, Symbol, components, index, postorder
+from clmapreduce.program.phases import Phase, constants, phases, running
+from clmapreduce.program.program import Program
+from clmapreduce.program.step import Kind, Result
+
+SUM, TOP, LOW = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Reduce("minimum")
+SCAN, POWERS = cm.Scan("sum"), cm.Unfold("product")
+F4 = np.dtype("f4")
+
+
+def told(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
+    """(what runs along, what is reduced, the outputs' numbers) of a phase."""
+    return [s.told for s in phase.running], [s.told for s in phase.reduces], phase.outputs
+
+
+def walks(function: Callable[..., Any], *inputs: Any) -> list[tuple[list[str], list[str], tuple[int, ...]]]:
+    return [told(phase) for phase in phases(program_of(function, *inputs))]
+
+
+def test_a_map_is_one_walk() -> None:
+    assert walks(lambda x: x + 1, "f4") == [([], [], (0,))]
+
+
+def test_reduces_that_wait_for_nothing_share_a_walk() -> None:
+    assert walks(lambda x: (SUM(x), TOP(x), LOW(x * 2)), "f4") == [
+        ([], ["Reduce('sum')", "Reduce('maximum')", "Reduce('minimum')"], ())
+    ]
+
+
+def test_what_waits_for_a_reduce_comes_a_walk_later() -> None:
+    assert walks(lambda x: SUM(x - TOP(x)), "f4") == [([], ["Reduce('maximum')"], ()), ([], ["Reduce('sum')"], ())]
+
+
+def test_a_late_reduce_does_not_hold_up_an_early_one() -> None:
+    """sum waits for the maximum, the minimum does not: it comes in the first walk although it is asked for last."""
+    assert walks(lambda x: (SUM(x - TOP(x)), LOW(x)), "f4") == [
+        ([], ["Reduce('maximum')", "Reduce('minimum')"], ()),
+        ([], ["Reduce('sum')"], ()),
+    ]
+
+
+def test_scans_run_along_in_the_walk_that_reduces_them() -> None:
+    assert walks(lambda x: TOP(SCAN(SCAN(x))), "f4") == [(["Scan('sum')", "Scan('sum')"], ["Reduce('maximum')"], ())]
+
+
+def test_a_scan_is_walked_again_where_its_values_are_needed_again() -> None:
+    assert walks(lambda x: SCAN(x) / TOP(SCAN(x)), "f4") == [
+        (["Scan('sum')"], ["Reduce('maximum')"], ()),
+        (["Scan('sum')"], [], (0,)),
+    ]
+
+
+def test_a_scan_that_no_later_walk_needs_is_not_repeated() -> None:
+    assert walks(lambda x: x / TOP(SCAN(x)), "f4")[1] == ([], [], (0,))
+
+
+def test_an_unfold_runs_along_like_a_scan() -> None:
+    assert walks(lambda x: SUM(POWERS(LOW(x)) * x), "f4") == [
+        ([], ["Reduce('minimum')"], ()),
+        (["Unfold('product')"], ["Reduce('sum')"], ()),
+    ]
+
+
+def test_outputs_that_are_one_value_need_no_walk_of_their_own() -> None:
+    assert walks(lambda x: (SUM(x), SUM(x) * 2, TOP(x) - SUM(x)), "f4") == [
+        ([], ["Reduce('sum')", "Reduce('maximum')"], ())
+    ]
+
+
+def test_outputs_along_the_line_are_stored_in_the_last_walk() -> None:
+    assert walks(lambda x: (SUM(x), x / SUM(x), x + 1), "f4") == [([], ["Reduce('sum')"], ()), ([], [], (1, 2))]
+
+
+def test_a_program_of_constants_walks_nowhere() -> None:
+    assert walks(lambda s: (s + 1, 3), ("f4", Access.ARGUMENT)) == []
+
+
+def test_hundreds_of_nested_steps_are_no_deeper_than_others() -> None:
+    def scans(x: Any) -> Any:
+        for _ in range(600):
+            x = cm.Scan("maximum")(x)
+        return x
+
+    (phase,) = phases(program_of(scans, "f4"))
+    assert len(phase.running) == 600
+
+
+# --------------------------------------------------------------------------------------- random programs, by the rules
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[Program, int]:
+    """(program, most reduces that wait for each other), counted while it is written."""
+    vectors, scalars = [(Symbol("x", F4, varies=True), 0)], [(Symbol("s", F4), 0)]
+    steps = draw(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 99), st.integers(0, 99)), max_size=12))
+
+    def function(x: Any, s: Any) -> Any:
+        vectors[:], scalars[:] = [(x, 0)], [(s, 0)]
+        for kind, i, j in steps:
+            (v, d), (w, e) = vectors[i % len(vectors)], vectors[j % len(vectors)]
+            c, f = scalars[j % len(scalars)]
+            if kind == 0:
+                vectors.append((v + w, max(d, e)))
+            elif kind == 1:
+                vectors.append((v * c, max(d, f)))
+            elif kind == 2:
+                scalars.append((SUM(v), d + 1))
+            elif kind == 3:
+                scalars.append((cm.Reduce(SECOND)(v), d + 1))
+            elif kind == 4:
+                vectors.append((SCAN(v), d))
+            elif kind == 5:
+                vectors.append((POWERS(c), f))
+            else:
+                scalars.append((c + 1, f))
+        return vectors[-1][0], scalars[-1][0]
+
+    program = program_of(function, "f4", ("f4", Access.ARGUMENT))
+    return program, max(vectors[-1][1], scalars[-1][1])
+
+
+def needed(roots: list[Node]) -> list[Result]:
+    return [node for node in postorder(roots) if isinstance(node, Result)]
+
+
+@given(programs())
+@settings(deadline=None, max_examples=150)
+def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: tuple[Program, int]) -> None:
+    program, depth = made
+    assert len(phases(program)) == depth + 1, "one per reduce in the longest chain, one for the output along the line"
+
+
+@given(programs())
+@settings(deadline=None, max_examples=150)
+def test_every_walk_has_what_it_needs(made: tuple[Program, int]) -> None:
+    program, _ = made
+    known: set[int] = set()
+    for phase in phases(program):
+        here: set[int] = set()
+        for step in phase.running:
+            assert step.kind is not Kind.REDUCE
+            assert all(id(n.step) in known | here for n in needed(step.nodes)), "each after what it needs"
+            assert id(step) not in here, "each once"
+            here.add(id(step))
+        for step in phase.reduces:
+            assert step.kind is Kind.REDUCE and id(step) not in known
+            assert all(id(n.step) in known | here for n in needed(step.nodes))
+        roots = [n for i in phase.outputs for n in components(program.outputs[i]).values()]
+        assert all(id(n.step) in known | here for n in needed(roots))
+        wanted = {id(n.step) for n in needed([*roots, *(n for s in phase.steps for n in s.nodes)])}
+        assert here <= wanted, "nothing runs along for nobody"
+        known |= {id(step) for step in phase.reduces}
+    assert known == {id(step) for step in program.steps if step.kind is Kind.REDUCE}
+
+
+# ------------------------------------------------------------------------------------------------- running, constants
+def test_what_runs_along_stops_at_a_reduce() -> None:
+    program = program_of(lambda x: SCAN(x - TOP(SCAN(x * 2))), "f4")
+    (last,) = [step for step in program.steps if not isinstance(step.nodes[0], Symbol) and step is program.steps[-1]]
+    assert running([last.results[""]]) == (last,)
+
+
+def test_constants_are_the_largest_parts_that_do_not_vary() -> None:
+    x, s, t = Symbol("x", F4, varies=True), Symbol("s", F4), Symbol("t", F4)
+    inner = s * t + 1
+    root = x * inner + s
+    assert {id(n) for n in constants([root])} == {id(inner), id(s)}
+
+
+def test_a_root_that_does_not_vary_is_a_constant_itself() -> None:
+    s = Symbol("s", F4)
+    root = s + 1
+    assert [n is root for n in constants([root])] == [True]
+
+
+@pytest.mark.parametrize("number", [0.5, np.float32(2), True])
+def test_numbers_in_the_formula_are_no_constants(number: Any) -> None:
+    x = Symbol("x", F4, varies=True)
+    assert constants([x * number, Literal(1.0, F4), index + 1]) == []
+
+
+def test_a_constant_used_twice_is_found_once() -> None:
+    x, s = Symbol("x", F4, varies=True), Symbol("s", F4)
+    doubled = s + s
+    assert [n is doubled for n in constants([x * doubled, x + doubled])] == [True]
+
+
+def test_what_varies_below_a_where_is_no_constant() -> None:
+    x, s = Symbol("x", F4, varies=True), Symbol("s", F4)
+    root = apply("where", s > 0, x, s)
+    found = constants([root])
+    assert sorted(type(n) is Symbol for n in found) == [False, True]
+    assert all(not n.varies for n in found)
+    assert any(isinstance(n, Apply) and n.function.name == "greater" for n in found)

@@ -28,7 +28,7 @@ def node(value: Any) -> Node:
 
 def applied(program: Program) -> list[str]:
     """The names of the functions in a program, sorted."""
-    return sorted(n.function.name for n in program.nodes() if isinstance(n, Apply))
+    return sorted(n.function.name for n in program.nodes if isinstance(n, Apply))
 
 
 def told(program: Program) -> list[str]:
@@ -57,7 +57,7 @@ def test_the_index_is_one_node() -> None:
 def test_inputs_are_never_merged() -> None:
     program = program_of(lambda x, y: (x + 1, y + 1), "f4", "f4")
     assert program.outputs[0] is not program.outputs[1]
-    assert sum(isinstance(n, Symbol) for n in program.nodes()) == 2
+    assert sum(isinstance(n, Symbol) for n in program.nodes) == 2
 
 
 def test_equal_values_of_another_dtype_stay_apart() -> None:
@@ -172,7 +172,7 @@ def test_formulas_of_thousands_of_nodes_are_no_deeper_than_others() -> None:
 
     program = program_of(lambda x: (long(x), SUM(long(x)), cm.Scan("sum")(long(x) / TOP(long(x)))), "f8")
     assert len(program.steps) == 3
-    assert sum(isinstance(n, Apply) and n.function.name == "add" for n in program.nodes()) == 5000
+    assert sum(isinstance(n, Apply) and n.function.name == "add" for n in program.nodes) == 5000
 
 
 @pytest.mark.parametrize("kind", [cm.Scan("maximum"), lambda x: x - TOP(x)], ids=["scans", "reduces"])

@@ -96,7 +96,7 @@ def test_symbols_are_noticed_wherever_they_are(value: Any) -> None:
 @pytest.mark.parametrize("value", PLAIN, ids=lambda v: type(v).__name__)
 def test_numbers_and_arrays_are_not_symbols(value: Any) -> None:
     with tracing(True, "auto"):
-        assert not is_traced([value])
+        assert is_traced([value]) == isinstance(value, (int, float)), "numbers written in a fused function are its own"
     assert not is_traced([value]), "which is no error outside either"
 
 

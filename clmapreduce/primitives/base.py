@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -160,7 +161,7 @@ class Primitive(ABC):
 
     def explain(self, *values: Any, **keywords: Any) -> str:
         """How a call with these arguments would run: mode, scope, why, and each launch. Nothing is launched."""
-        options, more = _split(keywords)
+        options, more = _split(type(self).__call__, keywords)
         prepared = self._prepare(values, options, **more)
         if not isinstance(prepared, Prepared):
             return "no launch: the input is empty"
@@ -168,13 +169,17 @@ class Primitive(ABC):
 
     def source(self, *values: Any, **keywords: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
-        options, more = _split(keywords)
+        options, more = _split(type(self).__call__, keywords)
         prepared = self._prepare(values, options, **more)
         stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
         return "\n".join(source_of(stage.spec) for stage in stages)
 
 
-def _split(keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
+def _split(call: Callable[..., Any], keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """The keywords of a call, sorted. Raises TypeError for one that the call does not take."""
+    unknown = [name for name in keywords if name not in inspect.signature(call).parameters]
+    if unknown:
+        raise TypeError(f"unknown keyword(s) {', '.join(unknown)}; the keywords are those of a call")
     names = Options.__dataclass_fields__
     options = Options(**{k: v for k, v in keywords.items() if k in names})
     return options, {k: v for k, v in keywords.items() if k not in names}

@@ -75,7 +75,7 @@ def _after(part: Any, current: tuple[Any, ...], behind: tuple[Any, ...]) -> tupl
             current if takes(part, len(current)) or not takes(part, len(current) + len(behind)) else current + behind
         )
         result = call(part.function, given, repr(part))
-        made = tuple(as_value(v, "the map") for v in (result if isinstance(result, tuple) else (result,)))
+        made = tuple(_made(v) for v in (result if isinstance(result, tuple) else (result,)))
         return made, () if any(_varies(value) for value in made) else behind
     if isinstance(part, Unfold):
         return (part.traced(*current),), ()
@@ -83,6 +83,11 @@ def _after(part: Any, current: tuple[Any, ...], behind: tuple[Any, ...]) -> tupl
     made = result if isinstance(result, tuple) else (result,)
     reduces = not isinstance(result, Step) and not any(_varies(value) for value in made)
     return made, (current if any(_varies(value) for value in current) else behind) if reduces else ()
+
+
+def _made(value: Any) -> Any:
+    """A map's output; a plain number stays one, because such numbers take the dtype of what they meet."""
+    return value if isinstance(value, (bool, int, float, complex)) else as_value(value, "the map")
 
 
 def takes(part: Map, count: int) -> bool:

@@ -83,7 +83,8 @@ def check_unfolds(bound: Bound, dtype: DType, name: str) -> None:
 def line_length(length: Any, name: str) -> None:
     """Notes the length that an unfold names. Raises ShapeError when another one was named before."""
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
-        raise ShapeError(f"{name}: length is {length!r}; it must be a whole number, 0 or more")
+        told = "a traced value, which is known too late" if isinstance(length, Node) else repr(length)
+        raise ShapeError(f"{name}: length is {told}; it must be a whole number, 0 or more")
     tracing = _tracing()
     if tracing.length not in (None, length):
         raise ShapeError(f"{name}: length is {length}, another unfold of this line has {tracing.length}")

@@ -655,3 +655,22 @@ def test_rows_go_through_local_memory_and_back(
         wanted = (x + whole * line, top * scale[:, 0], np.cumsum(whole, -1), x > (top - 1)[:, None])
         for one, other in zip(got, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_numbers_between_maps_stay_weak(context: cm.Context) -> None:
+    x = np.ones(4, np.float32)
+    doubled = cm.Map(lambda x: (x, 2)) >> cm.Map(lambda x, two: x * two)
+    for pipeline in (doubled, cm.Scan("sum") >> doubled, doubled >> cm.Scan("sum")):
+        assert pipeline(x, context=context).dtype == np.float32
+
+
+def test_unknown_keywords_of_explain_and_source_are_refused(context: cm.Context) -> None:
+    for primitive in (cm.Map("x + 1"), cm.Reduce("sum"), cm.Scan("sum") >> cm.Reduce("sum")):
+        for ask in (primitive.explain, primitive.source):
+            with pytest.raises(TypeError, match=r"unknown keyword\(s\) modes;"):
+                ask(np.ones(3), context=context, modes="parallel")
+
+
+def test_a_symbol_is_no_length(context: cm.Context) -> None:
+    with pytest.raises(cm.ShapeError, match="length is a traced value, which is known too late"):
+        cm.fuse(lambda x: cm.Unfold("product")(2.0, x))(np.ones(3), context=context)

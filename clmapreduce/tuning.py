@@ -40,7 +40,7 @@ _SEQUENTIAL = {
     "logsumexp": replace(_CPU, unroll=16),
     "scan": _CPU,
     "unfold": _CPU,
-    "unfold_reduce": replace(_CPU, bytes=32, unroll=16),
+    "unfold_reduce": replace(_CPU, bytes=32, unroll=8),
     "upsweep": replace(_CPU, unroll=1024),
     "prefix": _CPU,
     "power_series": replace(_CPU, unroll=1),

@@ -105,7 +105,8 @@ def test_hundreds_of_nested_steps_are_no_deeper_than_others() -> None:
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[Program, int]:
     """(program, most reduces that wait for each other), counted while it is written."""
-    vectors, scalars = [(Symbol("x", F4, varies=True), 0)], [(Symbol("s", F4), 0)]
+    vectors: list[tuple[Any, int]] = []
+    scalars: list[tuple[Any, int]] = []
     steps = draw(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 99), st.integers(0, 99)), max_size=12))
 
     def function(x: Any, s: Any) -> Any:

@@ -51,7 +51,7 @@ pytestmark = pytest.mark.usefixtures("line")
 @pytest.mark.parametrize("name", ["sum", "minimum", "argmax", "any"])
 @pytest.mark.parametrize("code", REAL)
 def test_a_reduces_result_has_numpys_dtype(name: str, code: str) -> None:
-    ufunc = {"sum": np.sum, "minimum": np.min, "argmax": np.argmax, "any": np.any}[name]
+    ufunc: Any = {"sum": np.sum, "minimum": np.min, "argmax": np.argmax, "any": np.any}[name]
     result = cm.Reduce(name)(vector(code))
     assert result.dtype == np.asarray(ufunc(np.ones(2, code))).dtype
     assert not varies(result)
@@ -109,7 +109,7 @@ def test_operators_are_bound_once_per_dtype() -> None:
     op = operator("sum")
     f4 = np.dtype("f4")
     assert bound_to(op, f4, "auto", True) is bound_to(op, f4, "auto", True)
-    assert len({id(bound_to(op, f4, a, p)) for a in ("auto", "fast") for p in (True, False)}) == 4  # type: ignore[arg-type]
+    assert len({id(bound_to(op, f4, a, p)) for a in ("auto", "fast") for p in (True, False)}) == 4
 
 
 def test_partials_are_a_step_that_ends_a_program() -> None:

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from plans import SECOND, program_of
+from plans import program_of
+from programs import Written, computed, inputs_known, values_of, written
 
 import clmapreduce as cm
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, components, index, postorder
 from clmapreduce.program.phases import Phase, constants, phases, running
-from clmapreduce.program.program import Program
 from clmapreduce.program.step import Kind, Result
 
 SUM, TOP, LOW = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Reduce("minimum")
@@ -102,69 +101,49 @@ def test_hundreds_of_nested_steps_are_no_deeper_than_others() -> None:
 
 
 # --------------------------------------------------------------------------------------- random programs, by the rules
-@st.composite
-def programs(draw: st.DrawFn) -> tuple[Program, int]:
-    """(program, most reduces that wait for each other), counted while it is written."""
-    vectors, scalars = [(Symbol("x", F4, varies=True), 0)], [(Symbol("s", F4), 0)]
-    steps = draw(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 99), st.integers(0, 99)), max_size=12))
-
-    def function(x: Any, s: Any) -> Any:
-        vectors[:], scalars[:] = [(x, 0)], [(s, 0)]
-        for kind, i, j in steps:
-            (v, d), (w, e) = vectors[i % len(vectors)], vectors[j % len(vectors)]
-            c, f = scalars[j % len(scalars)]
-            if kind == 0:
-                vectors.append((v + w, max(d, e)))
-            elif kind == 1:
-                vectors.append((v * c, max(d, f)))
-            elif kind == 2:
-                scalars.append((SUM(v), d + 1))
-            elif kind == 3:
-                scalars.append((cm.Reduce(SECOND)(v), d + 1))
-            elif kind == 4:
-                vectors.append((SCAN(v), d))
-            elif kind == 5:
-                vectors.append((POWERS(c), f))
-            else:
-                scalars.append((c + 1, f))
-        return vectors[-1][0], scalars[-1][0]
-
-    program = program_of(function, "f4", ("f4", Access.ARGUMENT))
-    return program, max(vectors[-1][1], scalars[-1][1])
-
-
 def needed(roots: list[Node]) -> list[Result]:
     return [node for node in postorder(roots) if isinstance(node, Result)]
 
 
-@given(programs())
-@settings(deadline=None, max_examples=150)
-def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: tuple[Program, int]) -> None:
-    program, depth = made
-    assert len(phases(program)) == depth + 1, "one per reduce in the longest chain, one for the output along the line"
+@given(written())
+@settings(deadline=None, max_examples=100)
+def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: Written) -> None:
+    along = any(np.ndim(wanted) for wanted in made.wanted)
+    assert len(phases(made.program)) == made.depth + along, "and one more for outputs along the line"
 
 
-@given(programs())
-@settings(deadline=None, max_examples=150)
-def test_every_walk_has_what_it_needs(made: tuple[Program, int]) -> None:
-    program, _ = made
-    known: set[int] = set()
-    for phase in phases(program):
-        here: set[int] = set()
-        for step in phase.running:
-            assert step.kind is not Kind.REDUCE
-            assert all(id(n.step) in known | here for n in needed(step.nodes)), "each after what it needs"
-            assert id(step) not in here, "each once"
-            here.add(id(step))
-        for step in phase.reduces:
-            assert step.kind is Kind.REDUCE and id(step) not in known
-            assert all(id(n.step) in known | here for n in needed(step.nodes))
-        roots = [n for i in phase.outputs for n in components(program.outputs[i]).values()]
-        assert all(id(n.step) in known | here for n in needed(roots))
+@given(written())
+@settings(deadline=None, max_examples=100)
+def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: Written) -> None:
+    complete: set[int] = set()
+    for phase in phases(made.program):
+        roots = [n for i in phase.outputs for n in components(made.program.outputs[i]).values()]
         wanted = {id(n.step) for n in needed([*roots, *(n for s in phase.steps for n in s.nodes)])}
-        assert here <= wanted, "nothing runs along for nobody"
-        known |= {id(step) for step in phase.reduces}
-    assert known == {id(step) for step in program.steps if step.kind is Kind.REDUCE}
+        assert {id(step) for step in phase.running} <= wanted
+        reduces = {id(step) for step in phase.reduces}
+        assert len(reduces) == len(phase.reduces) and not reduces & complete
+        complete |= reduces
+    assert complete == {id(step) for step in made.program.steps if step.kind is Kind.REDUCE}
+
+
+@given(written())
+@settings(deadline=None, max_examples=100)
+def test_walk_by_walk_is_the_whole_program(made: Written) -> None:
+    """Each walk sees the inputs, what runs along, and what earlier walks reduced; nothing else has a value there."""
+    program, n = made.program, made.length
+    known = inputs_known(program, made.given)
+    for phase in phases(program):
+        here = dict(known)
+        for step in phase.running:
+            here |= computed(step, here, n)
+        for i in phase.outputs:
+            (found,) = values_of([program.outputs[i]], here, n)
+            np.testing.assert_array_equal(found[""], made.wanted[i])
+        for step in phase.reduces:
+            known |= computed(step, here, n)
+    for value, wanted in zip(program.outputs, made.wanted, strict=True):
+        if not np.ndim(wanted):
+            assert values_of([value], known, 1)[0][""] == wanted
 
 
 # ------------------------------------------------------------------------------------------------- running, constants

@@ -1,0 +1,136 @@
+"""The rules that every kernel's text keeps: complete, no `return`, all items at every barrier, nothing idle."""
+
+from __future__ import annotations
+
+import re
+
+from plans import SEQUENTIAL
+
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Stage
+
+HELPER = re.compile(r"\bcmr_\w+(?=\()")
+DEFINITION = re.compile(r"^INLINE \w+ (cmr_\w+)\(", re.M)
+
+
+def assert_rules(name: str, stage: Stage, source: str, facts: Facts, mode: ComputeMode) -> None:
+    """All of them, for the text of one stage. name: told when one is broken."""
+    text = without_comments(source)
+    kernel = kernel_of(text)
+    assert_complete(name, text)
+    assert "\n\n" not in source.strip(), f"{name}: empty lines"
+    assert text.count("__kernel ") == 1 and f"void {stage.spec.kernel}(" in kernel, name
+    assert f"reqd_work_group_size({stage.group_size}, 1, 1)" in kernel, name
+    assert not re.search(r"\breturn\b", kernel), f"{name}: PoCL miscompiles a return before a barrier"
+    assert (re.search(r"\basm\b", text) is not None) <= (facts.vendor == "nvidia"), name
+    if mode is SEQUENTIAL:
+        assert "barrier" not in text and "__local" not in text, name
+        assert "get_local_id" not in text, name
+    else:
+        assert_all_items_meet(name, kernel)
+        assert local_bytes(kernel) <= facts.local_memory, name
+    assert_helpers_are_what_is_called(name, text)
+    assert_extensions_are_what_is_used(name, source, facts)
+    assert_arguments_are_parameters(name, stage, kernel)
+
+
+def kernel_of(source: str) -> str:
+    """From the kernel's head on."""
+    return source[source.index("__kernel ") :]
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|//.*$", "", text, flags=re.S | re.M)
+
+
+def assert_complete(name: str, text: str) -> None:
+    for left, right in ("()", "[]", "{}"):
+        assert text.count(left) == text.count(right), name
+    assert not re.search(
+        r"\$\{|<%|%>|^\s*%|UNDEFINED|\bNone\b|\bTrue\b|\bFalse\b|\blambda\b|object at 0x", text, re.M
+    ), name
+
+
+def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
+    """For each place, the heads of the blocks around it and of its own statement, outermost first."""
+    found: dict[int, list[str]] = {}
+    stack: list[str] = []
+    head, depth = 0, 0
+    for i, sign in enumerate(text):
+        if i in places:
+            found[i] = [*stack, text[head:i].strip()]
+        depth += (sign == "(") - (sign == ")")
+        if sign == "{":
+            stack.append(text[head:i].strip())
+        elif sign == "}":
+            stack.pop()
+        if sign in "{}" or (sign == ";" and depth == 0):
+            head = i + 1
+    return found
+
+
+def assert_all_items_meet(name: str, kernel: str) -> None:
+    """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles and lines, whose bounds all
+    items share.
+    """
+    tiles = re.compile(
+        r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
+        r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)"
+    )
+    places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
+    for at, heads in enclosing(kernel, set(places)).items():
+        for head in heads[1:]:
+            declares = re.fullmatch(r"(const )?\w+ \w+ =", head) is not None
+            assert not head or declares or tiles.fullmatch(head), f"{name}: {places[at]} behind {head!r}"
+
+
+def local_bytes(kernel: str) -> int:
+    """Bytes of local memory that a kernel declares."""
+    sizes = {"char": 1, "short": 2, "half": 2, "int": 4, "float": 4, "long": 8, "double": 8}
+    total = 0
+    for kind, lanes, count in re.findall(
+        r"__local u?(char|short|half|int|float|long|double)(\d*) \w+\[(\d+)\]", kernel
+    ):
+        total += sizes[kind] * int(lanes or 1) * int(count)
+    assert len(re.findall(r"__local", kernel)) == len(re.findall(r"__local \w+ \w+\[\d+\];", kernel))
+    return total
+
+
+def assert_helpers_are_what_is_called(name: str, text: str) -> None:
+    """Each helper once, before its first call, and none that nobody calls."""
+    defined = {found[1]: found.start() for found in DEFINITION.finditer(text)}
+    assert len(defined) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
+    called: dict[str, int] = {}
+    for found in HELPER.finditer(text):
+        function = found[0]
+        if found.start() - len(text[text.rindex("\n", 0, found.start()) + 1 : found.start()]) in defined.values():
+            continue  # its own definition
+        called.setdefault(function, found.start())
+    kernel = re.search(r"void (cmr_\w+)\(", text)
+    assert kernel
+    called.pop(kernel[1])
+    assert set(called) == set(defined), (
+        f"{name}: called {set(called) - set(defined)}, idle {set(defined) - set(called)}"
+    )
+    assert all(defined[function] < called[function] for function in called), (
+        f"{name}: a helper is called before it is there"
+    )
+
+
+def assert_extensions_are_what_is_used(name: str, source: str, facts: Facts) -> None:
+    body = source[source.index("#endif") :]
+    for word, extension in (("double", "cl_khr_fp64"), ("half", "cl_khr_fp16")):
+        used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
+        assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == used, f"{name}: {extension}"
+    if not facts.fp64:
+        assert "double" not in source, name
+    for vector in set(re.findall(r"CMR_(?:LOAD|STORE|STREAM)\((\w+),", kernel_of(source))):
+        assert re.search(rf"^typedef {vector} {vector}_at\b", source, re.M), f"{name}: {vector}_at"
+
+
+def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> None:
+    """As many arguments as parameters; a strided input brings two numbers per dimension."""
+    head = kernel[: kernel.index("{")]
+    parameters = [p for p in head[head.index("void") :].split("(", 1)[1].rsplit(")", 1)[0].split(",") if p.strip()]
+    strided = sum("_stride" in p for p in parameters) + sum("_size" in p for p in parameters)
+    assert len(parameters) == len(stage.arguments) + strided, f"{name}: {parameters} for {stage.arguments}"

@@ -244,6 +244,8 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
             yield f"pipeline {name} {scope.value}", pipeline_plan(function, length, mode, facts, scope, *inputs)
     rows = pipeline_plan(PROJECTION, 3, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
     yield "pipeline of rows", rows
+    longer = pipeline_plan(PROJECTION, 8, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
+    yield "pipeline of rows through local memory", longer
     yield "power series", series_plan(real, 20, length, mode, facts)
     if mode is SEQUENTIAL:
         yield "map, strictly sequential", map_plan(maps["plain"], length, mode, facts, tiles=1)

@@ -75,7 +75,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
     """
     tiles = re.compile(
         r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
-        r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)"
+        r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
     )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():
@@ -92,7 +92,9 @@ def local_bytes(kernel: str) -> int:
         r"__local u?(char|short|half|int|float|long|double)(\d*) \w+\[(\d+)\]", kernel
     ):
         total += sizes[kind] * int(lanes or 1) * int(count)
-    assert len(re.findall(r"__local", kernel)) == len(re.findall(r"__local \w+ \w+\[\d+\];", kernel))
+    pointers = re.findall(r"__local (?:const )?\w+ \*const \w+ = staged_\w+;", kernel)
+    arrays = re.findall(r"__local \w+ \w+\[\d+\];", kernel)
+    assert len(re.findall(r"__local", kernel)) == len(pointers) + len(arrays)
     return total
 
 

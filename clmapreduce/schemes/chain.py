@@ -222,7 +222,8 @@ class Chain:
             scratch |= {names[name]: nbytes for name, nbytes in plan.scratch.items()}
             stages += [_renamed(stage, names) for stage in plan.stages]
         why = f"a chain of {len(stages)} launches, cut where something of the whole line is needed first"
-        return Plan(tuple(stages), scratch, mode, Scope.DEVICE, plans[0].narrow, why)
+        narrow = all(plan.narrow for plan in plans)  # what is one value for the line may be computed in front, by ints
+        return Plan(tuple(stages), scratch, mode, Scope.DEVICE, narrow, why)
 
     def _plan_link(
         self, link: Link, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, box: Callable[[str], LaunchBox]

@@ -45,7 +45,7 @@ from clmapreduce.tuning import launch_box, strictly_sequential
 
 
 @dataclass(frozen=True, eq=False)
-class Traced:
+class TracedPipeline:
     """A pipeline traced for some signatures, and its two lowerings: one launch for whole lines, and a chain of launches
     for one long line.
     """
@@ -81,7 +81,7 @@ class Pipeline(Primitive):
     def __init__(self, function: Callable[..., Any], batch: bool = False) -> None:
         self.function = function
         self.batch = batch
-        self._traced: dict[Any, Traced] = {}
+        self._traced: dict[Any, TracedPipeline] = {}
 
     def __repr__(self) -> str:
         chained = isinstance(self.function, Parts)
@@ -177,7 +177,7 @@ class Pipeline(Primitive):
         return Compiled(self, described, lowered, mode, tiles, more)
 
     # ----------------------------------------------------------------------------------------------- tracing
-    def _trace(self, arguments: Arguments, accumulate: Accumulate) -> Traced:
+    def _trace(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         context = arguments.context
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.device.fp16)
         found = self._traced.get(key)
@@ -187,13 +187,15 @@ class Pipeline(Primitive):
             self._traced[key] = found
         return found
 
-    def _traced_anew(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> Traced:
+    def _traced_anew(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
         single = arguments.line == 1
         program = self._program(arguments.signature, accumulate, fp64, single)
         if single and program.length not in (None, 1):
             program = self._program(arguments.signature, accumulate, fp64, False)
         outputs = tuple(value_dtype(value) for value in program.outputs)
-        return Traced(program, outputs, Chain(program, outputs), None if program.kept else Fused(program, outputs))
+        return TracedPipeline(
+            program, outputs, Chain(program, outputs), None if program.kept else Fused(program, outputs)
+        )
 
     def _program(self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool) -> Program:
         inputs = tuple(s.input(i) for i, s in enumerate(signature))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from plans import SECOND, program_of
+from plans import program_of
 
 import clmapreduce as cm
 from clmapreduce.dtypes import Leaf
@@ -37,13 +37,23 @@ class Written:
     depth: int
 
 
+LAST = cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0, commutative=False, name="last")
+"""The last value that is not 0, an operator that keeps an order."""
+
+
+def _held(values: Any) -> Any:
+    """For each index the last value up to it that is not 0."""
+    places = np.maximum.accumulate(np.where(values != 0, np.arange(len(values)), -1))
+    return np.where(places < 0, 0, values[places])
+
+
 _REDUCES: list[tuple[Any, Any]] = [
     (cm.Reduce("sum"), np.sum), (cm.Reduce("minimum"), np.min), (cm.Reduce("maximum"), np.max),
-    (cm.Reduce("argmin"), np.argmin), (cm.Reduce(SECOND), lambda v: v[-1]),
+    (cm.Reduce("argmin"), np.argmin), (cm.Reduce(LAST), lambda v: _held(v)[-1]),
 ]  # fmt: skip
 _SCANS: list[tuple[Any, Any]] = [
     (cm.Scan("sum"), np.cumsum), (cm.Scan("maximum"), np.maximum.accumulate),
-    (cm.Scan("sum", exclusive=True), lambda v: np.cumsum(v) - v), (cm.Scan(SECOND), np.copy),
+    (cm.Scan("sum", exclusive=True), lambda v: np.cumsum(v) - v), (cm.Scan(LAST), _held),
 ]  # fmt: skip
 _UNFOLDS: list[tuple[Any, Any]] = [(cm.Unfold("product"), np.multiply), (cm.Unfold("sum"), np.add)]
 

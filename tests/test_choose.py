@@ -1,12 +1,13 @@
-"""Which mode a call runs in when the caller leaves it open."""
+"""Which mode a call runs in when the caller leaves it open, and at which scope a pipeline runs."""
 
 from __future__ import annotations
 
 import pytest
-from plans import FACTS, PARALLEL, SEQUENTIAL
+from plans import FACTS, MODES, PARALLEL, SEQUENTIAL
 
-from clmapreduce.choose import choose_mode
+from clmapreduce.choose import GROUP_LINE, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
 from clmapreduce.errors import ModeError
+from clmapreduce.modes import ComputeMode, Scope
 
 
 def test_cpus_walk_tiles_and_others_work_side_by_side() -> None:
@@ -20,3 +21,75 @@ def test_the_callers_word_is_final() -> None:
         assert choose_mode("parallel", facts) is PARALLEL
         with pytest.raises(ModeError):
             choose_mode("fast", facts)
+
+
+# --------------------------------------------------------------------------------------------------------------- scopes
+BOTH = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+LENGTHS = (0, 1, ITEM_ROW, ITEM_ROW + 1, ITEM_LINE, ITEM_LINE + 1, GROUP_LINE, GROUP_LINE + 1, 10**9)
+
+
+def scope(length: int, mode: ComputeMode, launches: int = 3, batch: bool = False, strict: bool = False) -> Scope:
+    return choose_scope(length, launches, batch, strict, mode)[0]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("launches", [1, 2, 9])
+@pytest.mark.parametrize("batch", [False, True])
+def test_what_is_strict_is_one_items(length: int, launches: int, batch: bool) -> None:
+    assert scope(length, SEQUENTIAL, launches, batch, strict=True) is Scope.ITEM
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("launches", [1, 9])
+def test_items_in_order_walk_rows_of_any_length(length: int, launches: int) -> None:
+    assert scope(length, SEQUENTIAL, launches, batch=True) is Scope.ITEM
+
+
+@pytest.mark.parametrize("launches", [1, 9])
+def test_groups_walk_the_rows_that_are_long_for_an_item(launches: int) -> None:
+    found = {length: scope(length, PARALLEL, launches, batch=True) for length in LENGTHS}
+    assert found == {length: Scope.ITEM if length <= ITEM_ROW else Scope.GROUP for length in LENGTHS}
+
+
+@BOTH
+@pytest.mark.parametrize("length", LENGTHS[1:])
+def test_one_launch_is_the_devices_at_any_length(mode: ComputeMode, length: int) -> None:
+    assert scope(length, mode, launches=1) is Scope.DEVICE
+
+
+@pytest.mark.parametrize(("mode", "limit", "alone"), [
+    (SEQUENTIAL, ITEM_LINE, Scope.ITEM), (PARALLEL, GROUP_LINE, Scope.GROUP),
+], ids=["sequential", "parallel"])  # fmt: skip
+def test_short_lines_are_walked_in_one_launch_long_ones_by_the_device(
+    mode: ComputeMode, limit: int, alone: Scope
+) -> None:
+    for length in LENGTHS:
+        assert scope(length, mode) is (alone if length <= limit else Scope.DEVICE)
+
+
+@BOTH
+def test_an_empty_line_has_no_chain(mode: ComputeMode) -> None:
+    """Reduces of nothing give their identities, which one walk over nothing stores."""
+    for launches in (1, 2):
+        assert scope(0, mode, launches) is not Scope.DEVICE
+
+
+@BOTH
+@pytest.mark.parametrize("batch", [False, True])
+def test_longer_lines_never_get_a_smaller_scope(mode: ComputeMode, batch: bool) -> None:
+    order = [Scope.ITEM, Scope.GROUP, Scope.DEVICE]
+    found = [order.index(scope(length, mode, batch=batch)) for length in LENGTHS]
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ((10, 3, False, True, SEQUENTIAL), "tiles=1: one item walks the whole line"),
+    ((10, 3, True, False, PARALLEL), "a batch: each item walks rows of 10 of its own"),
+    ((1000, 3, True, False, PARALLEL), "a batch: each group walks rows of 1000, all of its items on one row"),
+    ((10, 1, False, False, PARALLEL), "one launch computes it at any length"),
+    ((10, 3, False, False, SEQUENTIAL), "one item walks 10 elements sooner than 3 launches start"),
+    ((10, 3, False, False, PARALLEL), "one group walks 10 elements sooner than 3 launches start"),
+    ((10**9, 3, False, False, PARALLEL), "1000000000 elements keep the whole device busy"),
+])  # fmt: skip
+def test_a_choice_says_why(given: tuple[int, int, bool, bool, ComputeMode], words: str) -> None:
+    assert choose_scope(*given)[1] == words

@@ -67,18 +67,16 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
 
 
 class Call:
-    """Collects the buffers of one call, then runs it. `narrow`: indices of the kernels are ints. `in_step`: nothing of
-    an input is read after the output at its place was written. `partly`: which outputs are only written in part; the
-    rest of their targets stays as it is.
+    """Collects the buffers of one call, then runs it. `in_step`: nothing of an input is read after the output at its
+    place was written. `partly`: which outputs are only written in part; the rest of their targets stays as it is.
     """
 
-    def __init__(self, arguments: Arguments, narrow: bool, in_step: bool = True, partly: Sequence[bool] = ()) -> None:
+    def __init__(self, arguments: Arguments, in_step: bool = True, partly: Sequence[bool] = ()) -> None:
         self._arguments = arguments
         self._in_step = in_step
         self._partly = partly
         self._context = arguments.context
         self._arena = arguments.context.queue.arena
-        self._index = np.int32 if narrow else np.int64
         self._before: list[Any] = []
         self._after: list[Any] = []
         self._temporary: list[hostsched.Buffer] = []
@@ -104,8 +102,7 @@ class Call:
         buffer = given.value.buffer if isinstance(given.value, DeviceArray) else self.lend(given.value)
         if access is not Access.STRIDED:
             return buffer
-        sizes = [self._index(number) for pair in given.strides for number in pair]
-        return (buffer, *sizes)
+        return (buffer, *(number for pair in given.strides for number in pair))
 
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
         """A buffer that holds a host array: its own memory where the device shares it, else a copy."""

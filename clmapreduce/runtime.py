@@ -74,10 +74,11 @@ def source_of(spec: KernelSpec) -> str:
 class Launch:
     """A stage with its kernel built and its numbers typed: only the buffers are missing."""
 
-    __slots__ = ("_arguments", "_group_size", "_groups", "_kernel", "_reads", "_writes")
+    __slots__ = ("_arguments", "_group_size", "_groups", "_index", "_kernel", "_reads", "_writes")
 
     def __init__(self, stage: Stage, kernel: hostsched.Kernel, narrow: bool) -> None:
         index = np.int32 if narrow else np.int64
+        self._index = index
         self._kernel = kernel
         self._groups, self._group_size = stage.groups, stage.group_size
         self._arguments: tuple[str | np.generic[Any], ...] = tuple(
@@ -86,12 +87,14 @@ class Launch:
         self._reads, self._writes = stage.reads, stage.writes
 
     def job(self, arrays: Mapping[str, Any]) -> hostsched.KernelJob:
-        """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of either."""
+        """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of a Buffer and whole
+        numbers.
+        """
         args: list[Any] = []
         for name in self._arguments:
             value = arrays[name] if isinstance(name, str) else name
-            if isinstance(value, tuple):
-                args += value
+            if isinstance(value, tuple):  # an array and its strides, as wide as this kernel's own indices
+                args += (value[0], *map(self._index, value[1:]))
             else:
                 args.append(value)
         return hostsched.KernelJob(
@@ -109,7 +112,7 @@ class Launch:
         for name in self._arguments:
             args.append(name)
             if isinstance(name, str):
-                args += constants.get(name, ())
+                args += map(self._index, constants.get(name, ()))
         reads = tuple(name for name in self._reads if name not in numbers)
         return hostsched.Launch(self._kernel, self._groups, self._group_size, tuple(args), reads, self._writes)
 
@@ -146,7 +149,7 @@ class Executable:
             Launch(stage, _kernel(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
         ]
 
-    def replay(self, constants: Mapping[str, tuple[Any, ...]], numbers: Collection[str]) -> hostsched.Replay:
+    def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
         """The launches, to be submitted many times on changing arrays.
 
         constants: numbers that follow an array among a kernel's arguments. numbers: names of arguments that are no

@@ -197,7 +197,7 @@ def prepare(
     output at its place was written. partly: which outputs are only written in part.
     """
     targets = check_out(options.out, outputs, arguments.context, partly)
-    call = Call(arguments, executable.plan.narrow, in_step, partly)
+    call = Call(arguments, in_step, partly)
     call.add_inputs()
     return Prepared(executable, call, outputs, targets, options.wait_for)
 

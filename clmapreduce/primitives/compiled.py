@@ -57,8 +57,7 @@ class Compiled:
         self._kept = lowered.kept
         self.context = lowered.arguments.context
         queue, given = self.context.queue, lowered.arguments.given
-        index = np.int32 if lowered.executable.plan.narrow else np.int64
-        strides = {f"in{i}": tuple(index(n) for pair in g.strides for n in pair) for i, g in enumerate(given)}
+        strides = {f"in{i}": tuple(n for pair in g.strides for n in pair) for i, g in enumerate(given)}
         self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in given)
         names = {f"in{i}" for i, number in enumerate(self._numbers) if number}
         self._replay = lowered.executable.replay(strides, names)

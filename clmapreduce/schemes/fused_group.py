@@ -295,7 +295,7 @@ def plan_fused(
         },
     )  # fmt: skip
     per_group = 1 if together else box.block * lanes
-    groups, share = Line(rows).shares(facts.compute_units * max(1, box.groups), per_group)
+    groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)
     sizes = (*(() if fixed else (("idx", length),)), ("idx", rows), ("idx", share))
     names = tuple(given.name for given in fused.inputs)
     targets = tuple(f"out{i}" for i in range(len(fused.outputs)))

@@ -368,7 +368,8 @@ def _extremum(name: str, x: Known) -> Known:
 def _place(name: str, x: Known) -> Known:
     if not x.numbers.size:
         raise UnclearError("nothing has no place")
-    cost = x.numbers if name == "argmin" else -x.numbers
+    numbers = x.numbers.astype(np.longdouble)  # holds every int64, and the negative of the lowest one
+    cost = numbers if name == "argmin" else -numbers
     near = np.flatnonzero(cost - x.error <= (cost + x.error).min())
     if near.size > 1 and x.error[near].any():
         raise UnclearError("the best is open")

@@ -135,7 +135,8 @@ class Example:
         length = {"length": self.length} if self.unfolds else {}
         got = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
         pipeline = composed(self.chain)
-        if not self.rows or isinstance(pipeline, cm.Pipeline):
+        alone = not isinstance(pipeline, cm.Pipeline)  # a primitive has no batch=, and tiles of its own for tiles=1
+        if not (alone and (self.rows or "tiles" in more)):
             how |= {"batch": True} if self.rows else {}
             again = pipeline(self.x, *length.values(), **how)
             if self.chain[-1][0] == "partials":

@@ -126,6 +126,8 @@ class Known:
         return Known(-self.numbers, self.dtype, self.error)
 
     def __abs__(self) -> Known:
+        if not self.floats:
+            return _computed(np.abs(self.numbers), self.error, self.dtype)  # of the lowest integer itself
         return Known(np.abs(self.numbers), self.dtype, self.error)
 
     def _compared(self, other: Any, sign: Callable[[Any, Any], Any]) -> Known:

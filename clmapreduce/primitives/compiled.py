@@ -59,7 +59,8 @@ class Compiled:
         queue, given = self.context.queue, lowered.arguments.given
         strides = {f"in{i}": tuple(n for pair in g.strides for n in pair) for i, g in enumerate(given)}
         self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in given)
-        names = {f"in{i}" for i, number in enumerate(self._numbers) if number}
+        self._slots = [(i, f"in{i}", *kind) for i, kind in enumerate(zip(described, self._numbers, strict=True))]
+        names = {name for _, name, _, number in self._slots if number}
         self._replay = lowered.executable.replay(strides, names)
         with translated():
             self._scratch = {name: take(queue, nbytes) for name, nbytes in lowered.executable.plan.scratch.items()}
@@ -76,25 +77,24 @@ class Compiled:
             raise ShapeError(f"{self!r} takes {len(self._described)} argument(s), {len(values)} given")
         slots: dict[str, Any] = dict(self._scratch)
         on_device = False
-        for i, (value, wanted, number) in enumerate(zip(values, self._described, self._numbers, strict=True)):
+        for value, (i, name, wanted, number) in zip(values, self._slots, strict=True):
             if isinstance(value, DeviceArray):
                 on_device = True
                 self._check_array(i, value, wanted)
-                slots[f"in{i}"] = value.buffer
+                slots[name] = value.buffer
             elif number:
-                slots[f"in{i}"] = self._number(i, value, wanted)
+                slots[name] = self._number(i, value, wanted)
             else:
                 return self._from_host(values, out, wait_for)
-        targets: list[Any] = [None] * len(self._outputs)
+        results: list[Any] | None = None
         if out is not None or self._partly:
-            targets = check_out(out, self._outputs, self.context, self._partly)
-        if not on_device or self._kept is not None or (out is not None and not self._simple(targets, slots)):
+            results = check_out(out, self._outputs, self.context, self._partly)
+        if not on_device or self._kept is not None or (results is not None and not self._simple(results, slots)):
             return self._from_host(values, out, wait_for)
-        results = []
-        for k, ((shape, dtype), target) in enumerate(zip(self._outputs, targets, strict=True)):
-            made = target if target is not None else empty(shape, dtype, self.context)
+        if results is None:
+            results = [empty(shape, dtype, self.context) for shape, dtype in self._outputs]
+        for k, made in enumerate(results):
             slots[f"out{k}"] = made.buffer
-            results.append(made)
         with translated():
             self._replay.submit(slots, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
@@ -102,10 +102,7 @@ class Compiled:
     def _simple(self, targets: Sequence[Any], slots: Mapping[str, Any]) -> bool:
         """Whether the kernels may write straight to the targets."""
         inputs = set(map(id, slots.values()))
-        return all(
-            t is None or (isinstance(t, DeviceArray) and id(t.buffer) not in inputs and not is_wrapped(t))
-            for t in targets
-        )
+        return all(isinstance(t, DeviceArray) and id(t.buffer) not in inputs and not is_wrapped(t) for t in targets)
 
     def _check_array(self, i: int, value: Any, wanted: Described) -> None:
         if value.shape != wanted.shape:

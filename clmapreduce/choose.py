@@ -10,9 +10,8 @@ ITEM_ROW = 48
 """
 ITEM_LINE = 4096
 """In the sequential mode: lines up to this long are walked by one item, because a second launch would cost more."""
-GROUP_LINE = {"cpu": 8192}
-"""In the parallel mode: lines up to this long are walked by one group, by kind of device."""
-GROUP_LINE_ELSEWHERE = 65536
+GROUP_LINE_CPU, GROUP_LINE = 8192, 65536
+"""In the parallel mode: lines up to this long are walked by one group, on CPUs and elsewhere."""
 
 
 def choose_mode(word: str, facts: Facts) -> ComputeMode:
@@ -41,6 +40,6 @@ def choose_scope(
         return Scope.DEVICE, "one launch computes it at any length"
     if mode is ComputeMode.SEQUENTIAL and length <= ITEM_LINE:
         return Scope.ITEM, f"one item walks {length} elements sooner than {launches} launches start"
-    if mode is ComputeMode.PARALLEL and length <= GROUP_LINE.get(facts.kind, GROUP_LINE_ELSEWHERE):
+    if mode is ComputeMode.PARALLEL and length <= (GROUP_LINE_CPU if facts.kind == "cpu" else GROUP_LINE):
         return Scope.GROUP, f"one group walks {length} elements sooner than {launches} launches start"
     return Scope.DEVICE, f"{length} elements keep the whole device busy"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from plans import FACTS, MODES, PARALLEL, SEQUENTIAL
+from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 
-from clmapreduce.choose import GROUP_LINE, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
+from clmapreduce.choose import GROUP_LINE, GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
 from clmapreduce.errors import ModeError
 from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts
 
 
 def test_cpus_walk_tiles_and_others_work_side_by_side() -> None:
@@ -25,11 +26,14 @@ def test_the_callers_word_is_final() -> None:
 
 # --------------------------------------------------------------------------------------------------------------- scopes
 BOTH = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-LENGTHS = (0, 1, ITEM_ROW, ITEM_ROW + 1, ITEM_LINE, ITEM_LINE + 1, GROUP_LINE, GROUP_LINE + 1, 10**9)
+LIMITS = (ITEM_ROW, ITEM_LINE, GROUP_LINE_CPU, GROUP_LINE)
+LENGTHS = (0, 1, *(length for limit in LIMITS for length in (limit, limit + 1)), 10**9)
 
 
-def scope(length: int, mode: ComputeMode, launches: int = 3, batch: bool = False, strict: bool = False) -> Scope:
-    return choose_scope(length, launches, batch, strict, mode)[0]
+def scope(
+    length: int, mode: ComputeMode, launches: int = 3, batch: bool = False, strict: bool = False, facts: Facts = INTEL
+) -> Scope:
+    return choose_scope(length, launches, batch, strict, mode, facts)[0]
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -57,14 +61,12 @@ def test_one_launch_is_the_devices_at_any_length(mode: ComputeMode, length: int)
     assert scope(length, mode, launches=1) is Scope.DEVICE
 
 
-@pytest.mark.parametrize(("mode", "limit", "alone"), [
-    (SEQUENTIAL, ITEM_LINE, Scope.ITEM), (PARALLEL, GROUP_LINE, Scope.GROUP),
-], ids=["sequential", "parallel"])  # fmt: skip
-def test_short_lines_are_walked_in_one_launch_long_ones_by_the_device(
-    mode: ComputeMode, limit: int, alone: Scope
-) -> None:
-    for length in LENGTHS:
-        assert scope(length, mode) is (alone if length <= limit else Scope.DEVICE)
+@pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
+def test_short_lines_are_walked_in_one_launch_long_ones_by_the_device(facts: Facts) -> None:
+    group = GROUP_LINE_CPU if facts.kind == "cpu" else GROUP_LINE
+    for mode, limit, alone in ((SEQUENTIAL, ITEM_LINE, Scope.ITEM), (PARALLEL, group, Scope.GROUP)):
+        for length in LENGTHS:
+            assert scope(length, mode, facts=facts) is (alone if length <= limit else Scope.DEVICE)
 
 
 @BOTH
@@ -92,4 +94,4 @@ def test_longer_lines_never_get_a_smaller_scope(mode: ComputeMode, batch: bool) 
     ((10**9, 3, False, False, PARALLEL), "1000000000 elements keep the whole device busy"),
 ])  # fmt: skip
 def test_a_choice_says_why(given: tuple[int, int, bool, bool, ComputeMode], words: str) -> None:
-    assert choose_scope(*given)[1] == words
+    assert choose_scope(*given, INTEL)[1] == words

@@ -130,6 +130,48 @@ INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
     return p * as_${T}((as_${bits}${suffix}(q) << ${shift}) + (${bits}${suffix})(${bias}));
 }
 </%def>
+## 2^x from operators alone, for any x: rounded by a magic constant, a polynomial on [-1/2, 1/2] (float: 1.3 ulp), the exponent added to its bits.
+## Below the normal numbers it gives 0, above them infinity; NaN gives NaN.
+<%def name="exp2_fast(T)">
+<%
+S, lanes = split(T)
+suffix = "" if lanes == 1 else str(lanes)
+if S == "float":
+    bits, low, high, magic, shift = "int", "-126.0f", "128.0f", "12582912.0f", 23
+    terms = ["1.32764717e-3f", "9.67554154e-3f", "5.55071328e-2f", "2.40221197e-1f", "6.93146967e-1f", "1.00000007f"]
+else:
+    bits, low, high, magic, shift = "long", "-1022.0", "1024.0", "6755399441055744.0", 52
+    terms = [repr(math.log(2) ** k / math.factorial(k)) for k in range(12, -1, -1)]
+%>
+INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
+    const ${T} t = x + (${T})(${magic});
+    const ${T} r = x - (t - (${T})(${magic}));
+    ${T} p = (${T})(${terms[0]});
+% for term in terms[1:]:
+    p = p * r + (${T})(${term});
+% endfor
+    p = as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(t) << ${shift}));
+    p = x < (${T})(${low}) ? (${T})(0) : p;
+    return x < (${T})(${high}) ? p : x * (${T})(INFINITY);
+}
+</%def>
+## Whether any lane of a mask is set.
+<%def name="any(T)">
+<%
+S, lanes = split(T)
+def half(n):
+    return S + (str(n) if n > 1 else "")
+%>
+INLINE int cmr_any_${T}(${T} m) {
+<% n, name = lanes, "m" %>
+% while n > 1:
+<% n //= 2 %>
+    const ${half(n)} m${n} = ${name}.${"lo" if n > 1 else "x"} | ${name}.${"hi" if n > 1 else "y"};
+<% name = f"m{n}" %>
+% endwhile
+    return ${name} ${"!=" if lanes == 1 else "<"} 0;
+}
+</%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
 <%def name="_lanes_up(T, distance)">
 <%

@@ -16,7 +16,7 @@ TEMPLATES = ROOT / "cl_templates"
 ROWS = (
     ("errors", "modes", "dtypes"),
     ("formula", "reductions", "domain", "math"),
-    ("program",),
+    ("program", "vector"),
     ("plan", "tuning", "schemes", "choose"),
     ("runtime", "context", "array", "arguments", "call"),
     ("primitives", "series"),

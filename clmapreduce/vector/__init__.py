@@ -1,0 +1,22 @@
+"""Vector formulas: what is computed for one pair (i, j). Pure data and rules; no device."""
+
+from __future__ import annotations
+
+from clmapreduce.vector import algebra, elementwise, tensors  # noqa: F401  # they enter their names into OPERATIONS
+from clmapreduce.vector.node import Category, Constant, Variable, Vector, as_vector, make, postorder
+from clmapreduce.vector.operation import OPERATIONS, ZERO, Operation, sum_t, zero
+
+__all__ = [
+    "OPERATIONS",
+    "ZERO",
+    "Category",
+    "Constant",
+    "Operation",
+    "Variable",
+    "Vector",
+    "as_vector",
+    "make",
+    "postorder",
+    "sum_t",
+    "zero",
+]

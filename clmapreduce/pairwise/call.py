@@ -18,7 +18,8 @@ from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.node import Symbol
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
-from clmapreduce.primitives.base import Options, Prepared, check_device, empty_results, prepare
+from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
+from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
 from clmapreduce.reductions.pairs import PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound, PairOptions

@@ -108,7 +108,8 @@ class PairText:
         for p, (kind, width, taken) in enumerate(self.packs()):
             names = [f"y0_{k}" for k in taken]
             names += [names[-1]] * (width - len(taken))
-            lines.append(f"tile{p}[{slot}] = {names[0] if width == 1 else f'({kind})({", ".join(names)})'};")
+            value = names[0] if width == 1 else f"({kind})({', '.join(names)})"
+            lines.append(f"tile{p}[{slot}] = {value};")
         return "{\n" + "\n".join(lines) + "\n}"
 
     def staged_column(self, c: int, slot: str) -> str:
@@ -132,7 +133,7 @@ class PairText:
         lines: list[str] = []
         names: list[list[str]] = []
         for c in range(columns):
-            block = Block(self.lanes, self.narrow, f"p{v}_{c}_")
+            block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
             for k, contraction in enumerate(self.pair.contractions):
                 block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
@@ -140,6 +141,13 @@ class PairText:
             lines.append(str(block))
         folding = _Folding(self, op, bound, acc, names, at)
         return "\n".join([*lines, *folding.lines()])
+
+    @property
+    def _inline(self) -> frozenset[int]:
+        """Which products the values are written with: a value that an operator looks at twice is none of them."""
+        if self.bound.rare:
+            return self.pair.products - {id(node) for node in self.pair.values}
+        return self.pair.products
 
     def contract(self, vectors: int, columns: Sequence[str]) -> str:
         """Declares and fills the contractions of all pairs of some row vectors and columns (their places): loops over
@@ -173,13 +181,13 @@ class PairText:
             else:
                 yield f"const {kind} w{given.name} = {self._wide(_one(given, 'd'), dtype)};"
         for v, c in pairs:
-            block = Block(self.lanes, self.narrow, f"t{v}_{c}_")
+            block = Block(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
             for given, symbol in contraction.wide:
                 suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
                 block.bind(symbol, Text(f"w{given.name}{suffix}"))
             text = block.text(contraction.term).c
-            yield f"{{ {block} q{v}_{c}_{k} += {text}; }}"
+            yield f"{{ {block} q{v}_{c}_{k} = q{v}_{c}_{k} + {text}; }}"
 
     def wide_rows(self, vectors: int, places: Sequence[Sequence[str]]) -> str:
         """Declares private arrays of the rows' long vectors, coordinate by coordinate."""
@@ -312,9 +320,13 @@ class _Folding:
             else:
                 yield from self._adjusted(columns)
         block, acc, values, indices = self._opened(columns)
-        before = dict(acc)
-        after = self.bound.absorb(acc, values, indices)
-        changed = {f"{self.acc}_{name}": after[name] for name in before if after[name] is not before[name]}
+        after = acc
+        if self.bound.rare:  # what is usual shares work among the columns
+            after = self.bound.absorb(acc, values, indices)
+        else:  # each addition one instruction with its product
+            for value, index in zip(values, indices, strict=True):
+                after = self.bound.absorb(after, [value], [index])
+        changed = {f"{self.acc}_{name}": after[name] for name in acc if after[name] is not acc[name]}
         if changed:
             block.assign(changed)
             yield "{\n" + str(block) + "\n}"

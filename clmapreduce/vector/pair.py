@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
-from clmapreduce.dtypes import BOOL, DType
+from clmapreduce.dtypes import BOOL, DType, is_float
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 
 
@@ -70,6 +71,11 @@ class Pair:
         terms = find_terms(self.values, self.contractions, self.inputs)
         object.__setattr__(self, "terms", terms)
 
+    @cached_property
+    def products(self) -> frozenset[int]:
+        """Ids of the products that are used once, by an addition or as a value: one instruction together with it."""
+        return fused_products([*self.values, *(c.term for c in self.contractions)])
+
     @property
     def dtype(self) -> DType:
         """The dtype of the formula's values."""
@@ -93,6 +99,26 @@ class Terms:
 
     def of(self, role: Role) -> tuple[Node, ...]:
         return {Role.PARAMETER: self.uniform, Role.ROW: self.rows, Role.COLUMN: self.columns}[role]
+
+
+def fused_products(roots: Sequence[Node]) -> frozenset[int]:
+    """Ids of the float products below some roots that are used once, by an addition, a subtraction or as a root."""
+    uses: dict[int, int] = {}
+    sums: set[int] = set()
+    products: set[int] = set()
+    for root in roots:
+        uses[id(root)] = uses.get(id(root), 0) + 1
+        sums.add(id(root))
+    for node in postorder(roots):
+        if not isinstance(node, Apply):
+            continue
+        if node.function.name == "multiply" and is_float(node.dtype):
+            products.add(id(node))
+        for arg in node.args:
+            uses[id(arg)] = uses.get(id(arg), 0) + 1
+            if node.function.name in ("add", "subtract"):
+                sums.add(id(arg))
+    return frozenset(place for place in products & sums if uses[place] == 1)
 
 
 def find_terms(

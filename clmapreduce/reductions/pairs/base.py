@@ -22,9 +22,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from clmapreduce.dtypes import FLOAT16, FLOAT32, DType, is_complex, is_float
+import numpy as np
+
+from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, DType, is_complex, is_float
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
 from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Value
@@ -112,7 +114,7 @@ class PairReduction:
         """The operator for a formula of `width` numbers of dtype `value` and a weight formula of `weights` numbers.
 
         index: int32 or int64, the dtype of the columns' indices. Raises DTypeError for numbers that cannot be reduced
-        so, FormulaError for weights missing or in excess, ModeError for an option that is none.
+        so, FormulaError for a dimension or weights that do not fit, ModeError for an option that is none.
         """
         if value.names is not None or is_complex(value):
             raise DTypeError(f"{self.name}: a formula of dtype {value} cannot be reduced over pairs; give real numbers")
@@ -122,6 +124,8 @@ class PairReduction:
             raise FormulaError(f"{self.name} takes no weight formula; one of dimension {weights} was given")
         if options.accumulate is not None and not is_float(options.accumulate):
             raise DTypeError(f"{self.name}: sums accumulate in float32 or float64, not {options.accumulate}")
+        if options.scheme not in get_args(Scheme):
+            raise self.refuse("sum_scheme", options.scheme, ", ".join(get_args(Scheme)))
         return self._bound(value, width, weights, index, options)
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
@@ -142,5 +146,5 @@ def identity(bound: Bound) -> Record:
 
 
 def computing(value: DType) -> DType:
-    """The dtype in which values are compared and added: float32 for float16, else their own."""
-    return FLOAT32 if value == FLOAT16 else value
+    """The dtype in which values are compared and added: float32 for float16, uint8 for bools, else their own."""
+    return {FLOAT16: FLOAT32, BOOL: np.dtype(np.uint8)}.get(value, value)

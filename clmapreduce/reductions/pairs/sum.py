@@ -1,4 +1,4 @@
-"""Sum and Product of each of the formula's numbers; NaN propagates, and of no columns they are 0 and 1.
+"""Sum, Mean and Product of each of the formula's numbers; NaN propagates, and of no columns they are 0, NaN and 1.
 
 A float sum adds a tile's columns in the values' own dtype and the tiles in the accumulator's ("block_sum"): a row of
 10⁶ columns is then two chains of about 10³ additions. "direct_sum" adds every column to the accumulator,
@@ -8,9 +8,9 @@ A float sum adds a tile's columns in the values' own dtype and the tiles in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
-from clmapreduce.dtypes import DType, is_float
+from clmapreduce.dtypes import DType, floating, is_float
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Node, Record
 from clmapreduce.reductions.base import Component, wide_integer
@@ -19,18 +19,19 @@ from clmapreduce.reductions.pairs.base import (
     PairOptions,
     PairOutput,
     PairReduction,
-    Scheme,
     computing,
 )
 from clmapreduce.reductions.sum import tree_sum, two_sum
 
 
 class BoundPairSum(PairBound):
-    def __init__(self, value: DType, width: int, acc: DType, result: DType, tile: DType | None) -> None:
-        self.value, self.width = value, width
+    """Plain accumulators; with `mean`, divided by the number of columns at the end."""
+
+    def __init__(self, value: DType, width: int, acc: DType, result: DType, tile: DType | None, mean: bool) -> None:
+        self.value, self.width, self._mean = value, width, mean
         self.components = tuple(Component(f"total{d}", acc, 0) for d in range(width))
         self.outputs = (PairOutput(result, (width,)),)
-        self.block = BoundPairSum(value, width, tile, result, None) if tile is not None else None
+        self.block = BoundPairSum(value, width, tile, result, None, mean) if tile is not None else None
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         return Record({f"total{d}": added(total, [v[d] for v in values]) for d, total in totals(acc, self.width)})
@@ -42,7 +43,15 @@ class BoundPairSum(PairBound):
         return Record({c.name: cast(block[c.name], c.dtype) for c in self.components})
 
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
-        return [[cast(total, self.outputs[0].dtype) for _, total in totals(acc, self.width)]]
+        result, sums = self.outputs[0].dtype, self.sums(acc)
+        if self._mean:
+            wide = self.components[0].dtype if is_float(self.components[0].dtype) else result
+            sums = [cast(total, wide) / cast(count, wide) for total in sums]
+        return [[cast(total, result) for total in sums]]
+
+    def sums(self, acc: Record) -> list[Node]:
+        """Each sum as one number."""
+        return [total for _, total in totals(acc, self.width)]
 
 
 def totals(acc: Record, count: int) -> list[tuple[int, Node]]:
@@ -62,15 +71,14 @@ def added(total: Node, terms: Sequence[Node]) -> Node:
     return total + tree_sum(terms)
 
 
-class BoundPairKahan(PairBound):
+class BoundPairKahan(BoundPairSum):
     """Kahan's sum: `lost` is what the last addition rounded away, taken off the next value. Splits merge as
     double-words.
     """
 
-    def __init__(self, value: DType, width: int, acc: DType, result: DType) -> None:
-        self.value, self.width = value, width
-        self.components = tuple(Component(f"{part}{d}", acc, 0) for d in range(width) for part in ("total", "lost"))
-        self.outputs = (PairOutput(result, (width,)),)
+    def __init__(self, value: DType, width: int, acc: DType, result: DType, mean: bool) -> None:
+        super().__init__(value, width, acc, result, None, mean)
+        self.components += tuple(Component(f"lost{d}", acc, 0) for d in range(width))
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         new: dict[str, Node] = {}
@@ -91,8 +99,8 @@ class BoundPairKahan(PairBound):
             new |= {f"total{d}": total, f"lost{d}": finite((a[f"lost{d}"] + b[f"lost{d}"]) - error)}
         return Record(new)
 
-    def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
-        return [[cast(total - acc[f"lost{d}"], self.outputs[0].dtype) for d, total in totals(acc, self.width)]]
+    def sums(self, acc: Record) -> list[Node]:
+        return [total - acc[f"lost{d}"] for d, total in totals(acc, self.width)]
 
 
 def finite(error: Node) -> Node:
@@ -129,19 +137,19 @@ def sum_dtypes(value: DType, options: PairOptions) -> tuple[DType, DType]:
 
 
 class PairSum(PairReduction):
-    """`Sum`: one output (width,)."""
+    """`Sum` and `Mean`: one output (width,). The mean of no columns is NaN, that of integers a float."""
 
-    name = "Sum"
+    def __init__(self, name: str, mean: bool = False) -> None:
+        self.name, self._mean = name, mean
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         acc, result = sum_dtypes(value, options)
-        if options.scheme not in get_args(Scheme):
-            raise self.refuse("sum_scheme", options.scheme, ", ".join(get_args(Scheme)))
+        result = floating(value) if self._mean else result
         if not is_float(value) or options.scheme == "direct_sum":
-            return BoundPairSum(value, width, acc, result, None)
+            return BoundPairSum(value, width, acc, result, None, self._mean)
         if options.scheme == "kahan_scheme":
-            return BoundPairKahan(value, width, acc, result)
-        return BoundPairSum(value, width, acc, result, computing(value))
+            return BoundPairKahan(value, width, acc, result, self._mean)
+        return BoundPairSum(value, width, acc, result, computing(value), self._mean)
 
 
 class PairProduct(PairReduction):
@@ -151,3 +159,6 @@ class PairProduct(PairReduction):
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         return BoundPairProduct(value, width, *sum_dtypes(value, options))
+
+
+SUMS: tuple[PairReduction, ...] = (PairSum("Sum"), PairSum("Mean", mean=True), PairProduct())

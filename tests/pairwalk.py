@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Symbol
 from clmapreduce.reductions.pairs import PairBound
 
@@ -50,10 +49,11 @@ class Walk:
         return acc
 
     def scaled(self, numbers: Any) -> Any:
-        width = self.bound.width
+        if self.bound.scale == 1:
+            return numbers
+        factors = np.where(np.arange(len(numbers)) < self.bound.width, self.bound.scale, 1)
         with np.errstate(all="ignore"):
-            factors = np.array([self.bound.scale] * width + [1.0] * (len(numbers) - width), numbers.dtype)
-            return numbers * factors[:, None, None] if self.bound.scale != 1 else numbers
+            return numbers.astype(self.bound.value) * factors.astype(self.bound.value)[:, None, None]
 
     def _tile(self, acc: Acc, numbers: Any, begin: int, end: int, group: int, rng: Any) -> Acc:
         own = self._own
@@ -227,7 +227,3 @@ def _exponential(name: str, f: Any, w: Any) -> Any:
         return np.where(nothing, weighted * 0, weighted / plain)
     sums = plain if name == "Max_SumShiftExp" else weighted
     return np.concatenate([top[:, None], sums], -1)
-
-
-def literal(value: Any, dtype: Any) -> Node:
-    return as_node(value, np.dtype(dtype))

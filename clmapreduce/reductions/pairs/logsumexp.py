@@ -62,9 +62,8 @@ class BoundShiftedSums(PairBound):
         tile: DType | None,
         terms: Sequence[tuple[int, int | None]],
     ) -> None:
-        self.value, self.width, self.weights = value, width, weights
-        self.terms = tuple(terms)
-        self.result = floating(value)
+        self.value = self.result = floating(value)  # times the scale, integers arrive as floats
+        self.width, self.weights, self.terms = width, weights, tuple(terms)
         self.computing = computing(self.result)
         self.farthest = float(np.finfo(self.computing).max)
         tops = [Component(f"top{d}", self.computing, -self.farthest) for d in range(width)]

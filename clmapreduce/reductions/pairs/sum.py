@@ -104,8 +104,8 @@ class BoundPairKahan(BoundPairSum):
 
 
 def finite(error: Node) -> Node:
-    """An error of rounding; 0 for the NaN that is left of one once a sum is infinite."""
-    return apply("where", error == error, error, 0)
+    """An error of rounding; 0 for what is left of one once a sum is infinite."""
+    return apply("where", apply("isfinite", error), error, 0)
 
 
 class BoundPairProduct(PairBound):

@@ -1,18 +1,19 @@
-"""Operations that see a whole vector: sums and norms, coordinates, extrema, one-hot.
+"""Operations that see a whole vector: sums and norms, extrema, one-hot.
 
 `Sum` is the only contraction over coordinates; norms, distances and scalar products are builders around it, so that
-`Sum(elementwise(...))` stays visible. `Select` picks coordinates; Elem, Extract and their transposes are cases of it.
+`Sum(elementwise(...))` stays visible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Literal, Node
-from clmapreduce.vector.elementwise import add, multiply, rsqrt, sqrt, square, subtract
-from clmapreduce.vector.node import Constant, Operand, Params, Vector, as_vector, integer, make
+from clmapreduce.vector.coordinates import SELECT, concat, elem, places, selected
+from clmapreduce.vector.elementwise import multiply, rsqrt, sqrt, square, subtract
+from clmapreduce.vector.node import Operand, Params, Vector, as_vector, integer, make
 from clmapreduce.vector.operation import SUM_T, ZERO, Gradients, Operation, named, sum_t, zero
 
 
@@ -44,6 +45,8 @@ def total(x: Operand) -> Vector:
         return x
     if x.operation is ZERO:
         return zero(1)
+    if x.operation is SELECT and -1 in x.params:
+        return total(selected(x.args[0], tuple(k for k in places(x) if k >= 0)))
     return multiply(x.dim, x.args[0]) if x.operation is SUM_T else make(SUM, (x,))
 
 
@@ -132,135 +135,6 @@ def weighted_sqdist(s: Operand, x: Operand, y: Operand) -> Vector:
     return weighted_sqnorm(s, subtract(x, y))
 
 
-# -------------------------------------------------------------------------------------------------------- coordinates
-class _Select(Operation):
-    """Coordinates of one vector by their places; -1 gives 0. No place occurs twice."""
-
-    name = "Select"
-
-    def dim(self, args: tuple[Vector, ...], params: Params) -> int:
-        return len(params)
-
-    def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
-        return [args[0][k] if k >= 0 else Literal(0, args[0][0].dtype) for k in _places(params)]
-
-    def gradient(self, node: Vector, g: Vector) -> Gradients:
-        back = [-1] * node.args[0].dim
-        for place, k in enumerate(_places(node.params)):
-            if k >= 0:
-                back[k] = place
-        return (_selected(g, tuple(back)),)
-
-
-class _Concat(Operation):
-    name = "Concat"
-
-    def dim(self, args: tuple[Vector, ...], params: Params) -> int:
-        return sum(arg.dim for arg in args)
-
-    def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
-        return [part for arg in args for part in arg]
-
-    def gradient(self, node: Vector, g: Vector) -> Gradients:
-        parts, start = [], 0
-        for arg in node.args:
-            parts.append(extract(g, start, arg.dim))
-            start += arg.dim
-        return tuple(parts)
-
-
-SELECT, CONCAT = _Select(), _Concat()
-
-
-def _places(params: Params) -> list[int]:
-    return [k for k in params if isinstance(k, int)]
-
-
-def _selected(x: Vector, places: tuple[int, ...]) -> Vector:
-    """The simplest vector of these coordinates."""
-    while x.operation is SELECT:
-        inner = _places(x.params)
-        places, x = tuple(inner[k] if k >= 0 else -1 for k in places), x.args[0]
-    used = [k for k in places if k >= 0]
-    if not used or x.operation is ZERO:
-        return zero(len(places))
-    if places == tuple(range(x.dim)):
-        return x
-    if x.operation is SUM_T and len(used) == len(places):
-        return sum_t(x.args[0], len(places))
-    if isinstance(x, Constant):
-        return Constant([x.values[k] if k >= 0 else 0.0 for k in places])
-    if x.operation is CONCAT:
-        start = 0
-        for arg in x.args:
-            if start <= min(used) and max(used) < start + arg.dim:
-                return _selected(arg, tuple(k - start if k >= 0 else -1 for k in places))
-            start += arg.dim
-    return make(SELECT, (x,), places)
-
-
-@named("Select")
-def select(x: Operand, *places: int) -> Vector:
-    """The coordinates at these places, none twice; -1 stands for 0. Raises ShapeError."""
-    x = as_vector(x)
-    wanted = tuple(integer(k, "Select: a place") for k in places)
-    used = [k for k in wanted if k != -1]
-    if not wanted or len(set(used)) != len(used) or any(not 0 <= k < x.dim for k in used):
-        raise ShapeError(
-            f"Select: places {wanted} of a vector of dimension {x.dim}; give each of 0 … {x.dim - 1} at most once"
-        )
-    return _selected(x, wanted)
-
-
-@named("Elem")
-def elem(x: Operand, place: int) -> Vector:
-    """One coordinate. Raises ShapeError."""
-    x, place = as_vector(x), integer(place, "Elem: the place")
-    if not 0 <= place < x.dim:
-        raise ShapeError(f"Elem: coordinate {place} of a vector of dimension {x.dim}; give 0 … {x.dim - 1}")
-    return _selected(x, (place,))
-
-
-@named("ElemT")
-def elem_t(x: Operand, dim: int, place: int) -> Vector:
-    """A vector of `dim` zeros but for x, of dimension 1, at `place`. Raises ShapeError."""
-    x, dim, place = as_vector(x), integer(dim, "ElemT: the dimension"), integer(place, "ElemT: the place")
-    if x.dim != 1 or not 0 <= place < dim:
-        raise ShapeError(f"ElemT: a vector of dimension {x.dim} at place {place} of {dim}; give one of 1 within")
-    return extract_t(x, place, dim)
-
-
-@named("Extract")
-def extract(x: Operand, start: int, dim: int) -> Vector:
-    """The `dim` coordinates from `start` on. Raises ShapeError."""
-    x, start, dim = as_vector(x), integer(start, "Extract: the start"), integer(dim, "Extract: the dimension")
-    if start < 0 or dim < 1 or start + dim > x.dim:
-        raise ShapeError(f"Extract: coordinates {start} … {start + dim - 1} of a vector of dimension {x.dim}")
-    return _selected(x, tuple(range(start, start + dim)))
-
-
-@named("ExtractT")
-def extract_t(x: Operand, start: int, dim: int) -> Vector:
-    """A vector of `dim` zeros but for x from `start` on. Raises ShapeError."""
-    x, start, dim = as_vector(x), integer(start, "ExtractT: the start"), integer(dim, "ExtractT: the dimension")
-    if start < 0 or start + x.dim > dim:
-        raise ShapeError(f"ExtractT: {x.dim} coordinates from {start} on do not fit into {dim}")
-    return _selected(x, (-1,) * start + tuple(range(x.dim)) + (-1,) * (dim - start - x.dim))
-
-
-@named("Concat")
-def concat(*parts: Operand) -> Vector:
-    """The vectors one behind the other."""
-    if not parts:
-        raise ShapeError("Concat: give at least one vector")
-    vectors: list[Vector] = []
-    for part in map(as_vector, parts):
-        vectors += part.args if part.operation is CONCAT else (part,)
-    if all(vector.operation is ZERO for vector in vectors):
-        return zero(sum(vector.dim for vector in vectors))
-    return vectors[0] if len(vectors) == 1 else make(CONCAT, tuple(vectors))
-
-
 @named("DifferenceMatrix")
 def difference_matrix(x: Operand, y: Operand) -> Vector:
     """All x_k - y_l, row by row."""
@@ -299,7 +173,9 @@ class _OneHot(Operation):
     name = "OneHot"
 
     def dim(self, args: tuple[Vector, ...], params: Params) -> int:
-        return _places(params)[0]
+        (dim,) = params
+        assert isinstance(dim, int)
+        return dim
 
     def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
         (x,) = args[0]
@@ -363,13 +239,3 @@ def factorize(x: Operand, common: Operand) -> Vector:
     """x: equal parts of a formula are shared as they are, `common` among them."""
     as_vector(common)
     return as_vector(x)
-
-
-def accumulate(parts: Sequence[Vector]) -> Vector:
-    """The sum of several vectors of one dimension. Raises FormulaError for none."""
-    if not parts:
-        raise FormulaError("the sum of no vectors has no dimension")
-    result = parts[0]
-    for part in parts[1:]:
-        result = add(result, part)
-    return result

@@ -13,6 +13,7 @@ from typing import Any
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.functions import alike, apply
 from clmapreduce.formula.node import Literal, Node
+from clmapreduce.vector.coordinates import SELECT, filled, selected, spread_join
 from clmapreduce.vector.node import Constant, Operand, Vector, as_vector, integer
 from clmapreduce.vector.operation import (
     MINUS_ONE,
@@ -40,7 +41,8 @@ def add(a: Operand, b: Operand) -> Vector:
         return sum_t(a if b.operation is ZERO else b, dim)
     if b.operation is MINUS:
         return subtract(a, b.args[0])
-    return ADD((a, b))
+    joined = spread_join(a, b) if a.operation is SELECT else None
+    return ADD((a, b)) if joined is None else joined
 
 
 @named("Subtract", "-")
@@ -61,6 +63,9 @@ def minus(a: Operand) -> Vector:
     a = as_vector(a)
     if a.operation is ZERO:
         return a
+    if a.operation is SELECT and -1 in a.params:
+        where, back = filled(a)
+        return selected(minus(selected(a, where)), back)
     return a.args[0] if a.operation is MINUS else MINUS((a,))
 
 
@@ -76,6 +81,11 @@ def multiply(a: Operand, b: Operand) -> Vector:
         return minus(b if a is MINUS_ONE else a)
     if a is b:
         return square(a)
+    for x, y in ((a, b), (b, a)):
+        if x.operation is SELECT and -1 in x.params:
+            common_dim("Mult", (a, b))
+            where, back = filled(x)
+            return selected(multiply(selected(x, where), y if y.dim == 1 else selected(y, where)), back)
     return MULT((a, b))
 
 
@@ -253,6 +263,7 @@ floor = _unary("Floor", lambda a: apply("floor", a), _flat)
 
 # the derivatives of sin(x)/x are (p(x) sin x + q(x) cos x) / xⁿ, which cancels near 0: there by their power series
 _SERIES_BELOW = 0.5
+MAX_ORDER = 8
 _SERIES_TERMS = 12
 
 
@@ -278,14 +289,23 @@ def _sinc_derivative(a: Node, order: int) -> Node:
 
 
 def _sinc_partials(node: Vector, a: Vector) -> Gradients:
-    return (SINC_DERIVATIVE((a,), (_exponent(node) + 1,)),)
+    return (sinxdivx_derivative(a, _exponent(node) + 1),)
+
+
+def sinxdivx_derivative(a: Operand, order: int) -> Vector:
+    """The order-th derivative of sin(a)/a. Raises FormulaError."""
+    order = integer(order, "SinXDivXDerivative: the order")
+    if not 1 <= order <= MAX_ORDER:
+        raise FormulaError(f"SinXDivXDerivative: order {order}; use 1 … {MAX_ORDER}")
+    return SINC_DERIVATIVE((as_vector(a),), (order,))
 
 
 SINC_DERIVATIVE = Elementwise("SinXDivXDerivative", 1, _sinc_derivative, _sinc_partials)
+OPERATIONS["SinXDivXDerivative"] = sinxdivx_derivative
 sinxdivx = _unary(
     "SinXDivX",
     lambda a: _where(a == 0, 1, apply("sin", a) / _where(a == 0, 1, a)),
-    lambda node, a: SINC_DERIVATIVE((a,), (1,)),
+    lambda node, a: sinxdivx_derivative(a, 1),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Node
-from clmapreduce.vector.node import Constant, Params, Vector, as_vector, make
+from clmapreduce.vector.node import Constant, Params, Variable, Vector, as_vector, make
 
 Gradients = tuple["Vector | None", ...]
 Builder = Callable[..., Any]
@@ -76,6 +76,7 @@ class _Leaf(Operation):
 
 
 VARIABLE, CONSTANT, ZERO = _Leaf("Var"), _Leaf("Constant"), _Leaf("Zero")
+OPERATIONS["Var"] = Variable
 ONE = Constant((1.0,))
 MINUS_ONE = Constant((-1.0,))
 
@@ -191,7 +192,10 @@ class Elementwise(Operation):
 
 def _collected(g: Vector, partial: Vector, arg_dim: int, dim: int) -> Vector:
     """g · partial, summed where the argument was broadcast."""
-    term = OPERATIONS["Mult"](g, partial)
+    multiply = OPERATIONS["Mult"]
+    if partial.operation.name == "Mult" and type(partial.args[0]) is Constant:  # a constant times g, where g is shorter
+        g, partial = multiply(partial.args[0], g), partial.args[1]
+    term = multiply(g, partial)
     if arg_dim == dim:
         return sum_t(term, dim)
     return OPERATIONS["Sum"](sum_t(term, dim))  # type: ignore[no-any-return]

@@ -19,4 +19,8 @@ def _written(part: Vector, written: dict[Vector, str]) -> str:
         return f"Cst({', '.join(map(repr, part.values))})"
     if isinstance(part, Variable):
         return f"Var({part.position},{part.dim},{int(part.category)})"
-    return f"{part.operation.name}({', '.join([*(written[arg] for arg in part.args), *map(str, part.params)])})"
+    return f"{part.operation.name}({', '.join([*(written[arg] for arg in part.args), *map(_number, part.params)])})"
+
+
+def _number(param: object) -> str:
+    return f"Ind({', '.join(map(str, param))})" if isinstance(param, tuple) else str(param)

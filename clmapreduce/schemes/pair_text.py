@@ -144,8 +144,8 @@ class PairText:
 
     @property
     def _inline(self) -> frozenset[int]:
-        """Which products the values are written with: a value that an operator looks at twice is none of them."""
-        if self.bound.rare:
+        """Which products the values are written with: a value that the operator uses twice is none of them."""
+        if self.bound.reuses:
             return self.pair.products - {id(node) for node in self.pair.values}
         return self.pair.products
 
@@ -313,43 +313,55 @@ class _Folding:
 
     def lines(self) -> Iterator[str]:
         columns = list(range(len(self.names)))
-        if self.bound.rare and self.bound.one_by_one and len(columns) > 1:
-            statements, condition = self._condition(columns)
-            yield f"{statements}\nif ({condition}) {{"
-            for c in columns:
-                yield from self._adjusted([c])
-            yield "}"
-        elif self.bound.rare:
-            yield from self._adjusted(columns)
-        block, acc, values, indices = self._opened(columns)
-        after = acc
-        if self.bound.rare:  # what is usual shares work among the columns
-            after = self.bound.absorb(acc, values, indices)
-        else:  # each addition one instruction with its product
-            for value, index in zip(values, indices, strict=True):
+        if not self.bound.rare:
+            block, acc, values, indices = self._opened(columns)
+            after = acc
+            for value, index in zip(values, indices, strict=True):  # each addition one instruction with its product
                 after = self.bound.absorb(after, [value], [index])
+            yield from self._assigned(block, acc, after)
+        elif self.bound.one_by_one and len(columns) > 1:
+            block, acc, values, _ = self._opened(columns)
+            condition = self._anywhere(block, acc, values)
+            yield f"{{ {block}\nif ({condition}) {{"
+            for c in columns:
+                yield from self._guarded([c])
+            yield "} }"
+        else:
+            yield from self._guarded(columns)
+
+    def _guarded(self, columns: Sequence[int]) -> Iterator[str]:
+        """What is rare behind its condition; what is usual in both branches, because there it may share with the
+        condition.
+        """
+        usual, acc, values, indices = self._opened(columns)
+        condition = self._anywhere(usual, acc, values)
+        yield f"{{ {usual.drained()}\nif ({condition}) {{"
+        block, old, these, places = self._opened(columns, "a")
+        ready = self.bound.adjust(old, these, places)
+        yield from self._assigned(block, old, ready)
+        block, old, these, places = self._opened(columns, "b")
+        yield from self._assigned(block, old, self.bound.absorb(old, these, places))
+        after = self.bound.absorb(acc, values, indices)
+        if any(after[name] is not acc[name] for name in acc):
+            yield "} else {"
+            yield from self._assigned(usual, acc, after)
+        yield "} }"
+
+    def _assigned(self, block: Block, acc: Record, after: Record) -> Iterator[str]:
+        """The statements that give the accumulator its new parts, if there are any."""
         changed = {f"{self.acc}_{name}": after[name] for name in acc if after[name] is not acc[name]}
         if changed:
             block.assign(changed)
-            yield "{\n" + str(block) + "\n}"
+            yield "{\n" + block.drained() + "\n}"
 
-    def _adjusted(self, columns: Sequence[int]) -> Iterator[str]:
-        statements, condition = self._condition(columns)
-        yield f"{{ {statements}\nif ({condition}) {{"
-        block, acc, values, indices = self._opened(columns)
-        after = self.bound.adjust(acc, values, indices)
-        block.assign({f"{self.acc}_{name}": after[name] for name in after if after[name] is not acc[name]})
-        yield f"{block}\n}} }}"
-
-    def _condition(self, columns: Sequence[int]) -> tuple[str, str]:
-        """Statements, and the text that says whether any lane needs adjusting."""
-        block, acc, values, _ = self._opened(columns, "c")
+    def _anywhere(self, block: Block, acc: Record, values: Sequence[tuple[Node, ...]]) -> str:
+        """The text that says whether any lane needs adjusting, after statements added to the block."""
         text = block.text(self.bound.rarely(acc, values))
         lanes = self.text.lanes
         if lanes == 1:
-            return str(block), text.c
+            return text.c
         kind = {8: "char", 16: "short", 32: "int", 64: "long"}[text.bits]
-        return str(block), f"cmr_any_{kind}{lanes}({text.c})"
+        return f"cmr_any_{kind}{lanes}({text.c})"
 
     def _opened(
         self, columns: Sequence[int], prefix: str = "o"

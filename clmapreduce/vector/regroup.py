@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
-from clmapreduce.formula.functions import exp2_fast, apply, cast
+from clmapreduce.formula.functions import apply, cast, exp2_fast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.vector.pair import Role
 

@@ -105,6 +105,7 @@ def test_computing_stays_in_the_arrays_dtype(dtype: type, rng: np.random.Generat
     x, y = Variable(0, 3, 0), Variable(1, 3, 1)
     values = {x: rng.uniform(0.1, 0.9, (4, 1, 3)).astype(dtype), y: rng.uniform(0.1, 0.9, (1, 4, 3)).astype(dtype)}
     nodes = {part: [Symbol(f"s{part.position}{k}", np.dtype(dtype)) for k in range(3)] for part in (x, y)}
+    constant = [Symbol("c", np.dtype(dtype))]
     unary = [
         "Exp",
         "Log",

@@ -7,6 +7,7 @@ products with 1, double signs, and what KeOps' structural `Zero` absorbs.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -155,9 +156,9 @@ def powf(a: Operand, b: Operand) -> Vector:
 @named("Power", "**", "^")
 def power(a: Operand, b: Operand) -> Vector:
     """a ** b: a whole number gives products, 0.5 and -0.5 roots, everything else `Powf`."""
-    if isinstance(b, int):
-        return power_int(a, b)
-    if isinstance(b, float) and b in (0.5, -0.5):
+    if isinstance(b, numbers.Integral):
+        return power_int(a, int(b))
+    if isinstance(b, numbers.Real) and b in (0.5, -0.5):
         return sqrt(a) if b == 0.5 else rsqrt(a)
     return powf(a, b)
 
@@ -179,7 +180,7 @@ SQUARE = Elementwise("Square", lambda a: a * a, lambda node, a: (2 * a,), lambda
 SQRT = Elementwise("Sqrt", lambda a: apply("sqrt", a), lambda node, a: (0.5 * rsqrt(a),), math.sqrt)
 RSQRT = Elementwise(
     "Rsqrt",
-    lambda a: _where(a == 0, 0, 1 / apply("sqrt", _where(a == 0, 1, a))),
+    lambda a: _where(a == 0, 0, 1 / apply("sqrt", a)),
     lambda node, a: (-0.5 * power_int(node, 3),),
 )
 
@@ -242,7 +243,7 @@ def _flat(node: Vector, a: Vector) -> None:
 
 exp = _unary("Exp", lambda a: apply("exp", a), lambda node, a: node)
 log = _unary("Log", lambda a: apply("log", a), lambda node, a: inv(a))
-xlogx = _unary("XLogX", lambda a: _where(a == 0, 0, a * apply("log", _where(a == 0, 1, a))), lambda node, a: log(a) + 1)
+xlogx = _unary("XLogX", lambda a: _where(a == 0, 0, a * apply("log", a)), lambda node, a: log(a) + 1)
 cos: Unary = _unary("Cos", lambda a: apply("cos", a), lambda node, a: -sin(a))
 sin: Unary = _unary("Sin", lambda a: apply("sin", a), lambda node, a: cos(a))
 asin = _unary("Asin", lambda a: apply("arcsin", a), lambda node, a: rsqrt(1 - square(a)))
@@ -255,19 +256,18 @@ relu = _unary("ReLU", lambda a: _where(a < 0, 0, a), lambda node, a: step(a))
 floor = _unary("Floor", lambda a: apply("floor", a), _flat)
 
 # the derivatives of sin(x)/x are (p(x) sin x + q(x) cos x) / xⁿ, which cancels near 0: there by their power series
-_SERIES_BELOW = 0.5
+_SERIES_BELOW = 1.5
 MAX_ORDER = 8
 _SERIES_TERMS = 12
 
 
 def _sinc_derivative(a: Node, order: int) -> Node:
     """The order-th derivative of sin(x)/x: its power series near 0, elsewhere the recurrence from Leibniz's rule."""
-    x = _where(abs(a) < _SERIES_BELOW, 1, a)
-    value = apply("sin", x) / x
-    wave = [apply("sin", x), apply("cos", x)]
-    for k in range(1, order + 1):  # x f⁽ᵏ⁾ = sin⁽ᵏ⁾ - k f⁽ᵏ⁻¹⁾
+    wave = [apply("sin", a), apply("cos", a)]
+    value = wave[0] / a
+    for k in range(1, order + 1):  # a f⁽ᵏ⁾ = sin⁽ᵏ⁾ - k f⁽ᵏ⁻¹⁾
         turned = wave[k % 2] if k % 4 < 2 else -wave[k % 2]
-        value = (turned - k * value) / x
+        value = (turned - k * value) / a
     first = (order + 1) // 2
     terms = [
         (-1.0) ** m / (2 * m + 1) / math.factorial(2 * m - order) for m in range(first, first + _SERIES_TERMS)
@@ -297,7 +297,7 @@ SINC_DERIVATIVE = Elementwise("SinXDivXDerivative", _sinc_derivative, _sinc_part
 OPERATIONS["SinXDivXDerivative"] = sinxdivx_derivative
 sinxdivx = _unary(
     "SinXDivX",
-    lambda a: _where(a == 0, 1, apply("sin", a) / _where(a == 0, 1, a)),
+    lambda a: _where(a == 0, 1, apply("sin", a) / a),
     lambda node, a: sinxdivx_derivative(a, 1),
 )
 
@@ -396,7 +396,7 @@ def divide_or_zero(a: Operand, b: Operand) -> Vector:
 
 DIVIDE_OR_ZERO = Elementwise(
     "DivideOrZero",
-    lambda a, b: _where(b == 0, 0, a / _where(b == 0, 1, b)),
+    lambda a, b: _where(b == 0, 0, a / b),
     lambda node, a, b: (divide_or_zero(1, b), -divide_or_zero(node, b)),
 )
 

@@ -116,6 +116,14 @@ def test_simplification_changes_no_bit() -> None:
     assert (x * 0).operation.name == "Mult"  # a NaN must stay one
 
 
+def test_numpys_numbers_are_numbers() -> None:
+    x = Variable(0, 3, 0)
+    assert np.float64(2) * x is 2 * x
+    assert np.float32(0.5) + x is 0.5 + x
+    assert x ** np.int32(3) is x**3
+    assert x ** np.float32(0.5) is x**0.5
+
+
 def test_what_is_no_formula_is_refused() -> None:
     x = Variable(0, 3, 0)
     with pytest.raises(ShapeError, match="dimension 0"):
@@ -130,5 +138,9 @@ def test_what_is_no_formula_is_refused() -> None:
         bool(x < 1)
     with pytest.raises(FormulaError, match="iterated"):
         list(x)
+    with pytest.raises(FormulaError, match="more than 1024 bits"):
+        x * 10**400
+    with pytest.raises(FormulaError, match="neither a formula"):
+        x * np.ones(3)  # type: ignore[operator]
     with pytest.raises(FormulaError, match="neither a formula"):
         x * 1j  # type: ignore[operator]

@@ -126,13 +126,13 @@ def gather(values: Sequence[Any], context: Context | None, length: int | None = 
     Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays
     on different devices.
     """
-    held = [_held(v, context) for v in values]
-    homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
-    home = _home(list(homes.values()), context)
-    arrays = [v for v in held if isinstance(v, ARRAYS)]
+    given_values = [held(v, context) for v in values]
+    homes = {id(v.context): v.context for v in given_values if isinstance(v, DeviceArray)}
+    home = home_of(list(homes.values()), context)
+    arrays = [v for v in given_values if isinstance(v, ARRAYS)]
     shape = _shape([a.shape for a in arrays], length)
     inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
-    given = tuple(_given(v, shape, inexact, home) for v in held)
+    given = tuple(_given(v, shape, inexact, home) for v in given_values)
     return Arguments(home, given, shape, bool(homes))
 
 
@@ -140,12 +140,12 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     """As `gather`, for a batch: the last axis of every array is a line, or 1 for one value per row; leading axes
     broadcast. `length`: the line's length where no array gives it.
     """
-    held = [_held(v, context) for v in values]
-    homes = {id(v.context): v.context for v in held if isinstance(v, DeviceArray)}
-    home = _home(list(homes.values()), context)
-    arrays = [v for v in held if isinstance(v, ARRAYS) and v.ndim]
+    given_values = [held(v, context) for v in values]
+    homes = {id(v.context): v.context for v in given_values if isinstance(v, DeviceArray)}
+    home = home_of(list(homes.values()), context)
+    arrays = [v for v in given_values if isinstance(v, ARRAYS) and v.ndim]
     lines = {v.shape[-1] for v in arrays} - {1} | ({length} if length is not None else set())
-    told = ", ".join(f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(held) if getattr(v, "ndim", 0))
+    told = ", ".join(f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(given_values) if getattr(v, "ndim", 0))
     if len(lines) > 1:
         raise ShapeError(
             f"the last axis is the line, and lines differ in length: {told}; one value per row has length 1"
@@ -155,9 +155,9 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
         batch = np.broadcast_shapes(*(v.shape[:-1] for v in arrays))
     except ValueError:
         raise ShapeError(f"the batch axes, all but the last, do not broadcast: {told}") from None
-    inexact = [v.dtype for v in held if isinstance(v, ARRAYS) and v.dtype.names is None]
+    inexact = [v.dtype for v in given_values if isinstance(v, ARRAYS) and v.dtype.names is None]
     inexact = [dtype for dtype in inexact if dtype.kind in "fc"]
-    given = tuple(_given_rows(v, (*batch, line), inexact, home) for v in held)
+    given = tuple(_given_rows(v, (*batch, line), inexact, home) for v in given_values)
     return Arguments(home, given, (*batch, line), bool(homes), batch)
 
 
@@ -178,11 +178,11 @@ def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -
         access = Access.ROW
     if access is not None:
         return Given(value, Signature(value.dtype, access, varies=varies))
-    strides = _collapsed(value.shape, shape)
+    strides = collapsed(value.shape, shape)
     return Given(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=varies), strides)
 
 
-def _held(value: Any, context: Context | None) -> Any:
+def held(value: Any, context: Context | None) -> Any:
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
     if plain or isinstance(value, (DeviceArray, Described)):
         return value
@@ -191,7 +191,7 @@ def _held(value: Any, context: Context | None) -> Any:
     return host_array(value)
 
 
-def _home(homes: list[Context], context: Context | None) -> Context:
+def home_of(homes: list[Context], context: Context | None) -> Context:
     if not homes:
         return context or current_context()
     if len(homes) > 1 or (context is not None and context is not homes[0]):
@@ -228,7 +228,7 @@ def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Giv
         number = isinstance(value, np.ndarray) or (isinstance(value, Described) and not value.shape)
         access = Access.ARGUMENT if number and value.dtype.names is None else Access.SINGLE
         return Given(value, Signature(value.dtype, access))
-    strides = _collapsed(value.shape, shape)
+    strides = collapsed(value.shape, shape)
     if len(strides) == 1 and strides[0][1] == 1:
         return Given(value, Signature(value.dtype, Access.VECTOR, varies=True))
     return Given(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=True), strides)
@@ -251,7 +251,7 @@ def _number(value: Any, inexact: list[DType], home: Context) -> Given:
     return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=float))
 
 
-def _collapsed(own: Shape, shape: Shape) -> tuple[tuple[int, int], ...]:
+def collapsed(own: Shape, shape: Shape) -> tuple[tuple[int, int], ...]:
     """(size, stride in elements) of the result's dimensions as this array sees them, neighbours in step merged, size-1
     ones dropped.
     """

@@ -101,3 +101,67 @@ def within_local_memory(box: LaunchBox, bytes_per_item: int, facts: Facts) -> La
 def strictly_sequential(box: LaunchBox) -> LaunchBox:
     """One work-item, one lane, one tile over the whole length: the oracle for everything else."""
     return replace(box, bytes=0, streams=1, groups=0, unroll=1)
+
+
+@dataclass(frozen=True)
+class PairBox:
+    """For pairs. block: work-items per group. bytes: of one vector of rows. vectors: of rows per item. taken: columns at
+    once. tile: columns between two sums of sums. unroll: of the loop over a tile. groups: per compute unit, to aim at
+    when columns are split. tiles: columns per split at least, in tiles. merge_block: work-items per group of the merge.
+    """
+
+    block: int
+    bytes: int
+    vectors: int
+    taken: int
+    tile: int
+    unroll: int = 1
+    groups: int = 40
+    tiles: int = 4
+    merge_block: int = 128
+
+    def lanes(self, itemsize: int) -> int:
+        """Rows in one vector."""
+        return min(16, max(1, self.bytes // itemsize))
+
+
+_PAIR_CPU = PairBox(block=1, bytes=64, vectors=2, taken=2, tile=512, groups=8, merge_block=1)
+_PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, taken=1, tile=256, unroll=4)
+_PAIRS_SEQUENTIAL = {
+    "sum": _PAIR_CPU,
+    "argument": replace(_PAIR_CPU, taken=8),
+    "logsumexp": replace(_PAIR_CPU, taken=4),
+    "kmin": replace(_PAIR_CPU, vectors=1, taken=4),
+}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(box, vectors=1, taken=max(4, box.taken)) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_GPU = {
+    "sum": _PAIR_GPU,
+    "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=4),
+    "logsumexp": replace(_PAIR_GPU, vectors=4, taken=4),
+    "kmin": replace(_PAIR_GPU, block=128, vectors=1, taken=8, unroll=1),
+}
+
+
+def pair_box(kind: str, terms: int, cost: int, loops: bool, rows: int, mode: ComputeMode, facts: Facts) -> PairBox:
+    """The box for pairs. kind: of the operator. terms: numbers kept per row. cost: operations per pair. loops: whether
+    long vectors are walked coordinate by coordinate. rows: of the whole problem.
+    """
+    if mode is ComputeMode.SEQUENTIAL:
+        boxes = _PAIRS_SEQUENTIAL_LOOP if loops else _PAIRS_SEQUENTIAL if terms <= 4 else _PAIRS_SEQUENTIAL_LONG
+        box = boxes[kind]
+        if cost > 64 and not loops:
+            box = replace(box, vectors=1, taken=1)
+        return box if facts.kind == "cpu" else replace(box, bytes=1)
+    box = _PAIRS_GPU[kind]
+    if facts.kind == "cpu":
+        box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
+    if loops or cost > 64 or terms > 16:
+        box = replace(box, vectors=1, unroll=1, taken=min(box.taken, 2))
+    while box.vectors > 1 and rows < box.block * box.vectors * facts.compute_units // 4:
+        box = replace(box, vectors=box.vectors // 2)
+    while box.block > 32 and rows <= box.block // 2:
+        box = replace(box, block=box.block // 2)
+    while box.block > facts.max_group_size:
+        box = replace(box, block=box.block // 2)
+    return box

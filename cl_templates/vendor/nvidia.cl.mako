@@ -50,3 +50,14 @@ INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
 ${portable.exp_scaled(T)}
 % endif
 </%def>
+<%def name="exp2_fast(T)">
+% if T == "float":
+INLINE float cmr_exp2_fast_float(float x) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+% else:
+${portable.exp2_fast(T)}
+% endif
+</%def>

@@ -130,6 +130,49 @@ INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
     return p * as_${T}((as_${bits}${suffix}(q) << ${shift}) + (${bits}${suffix})(${bias}));
 }
 </%def>
+## 2^x from operators alone, for any x: rounded by a magic constant, a polynomial on [-1/2, 1/2] that is 1 at 0 (float: 1.4 ulp), the exponent
+## added to its bits. At the upper clamp that gives infinity, at the lower one 0, and between 2^-127 and 2^-126 numbers below 2^-126 that are off;
+## NaN passes both clamps and the bits that are added are 0.
+<%def name="exp2_fast(T)">
+<%
+S, lanes = split(T)
+suffix = "" if lanes == 1 else str(lanes)
+if S == "float":
+    bits, low, high, magic, shift = "int", "-127.0f", "128.0f", "12582912.0f", 23
+    terms = ["0x1.5bba08p-10f", "0x1.3cea88p-7f", "0x1.c6b754p-5f", "0x1.ebf9bcp-3f", "0x1.62e42ap-1f", "1.0f"]
+else:
+    bits, low, high, magic, shift = "long", "-1023.0", "1024.0", "6755399441055744.0", 52
+    terms = [repr(math.log(2) ** k / math.factorial(k)) for k in range(12, -1, -1)]
+%>
+INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
+    x = (${T})(${low}) > x ? (${T})(${low}) : x;
+    x = (${T})(${high}) < x ? (${T})(${high}) : x;
+    const ${T} t = x + (${T})(${magic});
+    const ${T} r = x - (t - (${T})(${magic}));
+    ${T} p = (${T})(${terms[0]});
+% for term in terms[1:]:
+    p = p * r + (${T})(${term});
+% endfor
+    return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(t) << ${shift}));
+}
+</%def>
+## Whether any lane of a mask is set.
+<%def name="any(T)">
+<%
+S, lanes = split(T)
+def half(n):
+    return S + (str(n) if n > 1 else "")
+%>
+INLINE int cmr_any_${T}(${T} m) {
+<% n, name = lanes, "m" %>
+% while n > 1:
+<% n //= 2 %>
+    const ${half(n)} m${n} = ${name}.${"lo" if n > 1 else "x"} | ${name}.${"hi" if n > 1 else "y"};
+<% name = f"m{n}" %>
+% endwhile
+    return ${name} ${"!=" if lanes == 1 else "<"} 0;
+}
+</%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
 <%def name="_lanes_up(T, distance)">
 <%

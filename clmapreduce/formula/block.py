@@ -7,7 +7,7 @@ subexpressions appear once, and nothing outside the braces around it sees its na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from clmapreduce.dtypes import BOOL, DType, Leaf, c_name
 from clmapreduce.formula.emit import Emitter, Text
@@ -17,13 +17,15 @@ from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, compone
 
 class Block:
     """Collects statements for `lanes` lanes. `narrow`: indices fit an int. `uniform`: lanes are rows of a batch, which
-    share their index.
+    share their index. `inline`: as for the Emitter.
     """
 
-    def __init__(self, lanes: int, narrow: bool, prefix: str = "v", uniform: bool = False) -> None:
+    def __init__(
+        self, lanes: int, narrow: bool, prefix: str = "v", uniform: bool = False, inline: Container[int] = ()
+    ) -> None:
         self.lanes = lanes
         self._prefix = prefix
-        self._emitter = Emitter(lanes, prefix, narrow, uniform)
+        self._emitter = Emitter(lanes, prefix, narrow, uniform, inline)
         self._loads = 0
 
     def load(self, formula: Formula, at: str) -> list[Value]:

@@ -8,7 +8,7 @@ names, constants, masks and conversions depend on `lanes`. A bool is an int in o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,15 +46,20 @@ class Text:
 class Emitter:
     """Writes statements into `lines`. `prefix` keeps its names apart from others in the same C block.
 
-    `narrow`: indices are computed as int, not long. `uniform`: all lanes have the same index.
+    `narrow`: indices are computed as int, not long. `uniform`: all lanes have the same index. `inline`: ids of nodes
+    that are written where they are used: CPU compilers only fuse a product with a sum that stands in the same
+    expression.
     """
 
-    def __init__(self, lanes: int, prefix: str, narrow: bool = False, uniform: bool = False) -> None:
+    def __init__(
+        self, lanes: int, prefix: str, narrow: bool = False, uniform: bool = False, inline: Container[int] = ()
+    ) -> None:
         self.lanes = lanes
         self.lines: list[str] = []
         self._prefix = prefix
         self._narrow = narrow
         self._uniform = uniform
+        self._inline = inline
         self._count = 0
         self._texts: dict[int, Text] = {}
         self._places: dict[int, str] = {}
@@ -129,6 +134,8 @@ class Emitter:
             c = f"CMR_CALL{len(args)}({library[1]}, {c_name(computing, self.lanes)}, {', '.join(a.c for a in args)})"
         else:
             c = spelling.format(*(a.c for a in args), **self._words(computing, args, self.lanes))
+        if id(node) in self._inline:
+            return Text(c)
         return self._declare(c, node.dtype, bits if node.dtype == BOOL else 0)
 
     def _mask_bits(self, node: Apply, args: Sequence[Text]) -> int:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clmapreduce as cm
-from clmapreduce.arguments import _collapsed
+from clmapreduce.arguments import collapsed as collapsed_strides
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.formula import Access, Formula, Input, Place, field_text, in_parameters, load, symbol
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, components
@@ -169,7 +169,7 @@ def place_in_c(text: str, sizes: dict[str, int], i: int) -> int:
 def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, len(shape)))
     own = tuple(data.draw(st.sampled_from([1, n])) for n in shape[len(shape) - kept :])
-    strides = _collapsed(own, tuple(shape))
+    strides = collapsed_strides(own, tuple(shape))
     assert all(size > 1 for size, _ in strides), "what is 1 long has no digit"
     wanted = np.broadcast_to(np.arange(np.prod(own, dtype=int)).reshape(own), shape).reshape(-1)
     lines, _ = load(given_input("f4", Access.STRIDED, len(strides)), Place("i"), 4, "p")
@@ -199,7 +199,7 @@ def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.Dat
     ],
 )
 def test_neighbours_in_step_become_one_dimension(own: Any, shape: Any, collapsed: Any) -> None:
-    assert _collapsed(own, shape) == collapsed
+    assert collapsed_strides(own, shape) == collapsed
 
 
 def test_a_node_may_stand_in_two_outputs() -> None:

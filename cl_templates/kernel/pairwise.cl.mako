@@ -1,0 +1,95 @@
+## cmr_pairwise: out[row] = reduction over columns of f(x[row], y[column]).
+##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
+##   memory, in seq columns are read where they lie. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (where
+##   the operator has such) end with it.
+##   Groups are numbered by (batch, split, block of rows). With splits, accumulators go to `parts`, for cmr_pairwise_merge.
+##   in…  the pair's inputs      parts or out…      rows, columns  of one element of the batch      share  columns per split
+##   blocks, splits  how many      total  accumulators in parts
+##   Local memory: one tile of the columns' terms (par). Barriers: 2 a tile.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%
+inner = pairs.inner
+acc = "part" if inner is not None else "acc"
+op = inner if inner is not None else pairs.outer
+def rows_of(v):
+    return [f"row{v}_{lane}" for lane in range(lanes)]
+%>
+<%def name="turn(count)">
+% if pairs.staged:
+% for c in range(count):
+${pairs.staged_column(c, f"k + {c}")}
+% endfor
+% else:
+% for c in range(count):
+${pairs.column(c, f"j0 + k + {c}")}
+% endfor
+% endif
+${pairs.contract(vectors, [f"j0 + k + {c}" for c in range(count)])}
+% for v in range(vectors):
+{ ${pairs.absorb(f"{acc}{v}", v, count, "j0 + k", op)} }
+% endfor
+</%def>
+${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx blocks", "const idx splits", "const idx total"])} {
+% if pairs.staged:
+% for kind, name, count in pairs.tile(tile):
+    __local ${kind} ${name}[${count}];
+% endfor
+% endif
+    const idx group = (idx)get_group_id(0);
+    const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${vectors};
+    ${pairs.offsets("batch")}
+    ${pairs.uniforms()}
+% for v in range(vectors):
+    const idx base${v} = (first + ${v}) * ${block * lanes} + CMR_LOCAL_ID * ${lanes};
+% for lane in range(lanes):
+    const idx row${v}_${lane} = min((idx)(base${v} + ${lane}), (idx)(rows - 1));
+% endfor
+    ${pairs.row(v, rows_of(v))}
+    ${pairs.outer.declare(f"acc{v}", lanes)}
+% endfor
+    ${pairs.wide_rows(vectors, [rows_of(v) for v in range(vectors)])}
+    const idx begin = split * share, end = min(columns, (idx)(begin + share));
+    for (idx j0 = begin; j0 < end; j0 += ${tile}) {
+        const int count = (int)min((idx)${tile}, (idx)(end - j0));
+% if pairs.staged:
+        ${mode.sync()}
+        <%mode:each i="s" begin="0" end="count">
+            ${pairs.stage("j0 + s", "s")}
+        </%mode:each>
+        ${mode.sync()}
+% endif
+% if inner is not None:
+% for v in range(vectors):
+        ${pairs.open_tile(v)}
+% endfor
+% endif
+        int k = 0;
+% if unroll > 1:
+        #pragma unroll ${unroll}
+% endif
+        for (; k <= count - ${taken}; k += ${taken}) {
+            ${turn(taken)}
+        }
+% if taken > 1:
+        for (; k < count; k++) {
+            ${turn(1)}
+        }
+% endif
+% if inner is not None:
+% for v in range(vectors):
+        ${pairs.close_tile(v)}
+% endfor
+% endif
+    }
+% for v in range(vectors):
+<%
+at = [f"base{v} + {lane}" for lane in range(lanes)]
+live = [f"base{v} + {lane} < rows" for lane in range(lanes)]
+%>
+% if partial:
+    ${pairs.partial(f"acc{v}", f"(size_t)split * (total / splits) + batch * rows", at, live, "total")}
+% else:
+    ${pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "columns")}
+% endif
+% endfor
+}

@@ -1,0 +1,114 @@
+"""The arrays of a pairwise call: checked against their variables, with the sizes that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Given, Shape, Signature, collapsed, held, home_of, product
+from clmapreduce.array import DeviceArray, contiguous
+from clmapreduce.context import Context
+from clmapreduce.dtypes import FLOAT16, FLOAT32, FLOAT64, DType
+from clmapreduce.errors import DTypeError, FormulaError, ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.vector.node import Category, Constant, Variable
+
+FLOATS = (FLOAT16, FLOAT32, FLOAT64)
+
+
+@dataclass(frozen=True)
+class PairArrays:
+    """What a call was given. extents: how many i and how many j. batch: the leading axes, broadcast."""
+
+    context: Context
+    given: Mapping[Variable, Given]
+    extents: tuple[int, int]
+    batch: Shape
+    dtype: DType
+    on_device: bool
+
+
+def gather_pairs(
+    arrays: Mapping[Variable, Any],
+    slots: Sequence[tuple[Variable, Constant]],
+    context: Context | None,
+    names: Mapping[Variable, str] | None = None,
+) -> PairArrays:
+    """Sorts and checks the arrays of a call. Raises FormulaError for a variable without array, ShapeError and DTypeError
+    naming the variable, DeviceError for arrays on different devices.
+    """
+    told = {variable: (names or {}).get(variable, _name(variable)) for variable in arrays}
+    values = {variable: held(array, context) for variable, array in arrays.items()}
+    homes = {id(v.context): v.context for v in values.values() if isinstance(v, DeviceArray)}
+    home = home_of(list(homes.values()), context)
+    for variable, value in values.items():
+        _check(variable, value, told[variable])
+    dtype = _dtype(values, told)
+    extents = (_extent(values, told, Category.I), _extent(values, told, Category.J))
+    batch = _batch(values, told)
+    given = {variable: _given(variable, value, batch) for variable, value in values.items()}
+    computing = FLOAT32 if dtype == FLOAT16 else dtype
+    for slot, constant in slots:
+        number = np.asarray(constant.values, dtype=computing)
+        access = Access.ARGUMENT if slot.dim == 1 else Access.VECTOR
+        given[slot] = Given(number[0] if slot.dim == 1 else number, Signature(computing, access))
+    return PairArrays(home, given, extents, batch, dtype, bool(homes))
+
+
+def _name(variable: Variable) -> str:
+    return f"variable {variable.position} ({('i', 'j', 'a parameter')[variable.category]})"
+
+
+def _check(variable: Variable, value: Any, name: str) -> None:
+    if not isinstance(value, (DeviceArray, np.ndarray)):
+        raise DTypeError(f"{name}: {value!r} is no array")
+    needed = 1 if variable.category is Category.PARAMETER else 2
+    wanted = f"(..., {variable.dim})" if needed == 1 else f"(..., {'MN'[variable.category]}, {variable.dim})"
+    if value.ndim < needed or value.shape[-1] != variable.dim:
+        raise ShapeError(f"{name} has shape {value.shape}; it must be {wanted}")
+    if value.dtype not in FLOATS:
+        raise DTypeError(f"{name} has dtype {value.dtype}; use float16, float32 or float64")
+
+
+def _dtype(values: Mapping[Variable, Any], told: Mapping[Variable, str]) -> DType:
+    kinds = {value.dtype for value in values.values()}
+    if len(kinds) > 1:
+        each = ", ".join(f"{told[variable]} has {value.dtype}" for variable, value in values.items())
+        raise DTypeError(f"all arrays need one dtype, but {each}; convert with x.astype(...)")
+    if not kinds:
+        raise FormulaError("a formula without any variable has no rows or columns; give it at least one array")
+    return np.dtype(kinds.pop())
+
+
+def _extent(values: Mapping[Variable, Any], told: Mapping[Variable, str], category: Category) -> int:
+    found = {v: value.shape[-2] for v, value in values.items() if v.category is category}
+    if len(set(found.values())) > 1:
+        each = ", ".join(f"{told[variable]} has {count}" for variable, count in found.items())
+        raise ShapeError(f"variables of {'ij'[category]} must agree in length, but {each}")
+    return next(iter(found.values()), 1)
+
+
+def _own_batch(variable: Variable, value: Any) -> Shape:
+    return tuple(value.shape[: -1 if variable.category is Category.PARAMETER else -2])
+
+
+def _batch(values: Mapping[Variable, Any], told: Mapping[Variable, str]) -> Shape:
+    try:
+        return np.broadcast_shapes(*(_own_batch(variable, value) for variable, value in values.items()))
+    except ValueError:
+        each = ", ".join(f"{told[variable]} has {_own_batch(variable, value)}" for variable, value in values.items())
+        raise ShapeError(f"batch axes do not broadcast: {each}; make them equal, or 1 where they differ") from None
+
+
+def _given(variable: Variable, value: Any, batch: Shape) -> Given:
+    if isinstance(value, np.ndarray):
+        value = contiguous(value)
+    own = _own_batch(variable, value)
+    if product(own) == 1:
+        return Given(value, Signature(value.dtype, Access.VECTOR))
+    inner = product(value.shape[len(own) :])
+    strides = tuple((size, stride * inner) for size, stride in collapsed(own, batch))
+    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides)), strides)

@@ -1,0 +1,395 @@
+"""A pair and its operator as the statements that the pairwise templates ask for.
+
+Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms of
+the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators. Every method returns C text; what it declares
+stays known in the scope where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from clmapreduce.dtypes import FLOAT16, HEX, DType, broadcast_text, c_name, literal
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.emit import Text
+from clmapreduce.formula.node import Node, Record, Symbol, postorder
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role
+
+
+@dataclass(frozen=True, eq=False)
+class PairText:
+    """The statements of one pair under one operator, for `lanes` rows at once. `staged`: columns come from tiles in
+    local memory.
+    """
+
+    pair: Pair
+    bound: PairBound
+    lanes: int
+    narrow: bool
+    staged: bool
+
+    @property
+    def outer(self) -> OperatorText:
+        """The operator over everything."""
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def inner(self) -> OperatorText | None:
+        """The operator within a tile of columns, where that is another one."""
+        return OperatorText(self.bound.block, self.narrow) if self.bound.block is not None else None
+
+    # ------------------------------------------------------------------------------------------------ arguments
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for the pair's inputs."""
+        return [text for given in self.pair.inputs for text in _parameters(given)]
+
+    def offsets(self, batch: str) -> str:
+        """Moves every input to its part for one element of the batch."""
+        lines = []
+        for given in self.pair.inputs:
+            if given.rank:
+                lines.append(f"{given.name} += {_digits(given, batch)};")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------------------------------------------- terms
+    def uniforms(self) -> str:
+        """Declares the terms that no pair changes."""
+        block = Block(1, self.narrow, "ub")
+        self._read(block, Role.PARAMETER, "ui", lambda given, d: _one(given, str(d)))
+        return self._declared(block, Role.PARAMETER, "u", 1)
+
+    def row(self, v: int, places: Sequence[str]) -> str:
+        """Declares the terms of row vector v, whose rows stand at the places, one per lane."""
+        block = Block(self.lanes, self.narrow, f"xb{v}_")
+        self._bind(block, {Role.PARAMETER: "u"})
+
+        def element(given: PairInput, d: int) -> str:
+            each = [_one(given, f"{at} * {given.dim} + {d}") for at in places]
+            kind = c_name(given.symbols[0].dtype, self.lanes)
+            return each[0] if self.lanes == 1 else f"({kind})({', '.join(each)})"
+
+        self._read(block, Role.ROW, f"xi{v}_", element)
+        return self._declared(block, Role.ROW, f"x{v}_", self.lanes)
+
+    def column(self, c: int, at: str) -> str:
+        """Declares the terms of a column, from the inputs at the index `at`, one lane."""
+        block = Block(1, self.narrow, f"yb{c}_")
+        self._bind(block, {Role.PARAMETER: "u"})
+        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: _one(given, f"({at}) * {given.dim} + {d}"))
+        return self._declared(block, Role.COLUMN, f"y{c}_", 1)
+
+    # ------------------------------------------------------------------------------------------- tiles of columns
+    def packs(self) -> list[tuple[str, int, list[int]]]:
+        """How a column's terms lie in a tile: (type, width, their numbers) per array, four of them side by side where
+        there are so many, because one load brings them all.
+        """
+        kinds: dict[DType, list[int]] = {}
+        for k, node in enumerate(self.pair.terms.columns):
+            kinds.setdefault(node.dtype, []).append(k)
+        packs = []
+        for dtype, numbers in kinds.items():
+            widest = max(1, 16 // dtype.itemsize)
+            for first in range(0, len(numbers), widest):
+                taken = numbers[first : first + widest]
+                width = next(w for w in (1, 2, 4, 8) if w >= len(taken))
+                packs.append((c_name(dtype, width), width, taken))
+        return packs
+
+    def tile(self, count: int) -> list[tuple[str, str, int]]:
+        """(type, name, count) of the arrays that hold a tile of columns."""
+        return [(kind, f"tile{p}", count) for p, (kind, _, _) in enumerate(self.packs())]
+
+    def stage(self, at: str, slot: str) -> str:
+        """Puts the terms of the column at the index `at` into the tile."""
+        lines = [self.column(0, at)]
+        for p, (kind, width, taken) in enumerate(self.packs()):
+            names = [f"y0_{k}" for k in taken]
+            names += [names[-1]] * (width - len(taken))
+            value = names[0] if width == 1 else f"({kind})({', '.join(names)})"
+            lines.append(f"tile{p}[{slot}] = {value};")
+        return "{\n" + "\n".join(lines) + "\n}"
+
+    def staged_column(self, c: int, slot: str) -> str:
+        """Declares the terms of a column, from the tile."""
+        lines = []
+        for p, (kind, width, taken) in enumerate(self.packs()):
+            lines.append(f"const {kind} yt{c}_{p} = tile{p}[{slot}];")
+            for place, k in enumerate(taken):
+                scalar = c_name(self.pair.terms.columns[k].dtype)
+                part = f".s{HEX[place]}" if width > 1 else ""
+                lines.append(f"const {scalar} y{c}_{k} = yt{c}_{p}{part};")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------------------------------------------- pairs
+    def absorb(self, acc: str, v: int, columns: int, at: str, op: OperatorText) -> str:
+        """Folds the pairs of row vector v and the columns `at` … `at`+columns−1, whose terms are declared, into the
+        accumulator `acc`.
+        """
+        bound = op.bound
+        assert isinstance(bound, PairBound)
+        lines: list[str] = []
+        names: list[list[str]] = []
+        for c in range(columns):
+            block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
+            self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
+            for k, contraction in enumerate(self.pair.contractions):
+                block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
+            names.append([block.texts(node)[""] for node in self.pair.values])
+            lines.append(str(block))
+        folding = _Folding(self, op, bound, acc, names, at)
+        return "\n".join([*lines, *folding.lines()])
+
+    @property
+    def _inline(self) -> frozenset[int]:
+        """Which products the values are written with: a value that an operator looks at twice is none of them."""
+        if self.bound.rare:
+            return self.pair.products - {id(node) for node in self.pair.values}
+        return self.pair.products
+
+    def contract(self, vectors: int, columns: Sequence[str]) -> str:
+        """Declares and fills the contractions of all pairs of some row vectors and columns (their places): loops over
+        the coordinates.
+        """
+        lines: list[str] = []
+        pairs = [(v, c) for c in range(len(columns)) for v in range(vectors)]
+        for k, contraction in enumerate(self.pair.contractions):
+            dtype = contraction.result.dtype
+            zero, kind = literal(0, dtype, self.lanes), c_name(dtype, self.lanes)
+            lines += [f"{kind} q{v}_{c}_{k} = {zero};" for v, c in pairs]
+            lines.append(f"for (int d = 0; d < {contraction.size}; d++) {{")
+            lines += self._turn(contraction, k, pairs, columns)
+            lines.append("}")
+        return "\n".join(lines)
+
+    def _turn(
+        self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]], columns: Sequence[str]
+    ) -> Iterator[str]:
+        """One turn of a contraction's loop."""
+        dtype = contraction.result.dtype
+        kind = c_name(dtype, self.lanes)
+        vectors = sorted({v for v, _ in pairs})
+        for given, _ in contraction.wide:
+            if given.role is Role.ROW:
+                for v in vectors:
+                    yield f"const {kind} w{given.name}_{v} = x_{given.name}[d * {len(vectors)} + {v}];"
+            elif given.role is Role.COLUMN:
+                for c, at in enumerate(columns):
+                    yield f"const {kind} w{given.name}_c{c} = {self._wide(_one(given, f'({at}) * {given.dim} + d'), dtype)};"
+            else:
+                yield f"const {kind} w{given.name} = {self._wide(_one(given, 'd'), dtype)};"
+        for v, c in pairs:
+            block = Block(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
+            self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
+            for given, symbol in contraction.wide:
+                suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
+                block.bind(symbol, Text(f"w{given.name}{suffix}"))
+            text = block.text(contraction.term).c
+            yield f"{{ {block} q{v}_{c}_{k} = q{v}_{c}_{k} + {text}; }}"
+
+    def wide_rows(self, vectors: int, places: Sequence[Sequence[str]]) -> str:
+        """Declares private arrays of the rows' long vectors, coordinate by coordinate."""
+        lines = []
+        wide = {id(g): g for c in self.pair.contractions for g, _ in c.wide if g.role is Role.ROW}
+        for given in wide.values():
+            kind = c_name(given.symbols[0].dtype, self.lanes)
+            lines.append(f"{kind} x_{given.name}[{given.dim * vectors}];")
+            lines.append(f"for (int d = 0; d < {given.dim}; d++) {{")
+            for v in range(vectors):
+                each = [_one(given, f"{at} * {given.dim} + d") for at in places[v]]
+                value = each[0] if self.lanes == 1 else f"({kind})({', '.join(each)})"
+                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {value};")
+            lines.append("}")
+        return "\n".join(lines)
+
+    def _wide(self, text: str, dtype: DType) -> str:
+        return broadcast_text(dtype, text, self.lanes)
+
+    # --------------------------------------------------------------------------------------------------- results
+    def open_tile(self, v: int) -> str:
+        """Declares the accumulator `part{v}` of a tile of columns."""
+        inner = self.inner
+        assert inner is not None
+        block = Block(self.lanes, self.narrow, f"s{v}_")
+        seed = self.bound.seed(block.record(f"acc{v}", self.outer.dtypes))
+        texts = {name: block.texts(node)[""] for name, node in seed.items()}
+        declared = [f"{c_name(d, self.lanes)} part{v}_{name} = {texts[name]};" for name, d in inner.dtypes.items()]
+        return "\n".join([str(block), *declared])
+
+    def close_tile(self, v: int) -> str:
+        """Merges the accumulator `part{v}` of a tile into `acc{v}`."""
+        inner, outer = self.inner, self.outer
+        assert inner is not None
+        block = Block(self.lanes, self.narrow, f"m{v}_")
+        acc = block.record(f"acc{v}", outer.dtypes)
+        merged = self.bound.merge(acc, self.bound.widened(block.record(f"part{v}", inner.dtypes)))
+        block.assign({f"acc{v}_{name}": merged[name] for name in outer.dtypes})
+        return "{\n" + str(block) + "\n}"
+
+    def partial(self, acc: str, rows: str, at: Sequence[str], live: Sequence[str], total: str) -> str:
+        """Writes an accumulator's lanes to "parts": an array of `total` numbers per component, one after the other."""
+        lines, offset = [], 0
+        for name, dtype in self.sorted_components():
+            base = f"((__global {c_name(dtype)} *)(parts + (size_t){offset} * {total}))"
+            offset += dtype.itemsize
+            for lane, (place, alive) in enumerate(zip(at, live, strict=True)):
+                part = f".s{HEX[lane]}" if self.lanes > 1 else ""
+                lines.append(f"if ({alive}) {base}[{rows} + {place}] = {acc}_{name}{part};")
+        return "\n".join(lines)
+
+    def load_partial(self, acc: str, at: str, total: str) -> str:
+        """Declares `acc` as the accumulator number `at` of "parts"."""
+        lines, offset = [], 0
+        for name, dtype in self.sorted_components():
+            kind = c_name(dtype)
+            lines.append(f"{kind} {acc}_{name} = ((__global const {kind} *)(parts + (size_t){offset} * {total}))[{at}];")
+            offset += dtype.itemsize
+        return "\n".join(lines)
+
+    def sorted_components(self) -> list[tuple[str, DType]]:
+        """The accumulator's components, widest first, so that each one's array is aligned behind the others."""
+        parts = [(c.name, c.dtype) for c in self.bound.components]
+        return sorted(parts, key=lambda part: -part[1].itemsize)
+
+    def finish(self, acc: str, lanes: int, at: Sequence[str], live: Sequence[str], count: str) -> str:
+        """Stores the results of an accumulator's lanes: row `at[lane]` of every output where it is `live`."""
+        block = Block(lanes, self.narrow, f"f{acc}_", uniform=True)
+        record = block.record(acc, {c.name: c.dtype for c in self.bound.components})
+        number = block.index(count)
+        outputs = self.bound.finish_pairs(record, number)
+        for k, (given, nodes) in enumerate(zip(self.bound.outputs, outputs, strict=True)):
+            texts = [block.texts(node.astype(given.dtype))[""] for node in nodes]
+            for d, text in enumerate(texts):
+                for lane in range(lanes):
+                    part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
+                    place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
+                    block.add(f"if ({live[lane]}) out{k}[{place}] = {part};")
+        return "{\n" + str(block) + "\n}"
+
+    # ------------------------------------------------------------------------------------------------- internals
+    def _bind(self, block: Block, prefixes: dict[Role, str]) -> None:
+        """Gives a block the terms that are declared, by the prefix of their names."""
+        for role, prefix in prefixes.items():
+            for k, node in enumerate(self.pair.terms.of(role)):
+                text = f"{prefix}{k}"
+                if role is not Role.ROW:
+                    text = broadcast_text(node.dtype, text, block.lanes)
+                block.bind(node, Text(text))
+
+    def _read(self, block: Block, role: Role, prefix: str, element: Callable[[PairInput, int], str]) -> None:
+        """Binds the symbols of one role's inputs to what is read, those that the role's terms use."""
+        used = {id(node) for node in postorder(self.pair.terms.of(role))}
+        for given in self.pair.inputs:
+            for d, symbol in enumerate(given.symbols):
+                if given.role is role and id(symbol) in used:
+                    name = f"{prefix}{given.name}_{d}"
+                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {element(given, d)};")
+                    block.bind(symbol, Text(name))
+
+    def _declared(self, block: Block, role: Role, prefix: str, lanes: int) -> str:
+        """A block's statements, then the terms of a role as variables."""
+        lines = []
+        for k, node in enumerate(self.pair.terms.of(role)):
+            text = block.text(node).c
+            lines.append(f"const {c_name(node.dtype, lanes)} {prefix}{k} = {text};")
+        return "\n".join([str(block), *lines])
+
+
+@dataclass(frozen=True)
+class _Folding:
+    """The statements that fold some columns' values, given as texts, into an accumulator."""
+
+    text: PairText
+    op: OperatorText
+    bound: PairBound
+    acc: str
+    names: Sequence[Sequence[str]]
+    at: str
+
+    def lines(self) -> Iterator[str]:
+        columns = list(range(len(self.names)))
+        if self.bound.rare:
+            if self.bound.one_by_one and len(columns) > 1:
+                block, condition = self._condition(columns)
+                yield f"{block}if ({condition}) {{"
+                for c in columns:
+                    yield from self._adjusted([c])
+                yield "}"
+            else:
+                yield from self._adjusted(columns)
+        block, acc, values, indices = self._opened(columns)
+        after = acc
+        if self.bound.rare:  # what is usual shares work among the columns
+            after = self.bound.absorb(acc, values, indices)
+        else:  # each addition one instruction with its product
+            for value, index in zip(values, indices, strict=True):
+                after = self.bound.absorb(after, [value], [index])
+        changed = {f"{self.acc}_{name}": after[name] for name in acc if after[name] is not acc[name]}
+        if changed:
+            block.assign(changed)
+            yield "{\n" + str(block) + "\n}"
+
+    def _adjusted(self, columns: Sequence[int]) -> Iterator[str]:
+        block, condition = self._condition(columns)
+        yield f"{{ {block}\nif ({condition}) {{"
+        block, acc, values, indices = self._opened(columns)
+        after = self.bound.adjust(acc, values, indices)
+        block.assign({f"{self.acc}_{name}": after[name] for name in after if after[name] is not acc[name]})
+        yield f"{block}\n}} }}"
+
+    def _condition(self, columns: Sequence[int]) -> tuple[str, str]:
+        """Statements, and the text that says whether any lane needs adjusting."""
+        block, acc, values, _ = self._opened(columns, "c")
+        text = block.text(self.bound.rarely(acc, values))
+        lanes = self.text.lanes
+        if lanes == 1:
+            return str(block), text.c
+        kind = {8: "char", 16: "short", 32: "int", 64: "long"}[text.bits]
+        return str(block), f"cmr_any_{kind}{lanes}({text.c})"
+
+    def _opened(
+        self, columns: Sequence[int], prefix: str = "o"
+    ) -> tuple[Block, Record, list[tuple[Node, ...]], list[Node]]:
+        block = Block(self.text.lanes, self.text.narrow, f"{prefix}{self.acc}_", uniform=True)
+        acc = block.record(self.acc, self.op.dtypes)
+        values = []
+        for c in columns:
+            nodes = zip(self.names[c], self.text.pair.values, strict=True)
+            values.append(tuple(self._value(block, name, node.dtype) for name, node in nodes))
+        indices = [block.index(f"{self.at} + {c}") for c in columns]
+        return block, acc, values, indices
+
+    @staticmethod
+    def _value(block: Block, name: str, dtype: DType) -> Node:
+        node = Symbol(name, dtype)
+        block.bind(node, Text(name))
+        return node
+
+
+def _parameters(given: PairInput) -> list[str]:
+    if given.scalar:
+        return [f"const {c_name(given.dtype)} {given.name}"]
+    kind = c_name(given.dtype)
+    strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
+    return [f"__global const {kind} *restrict {given.name}", *strides]
+
+
+def _digits(given: PairInput, batch: str) -> str:
+    """Where an element of the batch begins in an array: the digits of its number times their strides."""
+    terms, rest = [], f"({batch})"
+    for d in reversed(range(given.rank)):
+        digit = f"({rest} % {given.name}_size{d})" if d else rest
+        terms.append(f"(size_t){digit} * {given.name}_stride{d}")
+        rest = f"({rest} / {given.name}_size{d})"
+    return " + ".join(terms)
+
+
+def _one(given: PairInput, at: str) -> str:
+    """C text of one element of an input, in the dtype that is computed with."""
+    if given.scalar:
+        return given.name
+    if given.dtype == FLOAT16:
+        return f"vload_half({at}, {given.name})"
+    return f"{given.name}[{at}]"

@@ -1,0 +1,125 @@
+"""Pairwise reductions: groups own rows and walk columns; where rows alone do not fill the device, or one chain of sums
+would grow too long, columns are split over groups as well and accumulators merged in a second launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import c_name
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.tuning import PairBox
+from clmapreduce.vector.pair import Pair
+
+LONGEST_CHAIN = 1024
+"""Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
+TEAM_ROWS = 4096
+"""Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
+
+
+@dataclass(frozen=True)
+class PairLayout:
+    """A pair with its operator, and whether the caller forces the columns to be split ("2D") or not ("1D")."""
+
+    pair: Pair
+    bound: PairBound
+    backend: str = "auto"
+
+
+def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
+    """The plan of one result per row; needs at least one row and one column."""
+    splits, share = cut(layout, domain, facts, box)
+    partial = splits > 1
+    text, stage = pair_stage(layout, domain, mode, facts, box, splits, share)
+    cells = f"{box.block * box.vectors * stage_lanes(layout, facts, box)} rows a group, {box.tile} columns a tile"
+    if not partial:
+        why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
+        return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
+    last = merge_stage(text, domain, mode, facts, box, splits)
+    scratch = {"scratch0": text.bound.layout.itemsize * splits * domain.rows * domain.batch}
+    why = f"split (2D): {splits} shares of {share} columns; {cells}"
+    return Plan((stage, last), scratch, mode, Scope.DEVICE, domain.narrow, why)
+
+
+def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tuple[int, int]:
+    """(splits, columns per split)."""
+    if layout.backend == "1D":
+        return domain.cut(1, box.tile)
+    blocks = blocks_of(layout, domain, facts, box) * domain.batch
+    wanted = -(-facts.compute_units * box.groups // blocks)
+    wanted = min(wanted, domain.columns // (box.tile * box.tiles))
+    wanted = max(wanted, -(-domain.columns // (box.tile * LONGEST_CHAIN)))
+    if layout.backend == "2D":
+        wanted = max(wanted, 2)
+    return domain.cut(wanted, box.tile)
+
+
+def stage_lanes(layout: PairLayout, facts: Facts, box: PairBox) -> int:
+    """Rows per vector."""
+    return box.lanes(layout.pair.dtype.itemsize)
+
+
+def blocks_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> int:
+    """Groups side by side over the rows of one element of the batch."""
+    return -(-domain.rows // (box.block * box.vectors * stage_lanes(layout, facts, box)))
+
+
+def pair_stage(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int, share: int
+) -> tuple[PairText, Stage]:
+    """The launch over all pairs, and the text that it is made from."""
+    pair, bound = layout.pair, layout.bound
+    lanes, blocks = stage_lanes(layout, facts, box), blocks_of(layout, domain, facts, box)
+    text = PairText(pair, bound, lanes, domain.narrow, mode is ComputeMode.PARALLEL)
+    partial = splits > 1
+    numbers = {
+        "block": box.block, "lanes": lanes, "vectors": box.vectors, "taken": box.taken, "tile": box.tile,
+        "unroll": box.unroll, "partial": partial,
+    }  # fmt: skip
+    targets = ("scratch0",) if partial else out_names(bound)
+    out = ["__global uchar *restrict parts"] if partial else out_parameters(bound)
+    spec = kernel_spec(
+        "pairwise", mode, facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+        lambda: {"pairs": text, "parameters": text.parameters() + out},
+    )  # fmt: skip
+    names = tuple(given.name for given in pair.inputs)
+    sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]
+    arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
+    return text, Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
+
+
+def merge_stage(
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int
+) -> Stage:
+    """The launch that merges the splits' accumulators of every row."""
+    rows = domain.rows * domain.batch
+    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS
+    block = box.merge_block
+    share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
+    bound = text.bound
+    narrow = domain.narrow
+    whole = PairText(text.pair, bound, 1, narrow, False)
+    spec = kernel_spec(
+        "pairwise_merge", mode, facts, narrow, False, {"block": block, "team": team}, {"bound": bound},
+        lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(bound)]},
+    )  # fmt: skip
+    targets = out_names(bound)
+    sizes = [rows, domain.columns, splits, share]
+    arguments: Arguments = ("scratch0", *targets, *(("idx", size) for size in sizes))
+    return Stage(spec, -(-rows // share), block, arguments, ("scratch0",), targets)
+
+
+def out_names(bound: PairBound) -> tuple[str, ...]:
+    """The names of the result arrays."""
+    return tuple(f"out{k}" for k in range(len(bound.outputs)))
+
+
+def out_parameters(bound: PairBound) -> Sequence[str]:
+    """The kernel's parameters for them."""
+    return [f"__global {c_name(given.dtype)} *restrict out{k}" for k, given in enumerate(bound.outputs)]

@@ -1,0 +1,37 @@
+"""Constants taken out of a formula, so that another number is another argument and not another kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from clmapreduce.vector.node import Category, Constant, Variable, Vector, make, postorder
+
+FIRST = 1_000_000
+"""Positions from here on belong to constants."""
+KEPT = (0.0, 1.0, -1.0)
+"""Numbers that stay: they make kernels shorter."""
+
+Slots = tuple[tuple[Variable, Constant], ...]
+
+
+@lru_cache(maxsize=256)
+def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...], Slots]:
+    """The formulas with variables for their constants, and which stands for which."""
+    slots: list[tuple[Variable, Constant]] = []
+    made: dict[Vector, Vector] = {}
+    for vector in postorder([root for root in roots if root is not None]):
+        if isinstance(vector, Constant) and not all(value in KEPT for value in vector.values):
+            slot = Variable(FIRST + len(slots), vector.dim, Category.PARAMETER)
+            slots.append((slot, vector))
+            made[vector] = slot
+        else:
+            made[vector] = _with(vector, [made[arg] for arg in vector.args])
+    return tuple(None if root is None else made[root] for root in roots), tuple(slots)
+
+
+def _with(vector: Vector, args: Sequence[Vector]) -> Vector:
+    """The vector with other arguments."""
+    if all(new is old for new, old in zip(args, vector.args, strict=True)):
+        return vector
+    return make(vector.operation, tuple(args), vector.params)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from clmapreduce.vector import algebra, coordinates, derivative, elementwise, parse, tensors  # noqa: F401  # they enter their names into OPERATIONS
+from clmapreduce.vector import (  # noqa: F401  # they enter their names into OPERATIONS
+    algebra,
+    complex,
+    coordinates,
+    derivative,
+    elementwise,
+    parse,
+    special,
+    tensors,
+)
 from clmapreduce.vector.node import Category, Constant, Variable, Vector, as_vector, make, postorder
 from clmapreduce.vector.operation import OPERATIONS, ZERO, Operation, sum_t, zero
 

@@ -169,19 +169,16 @@ def _raised(x: float, exponent: float) -> float:
     return value
 
 
-ADD = Elementwise("Add", 2, lambda a, b: a + b, lambda node, a, b: (ONE, ONE), lambda a, b: a + b)
-SUBTRACT = Elementwise("Subtract", 2, lambda a, b: a - b, lambda node, a, b: (ONE, MINUS_ONE), lambda a, b: a - b)
-MINUS = Elementwise("Minus", 1, lambda a: -a, lambda node, a: (MINUS_ONE,), lambda a: -a)
-MULT = Elementwise("Mult", 2, lambda a, b: a * b, lambda node, a, b: (b, a), lambda a, b: a * b)
-DIVIDE = Elementwise(
-    "Divide", 2, lambda a, b: a / b, lambda node, a, b: (inv(b), -(node / b)), lambda a, b: a / b
-)  # fmt: skip
-INV = Elementwise("Inv", 1, lambda a: 1 / a, lambda node, a: (-square(node),), lambda a: 1 / a)
-SQUARE = Elementwise("Square", 1, lambda a: a * a, lambda node, a: (2 * a,), lambda a: a * a)
-SQRT = Elementwise("Sqrt", 1, lambda a: apply("sqrt", a), lambda node, a: (0.5 * rsqrt(a),), math.sqrt)
+ADD = Elementwise("Add", lambda a, b: a + b, lambda node, a, b: (ONE, ONE), lambda a, b: a + b)
+SUBTRACT = Elementwise("Subtract", lambda a, b: a - b, lambda node, a, b: (ONE, MINUS_ONE), lambda a, b: a - b)
+MINUS = Elementwise("Minus", lambda a: -a, lambda node, a: (MINUS_ONE,), lambda a: -a)
+MULT = Elementwise("Mult", lambda a, b: a * b, lambda node, a, b: (b, a), lambda a, b: a * b)
+DIVIDE = Elementwise("Divide", lambda a, b: a / b, lambda node, a, b: (inv(b), -(node / b)), lambda a, b: a / b)
+INV = Elementwise("Inv", lambda a: 1 / a, lambda node, a: (-square(node),), lambda a: 1 / a)
+SQUARE = Elementwise("Square", lambda a: a * a, lambda node, a: (2 * a,), lambda a: a * a)
+SQRT = Elementwise("Sqrt", lambda a: apply("sqrt", a), lambda node, a: (0.5 * rsqrt(a),), math.sqrt)
 RSQRT = Elementwise(
     "Rsqrt",
-    1,
     lambda a: _where(a == 0, 0, 1 / apply("sqrt", _where(a == 0, 1, a))),
     lambda node, a: (-0.5 * power_int(node, 3),),
 )
@@ -196,10 +193,8 @@ def _powf_partials(node: Vector, a: Vector, b: Vector) -> Gradients:
     return b * POWF((a, b - 1)), by_exponent
 
 
-POW = Elementwise(
-    "Pow", 1, _power_int, lambda node, a: (_exponent(node) * power_int(a, _exponent(node) - 1),), _raised
-)  # fmt: skip
-POWF = Elementwise("Powf", 2, lambda a, b: apply("power", a, b), _powf_partials, _raised)
+POW = Elementwise("Pow", _power_int, lambda node, a: (_exponent(node) * power_int(a, _exponent(node) - 1),), _raised)
+POWF = Elementwise("Powf", lambda a, b: apply("power", a, b), _powf_partials, _raised)
 
 
 # ------------------------------------------------------------------------------------------------- functions of one
@@ -232,7 +227,7 @@ def _unary(
     partial: Callable[[Vector, Vector], Vector | None],
     fold: Callable[[float], float] | None = None,
 ) -> Unary:
-    operation = Elementwise(name, 1, scalar, lambda node, a: (partial(node, a),), fold)
+    operation = Elementwise(name, scalar, lambda node, a: (partial(node, a),), fold)
 
     def build(a: Operand) -> Vector:
         return operation((as_vector(a),))
@@ -247,9 +242,7 @@ def _flat(node: Vector, a: Vector) -> None:
 
 exp = _unary("Exp", lambda a: apply("exp", a), lambda node, a: node)
 log = _unary("Log", lambda a: apply("log", a), lambda node, a: inv(a))
-xlogx = _unary(
-    "XLogX", lambda a: _where(a == 0, 0, a * apply("log", _where(a == 0, 1, a))), lambda node, a: log(a) + 1
-)  # fmt: skip
+xlogx = _unary("XLogX", lambda a: _where(a == 0, 0, a * apply("log", _where(a == 0, 1, a))), lambda node, a: log(a) + 1)
 cos: Unary = _unary("Cos", lambda a: apply("cos", a), lambda node, a: -sin(a))
 sin: Unary = _unary("Sin", lambda a: apply("sin", a), lambda node, a: cos(a))
 asin = _unary("Asin", lambda a: apply("arcsin", a), lambda node, a: rsqrt(1 - square(a)))
@@ -300,7 +293,7 @@ def sinxdivx_derivative(a: Operand, order: int) -> Vector:
     return SINC_DERIVATIVE((as_vector(a),), (order,))
 
 
-SINC_DERIVATIVE = Elementwise("SinXDivXDerivative", 1, _sinc_derivative, _sinc_partials)
+SINC_DERIVATIVE = Elementwise("SinXDivXDerivative", _sinc_derivative, _sinc_partials)
 OPERATIONS["SinXDivXDerivative"] = sinxdivx_derivative
 sinxdivx = _unary(
     "SinXDivX",
@@ -315,7 +308,7 @@ def sinc(a: Operand) -> Vector:
     return sinxdivx(multiply(math.pi, a))
 
 
-ROUND = Elementwise("Round", 1, _rounded, lambda node, a: (None,))
+ROUND = Elementwise("Round", _rounded, lambda node, a: (None,))
 
 
 @named("Round")
@@ -329,7 +322,7 @@ def rounded(a: Operand, digits: int = 0) -> Vector:
 
 # ---------------------------------------------------------------------------------------- functions of two and three
 def _compared(name: str, comparison: str) -> Callable[[Operand, Operand], Vector]:
-    operation = Elementwise(name, 2, lambda a, b: _flag(a, b, comparison), lambda node, a, b: (None, None))
+    operation = Elementwise(name, lambda a, b: _flag(a, b, comparison), lambda node, a, b: (None, None))
 
     def build(a: Operand, b: Operand) -> Vector:
         return operation((as_vector(a), as_vector(b)))
@@ -349,22 +342,19 @@ def _atan2_partials(node: Vector, y: Vector, x: Vector) -> Gradients:
     return x * scale, -(y * scale)
 
 
-ATAN2 = Elementwise("Atan2", 2, lambda y, x: apply("arctan2", y, x), _atan2_partials, math.atan2)
+ATAN2 = Elementwise("Atan2", lambda y, x: apply("arctan2", y, x), _atan2_partials, math.atan2)
 MOD = Elementwise(
     "Mod",
-    3,
     lambda a, modulus, offset: a - modulus * apply("floor", (a - offset) / modulus),
     lambda node, a, modulus, offset: (ONE, -floor((a - offset) / modulus), None),
 )
 IF_ELSE = Elementwise(
     "IfElse",
-    3,
     lambda condition, a, b: _where(condition >= 0, *alike([a, b])),
     lambda node, condition, a, b: (None, step(condition), 1 - step(condition)),
 )
 CLAMP = Elementwise(
     "Clamp",
-    3,
     lambda x, low, high: _where(x < low, low, _where(x > high, high, x)),
     lambda node, x, low, high: (
         less_or_equal(low, x) * less_or_equal(x, high),
@@ -406,7 +396,6 @@ def divide_or_zero(a: Operand, b: Operand) -> Vector:
 
 DIVIDE_OR_ZERO = Elementwise(
     "DivideOrZero",
-    2,
     lambda a, b: _where(b == 0, 0, a / _where(b == 0, 1, b)),
     lambda node, a, b: (divide_or_zero(1, b), -divide_or_zero(node, b)),
 )

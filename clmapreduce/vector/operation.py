@@ -142,12 +142,11 @@ class Elementwise(Operation):
     def __init__(
         self,
         name: str,
-        arity: int,
         scalar: Callable[..., Node],
         partials: Callable[..., Gradients],
         fold: Callable[..., float] | None = None,
     ) -> None:
-        self.name, self.arity, self.scalar, self.partials, self.fold = name, arity, scalar, partials, fold
+        self.name, self.scalar, self.partials, self.fold = name, scalar, partials, fold
 
     def __call__(self, args: tuple[Vector, ...], params: Params = ()) -> Vector:
         """The simplest vector that is this function: constants folded, repetition (SumT) moved outside."""

@@ -145,7 +145,9 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     home = home_of(list(homes.values()), context)
     arrays = [v for v in given_values if isinstance(v, ARRAYS) and v.ndim]
     lines = {v.shape[-1] for v in arrays} - {1} | ({length} if length is not None else set())
-    told = ", ".join(f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(given_values) if getattr(v, "ndim", 0))
+    told = ", ".join(
+        f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(given_values) if getattr(v, "ndim", 0)
+    )
     if len(lines) > 1:
         raise ShapeError(
             f"the last axis is the line, and lines differ in length: {told}; one value per row has length 1"

@@ -105,9 +105,10 @@ def strictly_sequential(box: LaunchBox) -> LaunchBox:
 
 @dataclass(frozen=True)
 class PairBox:
-    """For pairs. block: work-items per group. bytes: of one vector of rows. vectors: of rows per item. taken: columns at
-    once. tile: columns between two sums of sums. unroll: of the loop over a tile. groups: per compute unit, to aim at
-    when columns are split. tiles: columns per split at least, in tiles. merge_block: work-items per group of the merge.
+    """For pairs. block: work-items per group. bytes: of one vector of rows. vectors: of rows per item. taken: columns
+    at once. tile: columns between two sums of sums. unroll: of the loop over a tile. groups: per compute unit, to aim
+    at when columns are split. tiles: columns per split at least, in tiles. merge_block: work-items per group of the
+    merge.
     """
 
     block: int
@@ -133,7 +134,9 @@ _PAIRS_SEQUENTIAL = {
     "logsumexp": replace(_PAIR_CPU, taken=4),
     "kmin": replace(_PAIR_CPU, vectors=1, taken=4),
 }
-_PAIRS_SEQUENTIAL_LONG = {name: replace(box, vectors=1, taken=max(4, box.taken)) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LONG = {
+    name: replace(box, vectors=1, taken=max(4, box.taken)) for name, box in _PAIRS_SEQUENTIAL.items()
+}
 _PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,

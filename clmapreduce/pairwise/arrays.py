@@ -37,8 +37,8 @@ def gather_pairs(
     context: Context | None,
     names: Mapping[Variable, str] | None = None,
 ) -> PairArrays:
-    """Sorts and checks the arrays of a call. Raises FormulaError for a variable without array, ShapeError and DTypeError
-    naming the variable, DeviceError for arrays on different devices.
+    """Sorts and checks the arrays of a call. Raises FormulaError for a formula without variables, ShapeError and
+    DTypeError naming the variable, DeviceError for arrays on different devices.
     """
     told = {variable: (names or {}).get(variable, _name(variable)) for variable in arrays}
     values = {variable: held(array, context) for variable, array in arrays.items()}
@@ -80,7 +80,8 @@ def _dtype(values: Mapping[Variable, Any], told: Mapping[Variable, str]) -> DTyp
         raise DTypeError(f"all arrays need one dtype, but {each}; convert with x.astype(...)")
     if not kinds:
         raise FormulaError("a formula without any variable has no rows or columns; give it at least one array")
-    return np.dtype(kinds.pop())
+    dtype: DType = kinds.pop()
+    return dtype
 
 
 def _extent(values: Mapping[Variable, Any], told: Mapping[Variable, str], category: Category) -> int:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from clmapreduce.arguments import Arguments, product
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import FLOAT16, FLOAT32, INT32, INT64, DType
-from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.node import Symbol
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
-from clmapreduce.reductions.pairs import PairReduction, pair_reduction
-from clmapreduce.reductions.pairs.base import PairBound, PairOptions
+from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairReduction
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
 from clmapreduce.tuning import PairBox, pair_box
@@ -44,7 +41,7 @@ class PairCall:
     reduction: PairReduction
     axis: int
     weight: Vector | None = None
-    options: PairOptions = PairOptions()
+    options: PairOptions = field(default_factory=PairOptions)
     backend: str = "auto"
     names: tuple[tuple[Variable, str], ...] = ()
 
@@ -125,7 +122,9 @@ def prepare_pairs(
     assert formula is not None
     given = gather_pairs(arrays, slots, options.context, dict(asked.names))
     context = given.context
-    form = _Form(formula, weight, asked.reduction, asked.options, asked.axis, _arrays_of(given), _computing(given), _index(given))
+    form = _Form(
+        formula, weight, asked.reduction, asked.options, asked.axis, _arrays_of(given), _computing(given), _index(given)
+    )
     pair, bound = _made(form)
     check_device([form.dtype, *(c.dtype for c in bound.components)], context)
     rows, columns = given.extents if asked.axis == 1 else given.extents[::-1]
@@ -141,7 +140,9 @@ def prepare_pairs(
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
     if box is None:
-        box = pair_box(_kind(bound), len(pair.terms.rows), pair.cost, bool(pair.contractions), rows * batch, compute, context.facts)
+        box = pair_box(
+            _kind(bound), len(pair.terms.rows), pair.cost, bool(pair.contractions), rows * batch, compute, context.facts
+        )
     layout = PairLayout(pair, bound, BACKENDS[asked.backend])
     key = ("pairs", pair, bound, domain, compute, box, layout.backend)
     executable = context.executable(key, lambda: plan_pairwise(layout, domain, compute, context.facts, box))

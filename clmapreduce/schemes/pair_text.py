@@ -1,7 +1,7 @@
 """A pair and its operator as the statements that the pairwise templates ask for.
 
-Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms of
-the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators. Every method returns C text; what it declares
+Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms
+of the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators. Every method returns C text; what it declares
 stays known in the scope where it stands.
 """
 
@@ -177,7 +177,8 @@ class PairText:
                     yield f"const {kind} w{given.name}_{v} = x_{given.name}[d * {len(vectors)} + {v}];"
             elif given.role is Role.COLUMN:
                 for c, at in enumerate(columns):
-                    yield f"const {kind} w{given.name}_c{c} = {self._wide(_one(given, f'({at}) * {given.dim} + d'), dtype)};"
+                    element = _one(given, f"({at}) * {given.dim} + d")
+                    yield f"const {kind} w{given.name}_c{c} = {self._wide(element, dtype)};"
             else:
                 yield f"const {kind} w{given.name} = {self._wide(_one(given, 'd'), dtype)};"
         for v, c in pairs:
@@ -244,7 +245,9 @@ class PairText:
         lines, offset = [], 0
         for name, dtype in self.sorted_components():
             kind = c_name(dtype)
-            lines.append(f"{kind} {acc}_{name} = ((__global const {kind} *)(parts + (size_t){offset} * {total}))[{at}];")
+            lines.append(
+                f"{kind} {acc}_{name} = ((__global const {kind} *)(parts + (size_t){offset} * {total}))[{at}];"
+            )
             offset += dtype.itemsize
         return "\n".join(lines)
 
@@ -310,15 +313,14 @@ class _Folding:
 
     def lines(self) -> Iterator[str]:
         columns = list(range(len(self.names)))
-        if self.bound.rare:
-            if self.bound.one_by_one and len(columns) > 1:
-                block, condition = self._condition(columns)
-                yield f"{block}if ({condition}) {{"
-                for c in columns:
-                    yield from self._adjusted([c])
-                yield "}"
-            else:
-                yield from self._adjusted(columns)
+        if self.bound.rare and self.bound.one_by_one and len(columns) > 1:
+            statements, condition = self._condition(columns)
+            yield f"{statements}\nif ({condition}) {{"
+            for c in columns:
+                yield from self._adjusted([c])
+            yield "}"
+        elif self.bound.rare:
+            yield from self._adjusted(columns)
         block, acc, values, indices = self._opened(columns)
         after = acc
         if self.bound.rare:  # what is usual shares work among the columns
@@ -332,8 +334,8 @@ class _Folding:
             yield "{\n" + str(block) + "\n}"
 
     def _adjusted(self, columns: Sequence[int]) -> Iterator[str]:
-        block, condition = self._condition(columns)
-        yield f"{{ {block}\nif ({condition}) {{"
+        statements, condition = self._condition(columns)
+        yield f"{{ {statements}\nif ({condition}) {{"
         block, acc, values, indices = self._opened(columns)
         after = self.bound.adjust(acc, values, indices)
         block.assign({f"{self.acc}_{name}": after[name] for name in after if after[name] is not acc[name]})

@@ -4,7 +4,6 @@ would grow too long, columns are split over groups as well and accumulators merg
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clmapreduce.domain.pairwise import Pairwise
@@ -94,9 +93,7 @@ def pair_stage(
     return text, Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
 
 
-def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int
-) -> Stage:
+def merge_stage(text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int) -> Stage:
     """The launch that merges the splits' accumulators of every row."""
     rows = domain.rows * domain.batch
     team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS
@@ -120,6 +117,6 @@ def out_names(bound: PairBound) -> tuple[str, ...]:
     return tuple(f"out{k}" for k in range(len(bound.outputs)))
 
 
-def out_parameters(bound: PairBound) -> Sequence[str]:
+def out_parameters(bound: PairBound) -> list[str]:
     """The kernel's parameters for them."""
     return [f"__global {c_name(given.dtype)} *restrict out{k}" for k, given in enumerate(bound.outputs)]

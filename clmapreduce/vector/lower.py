@@ -61,7 +61,7 @@ class _Lowering:
     def _contraction(self, total: Vector) -> Node | None:
         """The symbol of a sum that becomes a loop; None where what is summed is not coordinate by coordinate."""
         (summed,) = total.args
-        long = [vector for vector in postorder([summed], _Short())]
+        long = list(postorder([summed], _Short()))
         if not all(isinstance(v, Variable) or v.operation.elementwise or v.operation is SUM_T for v in long):
             return None
         term: dict[Vector, Node] = {}
@@ -74,7 +74,9 @@ class _Lowering:
                 wide.append((given, symbol))
             else:
                 args = [[term[arg] if arg.dim > 1 else self.of(arg)[0]] for arg in vector.args]
-                term[vector] = args[0][0] if vector.operation is SUM_T else vector.operation.scalars(args, vector.params)[0]
+                term[vector] = (
+                    args[0][0] if vector.operation is SUM_T else vector.operation.scalars(args, vector.params)[0]
+                )
         result = Symbol(f"contraction {len(self.contractions)}", self.dtype)
         self.contractions.append(Contraction(result, term[summed], tuple(wide), summed.dim))
         return result
@@ -88,8 +90,8 @@ class _Short:
 
 
 def lower(formula: Vector, weight: Vector | None, inputs: Mapping[Variable, PairInput], scale: float = 1.0) -> Pair:
-    """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all of one dtype to
-    compute with. scale: a factor of the formula's values.
+    """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
+    in one dtype. scale: a factor of the formula's values.
     """
     dtype = next(iter(inputs.values())).symbols[0].dtype
     lowering = _Lowering(inputs, dtype)

@@ -149,9 +149,7 @@ def find_terms(
     return Terms(ordered[Role.PARAMETER], ordered[Role.ROW], ordered[Role.COLUMN], role)
 
 
-def roles(
-    values: Sequence[Node], contractions: Sequence[Contraction], inputs: Iterable[PairInput]
-) -> dict[int, Role]:
+def roles(values: Sequence[Node], contractions: Sequence[Contraction], inputs: Iterable[PairInput]) -> dict[int, Role]:
     """The role of every node below some values and the contractions' terms, by id."""
     role = {id(symbol): given.role for given in inputs for symbol in given.symbols}
     for contraction in contractions:

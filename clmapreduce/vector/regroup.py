@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from clmapreduce.dtypes import FLOAT32, FLOAT64, is_float
+from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
 from clmapreduce.formula.functions import EXP2_FAST, apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.vector.pair import Role
@@ -82,7 +82,7 @@ class Regrouper:
             return self._chain([*factors])
         return self._chain(self._merged(sorted_, number, dtype))
 
-    def _merged(self, sorted_: dict[Role, list[Node]], number: float, dtype: object) -> list[Node]:
+    def _merged(self, sorted_: dict[Role, list[Node]], number: float, dtype: DType) -> list[Node]:
         """One factor per role, the number among the role that is cheapest."""
         chains = {role: [self._chain(nodes)] for role, nodes in sorted_.items() if nodes}
         if number != 1:

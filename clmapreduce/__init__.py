@@ -19,6 +19,19 @@ from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import index
 from clmapreduce.formula.source import c_source
 from clmapreduce.math import where
+from clmapreduce.pairwise import (
+    ComplexLazyTensor,
+    Genred,
+    LazyTensor,
+    Pm,
+    Var,
+    Vi,
+    Vj,
+    generic_argkmin,
+    generic_argmin,
+    generic_logsumexp,
+    generic_sum,
+)
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.reductions import Operator
 
@@ -27,6 +40,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BuildError",
     "ClMapReduceError",
+    "ComplexLazyTensor",
     "Context",
     "DTypeError",
     "Device",
@@ -34,20 +48,30 @@ __all__ = [
     "DeviceError",
     "DeviceMemoryError",
     "FormulaError",
+    "Genred",
     "KeptPartials",
+    "LazyTensor",
     "Map",
     "ModeError",
     "Operator",
     "Partials",
     "Pipeline",
+    "Pm",
     "Reduce",
     "Scan",
     "ShapeError",
     "Unfold",
+    "Var",
+    "Vi",
+    "Vj",
     "array",
     "c_source",
     "devices",
     "fuse",
+    "generic_argkmin",
+    "generic_argmin",
+    "generic_logsumexp",
+    "generic_sum",
     "guard",
     "index",
     "math",

@@ -69,6 +69,21 @@ class DeviceArray:
         out[...] = target
         return out
 
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """The same memory in another shape, given as a tuple or as integers. Raises ShapeError where sizes differ."""
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        if _size(wanted) != self.size:
+            raise ShapeError(f"an array of shape {self.shape} has no shape {wanted}; both need as many elements")
+        return _View(self, wanted, self.dtype)
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same memory as numbers of another dtype along the last axis. Raises ShapeError where they do not fit."""
+        wanted = np.dtype(dtype)
+        nbytes = self.shape[-1] * self.dtype.itemsize if self.shape else 0
+        if not self.shape or nbytes % wanted.itemsize:
+            raise ShapeError(f"an array of shape {self.shape} and dtype {self.dtype} cannot be seen as {wanted}")
+        return _View(self, (*self.shape[:-1], nbytes // wanted.itemsize), wanted)
+
     def _check_fits(self, out: NumpyArray) -> None:
         if out.shape != self.shape or not out.flags.writeable:
             kind = "" if out.flags.writeable else "read-only "
@@ -105,6 +120,19 @@ class DeviceArray:
     def __repr__(self) -> str:
         values = np.array2string(self.to_numpy(), threshold=8)
         return f"DeviceArray({values}, dtype={self.dtype}, device={self.context.device.name!r})"
+
+
+class _View(DeviceArray):
+    """A DeviceArray in the memory of another one, which it keeps alive."""
+
+    __slots__ = ("_base",)
+
+    def __init__(self, base: DeviceArray, shape: tuple[int, ...], dtype: DType) -> None:
+        super().__init__(base.context, base.buffer, shape, dtype)
+        self._base = base
+
+    def __del__(self) -> None:
+        """The memory goes back with the base."""
 
 
 def array(x: Any, context: Context | None = None) -> DeviceArray:

@@ -1,0 +1,48 @@
+"""KeOps' four shorthands for Genred: what is reduced follows from how the output is declared."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from clmapreduce.errors import FormulaError
+from clmapreduce.pairwise.genred import Genred
+
+_OUTPUT = re.compile(r"\s*(?:[A-Za-z_]\w*\s*=\s*)?(Vi|Vj)\s*\(\s*(?:\d+\s*,\s*)?(\d+)\s*\)\s*")
+
+
+def generic_sum(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
+    """The sum of a formula: over j for an output such as "a = Vi(2)", over i for "a = Vj(2)".
+
+    Keywords are Genred's. Raises FormulaError for an output that is neither.
+    """
+    return _generic("Sum", formula, output, aliases, kwargs)
+
+
+def generic_logsumexp(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
+    """The logarithm of the sum of exponentials of a scalar formula; as `generic_sum`."""
+    return _generic("LogSumExp", formula, output, aliases, kwargs)
+
+
+def generic_argmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
+    """The index of the smallest value of a scalar formula; as `generic_sum`."""
+    return _generic("ArgMin", formula, output, aliases, kwargs)
+
+
+def generic_argkmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
+    """The indices of the K smallest values of a scalar formula, for an output such as "a = Vi(K)"."""
+    _, count = _declared(output)
+    return _generic("ArgKMin", formula, output, aliases, {"opt_arg": count, **kwargs})
+
+
+def _generic(reduction: str, formula: str, output: str, aliases: tuple[str, ...], kwargs: dict[str, Any]) -> Genred:
+    axis, _ = _declared(output)
+    return Genred(formula, aliases, reduction_op=reduction, axis=axis, **kwargs)
+
+
+def _declared(output: str) -> tuple[int, int]:
+    """(axis that is reduced, dimension) of a declared output."""
+    found = _OUTPUT.fullmatch(output) if isinstance(output, str) else None
+    if found is None:
+        raise FormulaError(f"the output {output!r} must be declared as 'a = Vi(dim)' or 'a = Vj(dim)'")
+    return 1 if found[1] == "Vi" else 0, int(found[2])

@@ -1,0 +1,88 @@
+"""Genred: a reduction of a formula that is written as text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from clmapreduce.context import Context
+from clmapreduce.errors import FormulaError
+from clmapreduce.pairwise.inputs import Inputs, placeholder
+from clmapreduce.pairwise.reduced import Reduced
+from clmapreduce.reductions import Operator
+from clmapreduce.vector.parse import parse
+
+
+class Genred:
+    """A reduction over i (axis=0, the default) or j (axis=1) of a formula in KeOps' notation.
+
+    formula: such as "Exp(-SqDist(x, y) / g) * b". aliases: one per argument of a call, such as "x = Vi(3)",
+    "y = Vj(3)", "g = Pm(1)"; "x = Vi(0, 3)" and "x = Var(0, 3, 0)" say the argument's place too, and
+    Var(place, dim, category) may stand in the formula itself. reduction_op: a name of `docs/pairwise.md`, or a
+    cm.Operator. opt_arg: K of KMin, ArgKMin and KMin_ArgKMin. formula2: the weight of LogSumExp and SumSoftMaxWeight.
+    dtype_acc, use_double_acc, sum_scheme: how sums are kept. enable_chunks, rec_multVar_highdim, use_fast_math, dtype
+    and cuda_type are KeOps' and change nothing.
+
+    Raises FormulaError naming what is unknown in a formula, ShapeError for dimensions that do not fit, ModeError or
+    DTypeError for options that are not offered.
+    """
+
+    def __init__(
+        self, formula: str, aliases: Sequence[str], reduction_op: str | Operator = "Sum", axis: int = 0,
+        opt_arg: int | None = None, formula2: str | None = None, dtype_acc: str = "auto", use_double_acc: bool = False,
+        sum_scheme: str = "auto", enable_chunks: bool = True, rec_multVar_highdim: bool = False,
+        use_fast_math: bool = True, *, dtype: Any = None, cuda_type: Any = None,
+    ) -> None:  # fmt: skip
+        if dtype is not None or cuda_type is not None:
+            warnings.warn("Genred takes the arrays' dtype; dtype= and cuda_type= change nothing", DeprecationWarning, 2)
+        self.formula, self.aliases, self.reduction_op, self.axis = formula, tuple(aliases), reduction_op, axis
+        self.opt_arg, self.formula2 = opt_arg, formula2
+        named = _named(self.aliases)
+        value, variables = parse(formula, named)
+        weight = None
+        if formula2 is not None:
+            weight, more = parse(formula2, named)
+            variables = (*variables, *(v for v in more if v not in variables))
+        variables = tuple(sorted(variables, key=lambda v: v.position))
+        if [v.position for v in variables] != list(range(len(variables))):
+            places = ", ".join(str(v.position) for v in variables)
+            raise FormulaError(f"the variables of {formula!r} have places {places}; they must be 0 … without gaps")
+        names = _names(self.aliases)
+        inputs = Inputs(placeholder(v.position, v.dim, v.category, names.get(v.position, "")) for v in variables)
+        options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
+        self._reduced = Reduced(reduction_op, axis, value, inputs, weight, opt_arg, options)
+
+    def __call__(
+        self, *args: Any, backend: str = "auto", device_id: int = -1, ranges: Any = None, out: Any = None,
+        mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+    ) -> Any:  # fmt: skip
+        """The reduction for these arrays, one per alias: (.., M, D) for Vi, (.., N, D) for Vj, (.., D) or, for D = 1, a
+        number for Pm.
+
+        Returns (.., M, ...) for axis=1, (.., N, ...) for axis=0, NumPy or, where a DeviceArray was given, DeviceArrays.
+        Raises ShapeError and DTypeError naming the alias before anything is launched.
+        """
+        return self._reduced(
+            *args, backend=backend, device_id=device_id, ranges=ranges, out=out, mode=mode, context=context,
+            wait_for=wait_for,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Genred({self._reduced!r})"
+
+
+def _named(aliases: Sequence[str]) -> list[str]:
+    """The aliases, those that KeOps lets go without a name, such as "Vi(3)", with one."""
+    return [alias if "=" in alias else f"argument_{place} = {alias}" for place, alias in enumerate(aliases)]
+
+
+def _names(aliases: Sequence[str]) -> dict[int, str]:
+    """The name of every argument that has one, by its place."""
+    names = {}
+    for place, alias in enumerate(aliases):
+        name, equals, declared = alias.partition("=")
+        if equals:
+            numbers = declared[declared.find("(") + 1 : declared.rfind(")")].split(",")
+            names[int(numbers[0]) if len(numbers) > 1 else place] = name.strip()
+    return names

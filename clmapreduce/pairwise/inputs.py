@@ -1,0 +1,249 @@
+"""The variables of a lazy formula: which array or placeholder each of them stands for, and what shape that gives."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.dtypes import DType
+from clmapreduce.errors import DTypeError, FormulaError, ShapeError
+from clmapreduce.pairwise.given import LAYOUTS, LETTERS, Array, as_array, numbers, reshaped, same_memory
+from clmapreduce.vector.node import Category, Variable, Vector, make, postorder
+
+Shape = tuple[int, ...]
+LENGTHS = {Category.I: "M", Category.J: "N"}
+SWAPPED = {Category.I: Category.J, Category.J: Category.I, Category.PARAMETER: Category.PARAMETER}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Slot:
+    """One variable: its array, (.., length, dim) or (.., dim), or None for a placeholder, which has an `index`.
+
+    name: what messages call it. key: equal for slots that are the same variable.
+    """
+
+    dim: int
+    category: Category
+    key: Hashable
+    array: Array | None = None
+    index: int | None = None
+    name: str = ""
+
+    @property
+    def length(self) -> int | None:
+        """M or N; None where it has none, or is not known yet."""
+        return None if self.array is None or self.category is Category.PARAMETER else self.array.shape[-2]
+
+    @property
+    def batch(self) -> Shape:
+        """The axes before."""
+        if self.array is None:
+            return ()
+        return self.array.shape[: -1 if self.category is Category.PARAMETER else -2]
+
+    @property
+    def told(self) -> str:
+        """How it is declared."""
+        inside = str(self.dim) if self.index is None or self.name else f"{self.index}, {self.dim}"
+        return f"{self.name}{' = ' if self.name else ''}{LETTERS[self.category]}({inside})"
+
+    def __repr__(self) -> str:
+        return self.told if self.array is None else f"{self.told} of shape {self.array.shape}"
+
+
+def data_slot(array: Array, category: Category) -> Slot:
+    """A variable with its array."""
+    return Slot(array.shape[-1], category, (category, same_memory(array)), array)
+
+
+def placeholder(index: int, dim: int, category: Category, name: str = "") -> Slot:
+    """A variable whose array comes with the call."""
+    return Slot(dim, category, ("placeholder", index, dim, category), index=index, name=name)
+
+
+class Inputs:
+    """The slots of a formula, where Variable k stands for slot k, and what they agree on.
+
+    rows, cols: M and N; batch: their common leading axes; dtype: that of the arrays; None where no slot says. Raises
+    ShapeError, DTypeError or FormulaError naming two slots that do not agree.
+    """
+
+    __slots__ = ("batch", "cols", "dtype", "places", "rows", "slots")
+
+    def __init__(self, slots: Iterable[Slot] = ()) -> None:
+        self.slots = tuple(slots)
+        self.places = {slot.key: place for place, slot in enumerate(self.slots)}
+        self.rows = self._length(Category.I)
+        self.cols = self._length(Category.J)
+        self.batch = self._batch()
+        self.dtype = self._dtype()
+        self._check_placeholders()
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """One per slot."""
+        return tuple(_variable(k, slot.dim, slot.category) for k, slot in enumerate(self.slots))
+
+    @property
+    def unbound(self) -> list[Slot]:
+        """The placeholders, in the order in which a call takes their arrays."""
+        return sorted((s for s in self.slots if s.index is not None), key=lambda slot: slot.index or 0)
+
+    @property
+    def shape(self) -> Shape:
+        """(.., M, N), with 1 for what is not there."""
+        return (*self.batch, 1 if self.rows is None else self.rows, 1 if self.cols is None else self.cols)
+
+    @property
+    def arrays(self) -> dict[Variable, Array]:
+        """The array of every variable. Raises FormulaError naming those that have none."""
+        if self.unbound:
+            told = ", ".join(slot.told for slot in self.unbound)
+            raise FormulaError(
+                f"{told} stands for an array that is not given; call the reduction with one per variable"
+            )
+        return {v: slot.array for v, slot in zip(self.variables, self.slots, strict=True) if slot.array is not None}
+
+    def joined(self, other: Inputs) -> tuple[Inputs, tuple[int, ...]]:
+        """The inputs of both, and the place of each of `other`'s slots among them."""
+        if other is self:
+            return self, tuple(range(len(self.slots)))
+        new = [slot for slot in other.slots if slot.key not in self.places]
+        both = Inputs((*self.slots, *new)) if new else self
+        return both, tuple(both.places[slot.key] for slot in other.slots)
+
+    def without(self, place: int) -> tuple[Inputs, dict[Variable, Variable]]:
+        """All slots but one, and how the variables behind it are called now."""
+        kept = Inputs(slot for k, slot in enumerate(self.slots) if k != place)
+        before = (v for k, v in enumerate(self.variables) if k != place)
+        return kept, dict(zip(before, kept.variables, strict=True))
+
+    def transposed(self) -> Inputs:
+        """With i and j exchanged."""
+        return self.recast(SWAPPED)
+
+    def recast(self, categories: dict[Category, Category]) -> Inputs:
+        """With other categories, the arrays left as they are."""
+        return Inputs(_recast(slot, categories[slot.category]) for slot in self.slots)
+
+    def bound(self, given: Sequence[Any]) -> Inputs:
+        """With an array in every placeholder. Raises FormulaError for a wrong count, ShapeError, DTypeError."""
+        unbound = self.unbound
+        if len(given) != len(unbound):
+            told = ", ".join(slot.told for slot in unbound) or "none"
+            raise FormulaError(f"{len(given)} array(s) given for the {len(unbound)} variable(s) to bind: {told}")
+        dtype = self.dtype or next((x.dtype for x in given if hasattr(x, "dtype")), None)
+        arrays = {id(slot): fitted(slot, x, dtype) for slot, x in zip(unbound, given, strict=True)}
+        return Inputs(replace(s, array=arrays[id(s)], index=None) if id(s) in arrays else s for s in self.slots)
+
+    def _length(self, category: Category) -> int | None:
+        first: Slot | None = None
+        for slot in self.slots:
+            if slot.category is not category or slot.length is None:
+                continue
+            if first is None:
+                first = slot
+            elif slot.length != first.length:
+                letter = LENGTHS[category]
+                raise ShapeError(
+                    f"{first} and {slot} disagree on {letter}: {first.length} and {slot.length}; all variables indexed "
+                    f"by {category.name.lower()} have the same length, what has none is a parameter (Pm)"
+                )
+        return None if first is None else first.length
+
+    def _batch(self) -> Shape:
+        batches = {slot.batch for slot in self.slots}
+        if len(batches) < 2:
+            return batches.pop() if batches else ()
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            told = ", ".join(str(slot) for slot in self.slots if slot.batch)
+            raise ShapeError(
+                f"the batch axes, before the last two (the last one of a parameter), do not broadcast: {told}"
+            ) from None
+
+    def _dtype(self) -> DType | None:
+        first: Slot | None = None
+        for slot in self.slots:
+            if slot.array is None:
+                continue
+            if first is None or first.array is None:
+                first = slot
+            elif slot.array.dtype != first.array.dtype:
+                raise DTypeError(
+                    f"{first} has dtype {first.array.dtype}, {slot} has {slot.array.dtype}; cast one of them"
+                )
+        return None if first is None or first.array is None else first.array.dtype
+
+    def _check_placeholders(self) -> None:
+        known: dict[int, Slot] = {}
+        for slot in self.slots:
+            if slot.index is not None and known.setdefault(slot.index, slot) is not slot:
+                raise FormulaError(
+                    f"variable {slot.index} is declared twice, as {known[slot.index].told} and {slot.told}"
+                )
+
+
+EMPTY = Inputs()
+
+
+def _recast(slot: Slot, category: Category) -> Slot:
+    if category is slot.category:
+        return slot
+    key = slot.key
+    if slot.array is not None:
+        key = (category, same_memory(slot.array))
+    elif slot.index is not None:
+        key = ("placeholder", slot.index, slot.dim, category)
+    return replace(slot, category=category, key=key)
+
+
+def fitted(slot: Slot, given: Any, dtype: DType | None) -> Array:
+    """What a call gives for a placeholder, as its array; numbers for a parameter take `dtype`. Raises as `bound`."""
+    plain = numbers(given) if slot.category is Category.PARAMETER else None
+    if plain is not None and dtype is not None:
+        given = np.array(plain, dtype)
+    array = as_array(given, slot.told)
+    if array.dtype.kind == "c":
+        raise DTypeError(
+            f"{slot.told} was given {array.dtype}; pass real and imaginary parts by turns, x.view('float32')"
+        )
+    if slot.category is Category.PARAMETER and not array.ndim:
+        array = reshaped(array, (1,))
+    least = 1 if slot.category is Category.PARAMETER else 2
+    if array.ndim < least or array.shape[-1] != slot.dim:
+        wanted = LAYOUTS[slot.category].format(slot.dim)
+        hint = "; a vector of scalars is x[:, None]" if array.ndim == 1 and least == 2 else ""
+        raise ShapeError(f"{slot.told} was given an array of shape {array.shape}; it needs {wanted}{hint}")
+    return array
+
+
+@lru_cache(maxsize=4096)
+def _variable(position: int, dim: int, category: Category) -> Variable:
+    return Variable(position, dim, category)
+
+
+def moved(formula: Vector, inputs: Inputs, places: Sequence[int]) -> Vector:
+    """The formula of some inputs, once their slots stand at these places of a larger one."""
+    if all(k == place for k, place in enumerate(places)):
+        return formula
+    pairs = zip(inputs.variables, places, strict=True)
+    return renamed(
+        formula, tuple((v, _variable(place, v.dim, v.category)) for v, place in pairs if v.position != place)
+    )
+
+
+@lru_cache(maxsize=4096)
+def renamed(formula: Vector, names: tuple[tuple[Variable, Variable], ...]) -> Vector:
+    """The formula with other variables, all exchanged at once. names: (old, new) of the same dimension."""
+    made: dict[Vector, Vector] = dict(names)
+    for vector in postorder([formula]):
+        if vector not in made:
+            args = tuple(made[arg] for arg in vector.args)
+            made[vector] = make(vector.operation, args, vector.params) if vector.args else vector
+    return made[formula]

@@ -1,0 +1,118 @@
+"""The keywords of reductions: KeOps' words and ours, checked, as `reduce_pairs` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.context import Context, current_context, devices, select_device, shared_context
+from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
+
+BACKENDS: dict[str, tuple[str | None, str]] = {
+    "auto": (None, "auto"), "1D": (None, "1D"), "2D": (None, "2D"), "CPU": ("cpu", "auto"), "GPU": ("gpu", "auto"),
+    "GPU_1D": ("gpu", "1D"), "GPU_1D_device": ("gpu", "1D"), "GPU_1D_host": ("gpu", "1D"),
+    "GPU_2D": ("gpu", "2D"), "GPU_2D_device": ("gpu", "2D"), "GPU_2D_host": ("gpu", "2D"),
+}  # fmt: skip
+"""Word → (the kind of device it asks for, the scheme)."""
+
+SYNONYMS = {
+    "SoftMax": "SumSoftMaxWeight", "MinArgMin": "Min_ArgMin", "MaxArgMax": "Max_ArgMax", "KMinArgKMin": "KMin_ArgKMin",
+}  # fmt: skip
+"""Reductions' other names in KeOps."""
+
+SUM_SCHEMES = ("auto", "direct_sum", "block_sum", "kahan_scheme")
+ACCUMULATORS = ("auto", "float16", "float32", "float64")
+WITHOUT_EFFECT = ("enable_chunks", "use_fast_math", "optional_flags", "rec_multVar_highdim")
+"""Choices among KeOps' kernels that ours make themselves."""
+
+PRECISION = {"dtype_acc": "auto", "use_double_acc": False, "sum_scheme": "auto"}
+PLACE = {"backend": "auto", "device_id": -1, "context": None}
+PASSED = {"mode": "auto", "wait_for": (), "out": None}
+
+
+def parse_backend(word: Any) -> tuple[str | None, str]:
+    """(kind of device or None, scheme) of a backend's word. Raises ModeError."""
+    if not isinstance(word, str) or word not in BACKENDS:
+        raise ModeError(f"backend={word!r} is unknown; use one of {', '.join(map(repr, BACKENDS))}")
+    return BACKENDS[word]
+
+
+def refuse_ranges(ranges: Any) -> None:
+    """Raises ModeError for block-sparse ranges."""
+    if ranges is not None:
+        raise ModeError("block-sparse ranges are not offered yet; leave ranges=None, which reduces over all indices")
+
+
+def reduction_name(reduction: Any, weighted: bool) -> Any:
+    """KeOps' first name of a reduction; operators and unknown names as they are."""
+    if reduction == "LogSumExp" and weighted:
+        return "LogSumExpWeight"
+    return SYNONYMS.get(reduction, reduction) if isinstance(reduction, str) else reduction
+
+
+def check_count(name: str, k: Any) -> int | None:
+    """K, for the reductions that keep the K smallest values; None for all others. Raises ShapeError."""
+    if "KMin" not in name:
+        if k is not None:
+            raise ShapeError(f"{name} does not keep K values, and K={k!r} is given; KMin, ArgKMin and KMin_ArgKMin do")
+        return None
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise ShapeError(f"{name} needs K, how many values to keep, as a whole number of 1 or more; it is {k!r}")
+    return int(k)
+
+
+def precision(dtype_acc: Any = "auto", use_double_acc: Any = False, sum_scheme: Any = "auto") -> dict[str, Any]:
+    """The accumulator's options. Raises DTypeError or ModeError for unknown or contradicting ones."""
+    word = getattr(dtype_acc, "name", None) or getattr(dtype_acc, "__name__", dtype_acc)
+    if word not in ACCUMULATORS:
+        raise DTypeError(f"dtype_acc={dtype_acc!r} is unknown; use one of {', '.join(map(repr, ACCUMULATORS))}")
+    if use_double_acc and word not in ("auto", "float64"):
+        raise ModeError(f"use_double_acc=True means dtype_acc='float64', and dtype_acc={word!r} is given; choose one")
+    if sum_scheme not in SUM_SCHEMES:
+        raise ModeError(f"sum_scheme={sum_scheme!r} is unknown; use one of {', '.join(map(repr, SUM_SCHEMES))}")
+    return {"dtype_acc": "float64" if use_double_acc else word, "sum_scheme": sum_scheme}
+
+
+def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A reduction's keywords, checked and complete. Raises TypeError for an unknown one; ModeError, DTypeError or
+    DeviceError for values that are not offered.
+    """
+    refuse_ranges(given.get("ranges"))
+    known = {**PRECISION, **PLACE, **PASSED}
+    unknown = [name for name in given if name not in known and name not in WITHOUT_EFFECT and name != "ranges"]
+    if unknown:
+        raise TypeError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(known)}")
+    kind, scheme = parse_backend(given.get("backend", "auto"))
+    passed = {name: given.get(name, value) for name, value in PASSED.items()}
+    context = placed_on(kind, given.get("device_id", -1), given.get("context"))
+    return {
+        **precision(**{name: given[name] for name in PRECISION if name in given}),
+        **passed, "backend": scheme, "context": context,
+    }  # fmt: skip
+
+
+def placed_on(kind: str | None, device_id: Any, context: Context | None) -> Context | None:
+    """The context that a backend's kind of device and a device's number ask for; None leaves the choice open.
+
+    device_id counts the GPUs, as in KeOps; negative: any. Raises DeviceError.
+    """
+    if isinstance(device_id, bool) or not isinstance(device_id, int):
+        raise DeviceError(f"device_id={device_id!r} is no number of a GPU; use -1 for the default one, or context=")
+    if device_id >= 0:
+        gpus = [device for device in devices() if device.kind == "gpu"]
+        if device_id >= len(gpus):
+            raise DeviceError(f"device_id={device_id} counts GPUs, and {len(gpus)} is found; use -1, or context=")
+        chosen = shared_context(gpus[device_id])
+        if context is not None and context.device != gpus[device_id]:
+            raise DeviceError(f"device_id={device_id} is {gpus[device_id]!r}, but {context!r} is given; choose one")
+        return context or chosen
+    if kind is None:
+        return context
+    wanted = context or current_context()
+    if wanted.device.kind == kind:
+        return context
+    if context is not None:
+        raise DeviceError(f"this backend asks for a {kind}, and {context!r} is given; choose one")
+    return shared_context(select_device(kind))

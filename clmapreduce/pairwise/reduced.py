@@ -1,0 +1,93 @@
+"""A reduction that is ready to be called: formula, operator and axis, with the arrays known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.dtypes import FLOAT32, INT32
+from clmapreduce.errors import ModeError, ShapeError
+from clmapreduce.pairwise.call import PairCall, reduce_pairs
+from clmapreduce.pairwise.inputs import Inputs
+from clmapreduce.pairwise.options import check_count, keywords, reduction_name
+from clmapreduce.reductions import Operator
+from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
+from clmapreduce.vector.node import Vector
+
+Finish = Callable[[Any], Any]
+
+
+class Reduced:
+    """A callable reduction. Its arguments are one array per placeholder, in the order of their indices: (.., M, D) or
+    (.., N, D) or (.., D). Its result is that of the reduction.
+
+    Raises, when made, what does not depend on the arrays: unknown names and options, an axis that is none, weights
+    missing or in excess, dimensions that the reduction does not take.
+    """
+
+    def __init__(
+        self, reduction: str | Operator, axis: int, formula: Vector, inputs: Inputs, weight: Vector | None = None,
+        k: int | None = None, options: Mapping[str, Any] | None = None, finish: Finish | None = None,
+    ) -> None:  # fmt: skip
+        if isinstance(axis, bool) or axis not in (0, 1):
+            raise ShapeError(f"axis={axis!r} is no axis to reduce; use 0 (over i) or 1 (over j)")
+        self.reduction = _operator(reduction_name(reduction, weight is not None))
+        self.axis, self.formula, self.weight = int(axis), formula, weight
+        self.k = check_count(self.reduction.name, k)
+        self.inputs, self.options, self.finish = inputs, dict(options or {}), finish
+        if inputs.unbound:
+            self._asked(keywords(self.options))
+
+    def __call__(self, *arrays: Any, **options: Any) -> Any:
+        """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming
+        the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
+        """
+        inputs = self.inputs.bound(arrays) if arrays or self.inputs.unbound else self.inputs
+        given = {**self.options, **options}
+        if self.finish is not None and given.get("out") is not None:
+            raise ModeError("out= would hold the result before it is given its shape; this reduction has none")
+        chosen = keywords(given)
+        asked = self._asked(chosen)
+        self._check_neighbours(inputs)
+        passed = {name: chosen[name] for name in ("mode", "context", "wait_for", "out")}
+        result = reduce_pairs(asked, inputs.arrays, **passed)
+        return result if self.finish is None else self.finish(result)
+
+    def _asked(self, chosen: Mapping[str, Any]) -> PairCall:
+        """The call without its arrays, its options checked."""
+        word = chosen["dtype_acc"]
+        options = PairOptions(self.k, None if word == "auto" else np.dtype(word), chosen["sum_scheme"])
+        _check_bound(self.reduction, self.formula.dim, 0 if self.weight is None else self.weight.dim, options)
+        return PairCall(self.formula, self.reduction, self.axis, self.weight, options, chosen["backend"])
+
+    def _check_neighbours(self, inputs: Inputs) -> None:
+        rows, cols = inputs.shape[-2:]
+        length = cols if self.axis else rows
+        if self.k is not None and self.k > length:
+            told = ", ".join(str(slot) for slot in inputs.slots)
+            raise ShapeError(
+                f"{self.reduction.name} keeps K = {self.k} of {length} values: {'ij'[self.axis]} runs over {length} "
+                f"({told}); K is at most that"
+            )
+
+    def __repr__(self) -> str:
+        weight = "" if self.weight is None else f", weight {self.weight!r}"
+        unbound = ", ".join(slot.told for slot in self.inputs.unbound)
+        over = "ij"[self.axis]
+        return f"{self.reduction.name} over {over} of {self.formula!r}{weight}, called with ({unbound})"
+
+
+@lru_cache(maxsize=256)
+def _operator(reduction: str | Operator) -> PairReduction:
+    """The operator; equal ones are one object, so that kernels are found again."""
+    return pair_reduction(reduction)
+
+
+@lru_cache(maxsize=1024)
+def _check_bound(reduction: PairReduction, width: int, weights: int, options: PairOptions) -> None:
+    """Raises what binding the operator raises whatever the dtype is."""
+    accumulate = None if options.accumulate is None else FLOAT32
+    reduction.bind(FLOAT32, width, weights, INT32, PairOptions(options.k, accumulate, options.scheme))

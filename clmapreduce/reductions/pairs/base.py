@@ -147,4 +147,6 @@ def identity(bound: Bound) -> Record:
 
 def computing(value: DType) -> DType:
     """The dtype in which values are compared and added: float32 for float16, uint8 for bools, else their own."""
-    return {FLOAT16: FLOAT32, BOOL: np.dtype(np.uint8)}.get(value, value)
+    if value == BOOL:
+        return np.dtype(np.uint8)
+    return FLOAT32 if value == FLOAT16 else value

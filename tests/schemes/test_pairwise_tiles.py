@@ -218,7 +218,7 @@ def test_products_alone_are_right_where_nothing_cancels(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tile is computed again here, so that products are what is tested."""
-    monkeypatch.setattr("clmapreduce.schemes.tile_text.LEAST", -1)
+    monkeypatch.setattr("clmapreduce.schemes.tile_text.LEAST", -1.0)
     x, y, b = Variable(0, 61, 0), Variable(1, 61, 1), Variable(2, 1, 1)
     given = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
     weights = rng.random((300, 1)).astype("float32")

@@ -144,7 +144,8 @@ def test_operations(group: str, rng: np.random.Generator, context: cm.Context, m
         wanted.append(np.broadcast_to((dense or function)(x[:, None], y[None]), (M, N, lazy[-1].ndim)).astype(float))
         assert lazy[-1].shape[2:] == (() if lazy[-1].ndim == 1 else (wanted[-1].shape[-1],))
     together = LazyTensor.cat(lazy)
-    got = (together + Vi(0 * x[:, :1]) + Vj(0 * y[:, :1])).dense(context=context, mode=mode)
+    together += Vi(0 * x[:, :1]) + Vj(0 * y[:, :1])
+    got = together.dense(context=context, mode=mode).reshape(M, N, -1)
     start = 0
     for k, (made, values) in enumerate(zip(lazy, wanted, strict=True)):
         part = got[..., start : start + made.ndim]

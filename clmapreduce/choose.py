@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts
 
@@ -43,3 +44,15 @@ def choose_scope(
     if mode is ComputeMode.PARALLEL and length <= (GROUP_LINE_CPU if facts.kind == "cpu" else GROUP_LINE):
         return Scope.GROUP, f"one group walks {length} elements sooner than {launches} launches start"
     return Scope.DEVICE, f"{length} elements keep the whole device busy"
+
+
+FEW_ROWS_SEQUENTIAL, FEW_ROWS, FEW_COLUMNS = 8, 32, 4096
+"""With up to so many rows and at least so many columns, work-items share the rows of a pairwise reduction and walk
+columns of their own.
+"""
+
+
+def choose_few(domain: Pairwise, commutative: bool, mode: ComputeMode) -> bool:
+    """Whether a pairwise reduction's work-items share rows instead of owning some."""
+    rows = FEW_ROWS_SEQUENTIAL if mode is ComputeMode.SEQUENTIAL else FEW_ROWS
+    return commutative and domain.rows <= rows and domain.columns >= FEW_COLUMNS

@@ -140,10 +140,20 @@ _PAIRS_SEQUENTIAL_LONG = {
 _PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
-    "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=4),
-    "logsumexp": replace(_PAIR_GPU, vectors=4, taken=4),
-    "kmin": replace(_PAIR_GPU, block=128, vectors=1, taken=8, unroll=1),
+    "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),
+    "logsumexp": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),
+    "kmin": replace(_PAIR_GPU, block=64, vectors=1, taken=8, unroll=1, groups=20),
 }
+
+
+def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -> PairBox:
+    """The box for pairs of a few rows: as many at a time as a work-item's registers hold."""
+    vectors = min(rows, 4 if terms <= 4 and cost <= 64 else 1)
+    if mode is ComputeMode.SEQUENTIAL:
+        box = replace(_PAIR_CPU, vectors=vectors, taken=1)
+        return box if facts.kind == "cpu" else replace(box, bytes=1)
+    box = replace(_PAIR_GPU, vectors=vectors, unroll=1, tile=64, groups=8)
+    return replace(box, block=32, merge_block=32) if facts.kind == "cpu" else box
 
 
 def pair_box(kind: str, terms: int, cost: int, loops: bool, rows: int, mode: ComputeMode, facts: Facts) -> PairBox:

@@ -61,3 +61,18 @@ INLINE float cmr_exp2_fast_float(float x) {
 ${portable.exp2_fast(T)}
 % endif
 </%def>
+## One instruction, where the comparison and the choice are two.
+<%def name="lesser(T)">
+% if T == "float":
+INLINE float cmr_lesser_float(float a, float b) { return fmin(a, b); }
+% else:
+${portable.lesser(T)}
+% endif
+</%def>
+<%def name="greater_one(T)">
+% if T == "float":
+INLINE float cmr_greater_one_float(float a, float b) { return fmax(a, b); }
+% else:
+${portable.greater_one(T)}
+% endif
+</%def>

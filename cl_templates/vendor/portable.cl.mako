@@ -156,6 +156,13 @@ INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
     return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(t) << ${shift}));
 }
 </%def>
+## The lesser and the greater of two numbers; b is no NaN, and a NaN in a is passed over.
+<%def name="lesser(T)">
+INLINE ${T} cmr_lesser_${T}(${T} a, ${T} b) { return a < b ? a : b; }
+</%def>
+<%def name="greater_one(T)">
+INLINE ${T} cmr_greater_one_${T}(${T} a, ${T} b) { return a > b ? a : b; }
+</%def>
 ## Whether any lane of a mask is set.
 <%def name="any(T)">
 <%

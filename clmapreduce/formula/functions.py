@@ -364,3 +364,8 @@ EXP2_FAST = Function("exp2_fast", 1, real_transcendental, _always("cmr_exp2_fast
 
 For the inner loops of pairwise reductions.
 """
+
+
+def exp2_fast(x: Node) -> Node:
+    """The fast power of two of a float32 or float64 node."""
+    return Apply(EXP2_FAST, (x,), x.dtype)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from clmapreduce.arguments import Arguments, product
-from clmapreduce.choose import choose_mode
+from clmapreduce.choose import choose_few, choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import FLOAT16, FLOAT32, INT32, INT64, DType
@@ -22,7 +22,7 @@ from clmapreduce.primitives.explain import explained
 from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairReduction
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
-from clmapreduce.tuning import PairBox, pair_box
+from clmapreduce.tuning import PairBox, few_box, pair_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -139,12 +139,14 @@ def prepare_pairs(
     elements = max(elements, *(product(shape) for shape, _ in outputs))
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
-    if box is None:
-        box = pair_box(
-            _kind(bound), len(pair.terms.rows), pair.cost, bool(pair.contractions), rows * batch, compute, context.facts
-        )
-    layout = PairLayout(pair, bound, BACKENDS[asked.backend])
-    key = ("pairs", pair, bound, domain, compute, box, layout.backend)
+    few = choose_few(domain, bound.commutative, compute)
+    terms, loops = len(pair.terms.rows), bool(pair.contractions)
+    if box is None and few:
+        box = few_box(terms, pair.cost, rows, compute, context.facts)
+    elif box is None:
+        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, compute, context.facts)
+    layout = PairLayout(pair, bound, few, BACKENDS[asked.backend])
+    key = ("pairs", pair, bound, domain, compute, box, few, layout.backend)
     executable = context.executable(key, lambda: plan_pairwise(layout, domain, compute, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
 

@@ -21,8 +21,8 @@ from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role
 
 @dataclass(frozen=True, eq=False)
 class PairText:
-    """The statements of one pair under one operator, for `lanes` rows at once. `staged`: columns come from tiles in
-    local memory.
+    """The statements of one pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in
+    local memory. `along`: whether the lanes are rows, all with the same column, or columns of the same row.
     """
 
     pair: Pair
@@ -30,6 +30,7 @@ class PairText:
     lanes: int
     narrow: bool
     staged: bool
+    along: Role = Role.ROW
 
     @property
     def outer(self) -> OperatorText:
@@ -63,23 +64,22 @@ class PairText:
 
     def row(self, v: int, places: Sequence[str]) -> str:
         """Declares the terms of row vector v, whose rows stand at the places, one per lane."""
-        block = Block(self.lanes, self.narrow, f"xb{v}_")
+        block = Block(len(places), self.narrow, f"xb{v}_")
         self._bind(block, {Role.PARAMETER: "u"})
-
-        def element(given: PairInput, d: int) -> str:
-            each = [_one(given, f"{at} * {given.dim} + {d}") for at in places]
-            kind = c_name(given.symbols[0].dtype, self.lanes)
-            return each[0] if self.lanes == 1 else f"({kind})({', '.join(each)})"
-
-        self._read(block, Role.ROW, f"xi{v}_", element)
-        return self._declared(block, Role.ROW, f"x{v}_", self.lanes)
+        self._read(block, Role.ROW, f"xi{v}_", lambda given, d: _gathered(given, places, str(d)))
+        return self._declared(block, Role.ROW, f"x{v}_", len(places))
 
     def column(self, c: int, at: str) -> str:
-        """Declares the terms of a column, from the inputs at the index `at`, one lane."""
-        block = Block(1, self.narrow, f"yb{c}_")
+        """Declares the terms of a column, or of those of all lanes, from the inputs at the index `at`."""
+        places = self._lane_places(at)
+        block = Block(len(places), self.narrow, f"yb{c}_")
         self._bind(block, {Role.PARAMETER: "u"})
-        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: _one(given, f"({at}) * {given.dim} + {d}"))
-        return self._declared(block, Role.COLUMN, f"y{c}_", 1)
+        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: _gathered(given, places, str(d)))
+        return self._declared(block, Role.COLUMN, f"y{c}_", len(places))
+
+    def _lane_places(self, at: str) -> list[str]:
+        """The columns that begin at one: those of all lanes, where lanes are columns."""
+        return [f"({at} + {lane})" for lane in range(self.lanes if self.along is Role.COLUMN else 1)]
 
     # ------------------------------------------------------------------------------------------- tiles of columns
     def packs(self) -> list[tuple[str, int, list[int]]]:
@@ -144,8 +144,8 @@ class PairText:
 
     @property
     def _inline(self) -> frozenset[int]:
-        """Which products the values are written with: a value that an operator looks at twice is none of them."""
-        if self.bound.rare:
+        """Which products the values are written with: a value that the operator uses twice is none of them."""
+        if self.bound.reuses:
             return self.pair.products - {id(node) for node in self.pair.values}
         return self.pair.products
 
@@ -174,10 +174,13 @@ class PairText:
         for given, _ in contraction.wide:
             if given.role is Role.ROW:
                 for v in vectors:
-                    yield f"const {kind} w{given.name}_{v} = x_{given.name}[d * {len(vectors)} + {v}];"
+                    kept = f"x_{given.name}[d * {len(vectors)} + {v}]"
+                    if self.along is not Role.ROW:
+                        kept = self._wide(kept, dtype)
+                    yield f"const {kind} w{given.name}_{v} = {kept};"
             elif given.role is Role.COLUMN:
                 for c, at in enumerate(columns):
-                    element = _one(given, f"({at}) * {given.dim} + d")
+                    element = _gathered(given, self._lane_places(at), "d")
                     yield f"const {kind} w{given.name}_c{c} = {self._wide(element, dtype)};"
             else:
                 yield f"const {kind} w{given.name} = {self._wide(_one(given, 'd'), dtype)};"
@@ -195,18 +198,21 @@ class PairText:
         lines = []
         wide = {id(g): g for c in self.pair.contractions for g, _ in c.wide if g.role is Role.ROW}
         for given in wide.values():
-            kind = c_name(given.symbols[0].dtype, self.lanes)
+            kind = c_name(given.symbols[0].dtype, len(places[0]))
             lines.append(f"{kind} x_{given.name}[{given.dim * vectors}];")
             lines.append(f"for (int d = 0; d < {given.dim}; d++) {{")
             for v in range(vectors):
-                each = [_one(given, f"{at} * {given.dim} + d") for at in places[v]]
-                value = each[0] if self.lanes == 1 else f"({kind})({', '.join(each)})"
-                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {value};")
+                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {_gathered(given, places[v], 'd')};")
             lines.append("}")
         return "\n".join(lines)
 
     def _wide(self, text: str, dtype: DType) -> str:
-        return broadcast_text(dtype, text, self.lanes)
+        """A number in all lanes; what has as many lanes already stays."""
+        return (
+            text
+            if self.lanes > 1 and text.startswith(f"({c_name(dtype, self.lanes)})")
+            else broadcast_text(dtype, text, self.lanes)
+        )
 
     # --------------------------------------------------------------------------------------------------- results
     def open_tile(self, v: int) -> str:
@@ -236,7 +242,7 @@ class PairText:
             base = f"((__global {c_name(dtype)} *)(parts + (size_t){offset} * {total}))"
             offset += dtype.itemsize
             for lane, (place, alive) in enumerate(zip(at, live, strict=True)):
-                part = f".s{HEX[lane]}" if self.lanes > 1 else ""
+                part = f".s{HEX[lane]}" if len(at) > 1 else ""
                 lines.append(f"if ({alive}) {base}[{rows} + {place}] = {acc}_{name}{part};")
         return "\n".join(lines)
 
@@ -277,7 +283,7 @@ class PairText:
         for role, prefix in prefixes.items():
             for k, node in enumerate(self.pair.terms.of(role)):
                 text = f"{prefix}{k}"
-                if role is not Role.ROW:
+                if role is not self.along:
                     text = broadcast_text(node.dtype, text, block.lanes)
                 block.bind(node, Text(text))
 
@@ -313,48 +319,61 @@ class _Folding:
 
     def lines(self) -> Iterator[str]:
         columns = list(range(len(self.names)))
-        if self.bound.rare and self.bound.one_by_one and len(columns) > 1:
-            statements, condition = self._condition(columns)
-            yield f"{statements}\nif ({condition}) {{"
-            for c in columns:
-                yield from self._adjusted([c])
-            yield "}"
-        elif self.bound.rare:
-            yield from self._adjusted(columns)
-        block, acc, values, indices = self._opened(columns)
-        after = acc
-        if self.bound.rare:  # what is usual shares work among the columns
-            after = self.bound.absorb(acc, values, indices)
-        else:  # each addition one instruction with its product
-            for value, index in zip(values, indices, strict=True):
+        if not self.bound.rare:
+            block, acc, values, indices = self._opened(columns)
+            after = acc
+            for value, index in zip(values, indices, strict=True):  # each addition one instruction with its product
                 after = self.bound.absorb(after, [value], [index])
+            yield from self._assigned(block, acc, after)
+        elif self.bound.one_by_one and len(columns) > 1:
+            block, acc, values, _ = self._opened(columns)
+            condition = self._anywhere(block, acc, values)
+            yield f"{{ {block}\nif ({condition}) {{"
+            for c in columns:
+                yield from self._guarded([c])
+            yield "} }"
+        else:
+            yield from self._guarded(columns)
+
+    def _guarded(self, columns: Sequence[int]) -> Iterator[str]:
+        """What is rare behind its condition; what is usual in both branches, because there it may share with the
+        condition.
+        """
+        usual, acc, values, indices = self._opened(columns)
+        condition = self._anywhere(usual, acc, values)
+        yield f"{{ {usual.drained()}\nif ({condition}) {{"
+        block, old, these, places = self._opened(columns, "a")
+        ready = self.bound.adjust(old, these, places)
+        yield from self._assigned(block, old, ready)
+        block, old, these, places = self._opened(columns, "b")
+        yield from self._assigned(block, old, self.bound.absorb(old, these, places))
+        after = self.bound.absorb(acc, values, indices)
+        if any(after[name] is not acc[name] for name in acc):
+            yield "} else {"
+            yield from self._assigned(usual, acc, after)
+        yield "} }"
+
+    def _assigned(self, block: Block, acc: Record, after: Record) -> Iterator[str]:
+        """The statements that give the accumulator its new parts, if there are any."""
         changed = {f"{self.acc}_{name}": after[name] for name in acc if after[name] is not acc[name]}
         if changed:
             block.assign(changed)
-            yield "{\n" + str(block) + "\n}"
+            yield "{\n" + block.drained() + "\n}"
 
-    def _adjusted(self, columns: Sequence[int]) -> Iterator[str]:
-        statements, condition = self._condition(columns)
-        yield f"{{ {statements}\nif ({condition}) {{"
-        block, acc, values, indices = self._opened(columns)
-        after = self.bound.adjust(acc, values, indices)
-        block.assign({f"{self.acc}_{name}": after[name] for name in after if after[name] is not acc[name]})
-        yield f"{block}\n}} }}"
-
-    def _condition(self, columns: Sequence[int]) -> tuple[str, str]:
-        """Statements, and the text that says whether any lane needs adjusting."""
-        block, acc, values, _ = self._opened(columns, "c")
+    def _anywhere(self, block: Block, acc: Record, values: Sequence[tuple[Node, ...]]) -> str:
+        """The text that says whether any lane needs adjusting, after statements added to the block."""
         text = block.text(self.bound.rarely(acc, values))
         lanes = self.text.lanes
         if lanes == 1:
-            return str(block), text.c
+            return text.c
         kind = {8: "char", 16: "short", 32: "int", 64: "long"}[text.bits]
-        return str(block), f"cmr_any_{kind}{lanes}({text.c})"
+        return f"cmr_any_{kind}{lanes}({text.c})"
 
     def _opened(
         self, columns: Sequence[int], prefix: str = "o"
     ) -> tuple[Block, Record, list[tuple[Node, ...]], list[Node]]:
-        block = Block(self.text.lanes, self.text.narrow, f"{prefix}{self.acc}_", uniform=True)
+        uniform = self.text.along is Role.ROW
+        block = Block(self.text.lanes, self.text.narrow, f"{prefix}{self.acc}_", uniform=uniform)
         acc = block.record(self.acc, self.op.dtypes)
         values = []
         for c in columns:
@@ -386,6 +405,13 @@ def _digits(given: PairInput, batch: str) -> str:
         terms.append(f"(size_t){digit} * {given.name}_stride{d}")
         rest = f"({rest} / {given.name}_size{d})"
     return " + ".join(terms)
+
+
+def _gathered(given: PairInput, places: Sequence[str], d: str) -> str:
+    """C text of one coordinate of an input at some places, one per lane."""
+    each = [_one(given, f"{at} * {given.dim} + {d}") for at in places]
+    kind = c_name(given.symbols[0].dtype, len(places))
+    return each[0] if len(places) == 1 else f"({kind})({', '.join(each)})"
 
 
 def _one(given: PairInput, at: str) -> str:

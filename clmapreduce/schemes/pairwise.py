@@ -4,7 +4,7 @@ would grow too long, columns are split over groups as well and accumulators merg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import c_name
@@ -14,7 +14,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning import PairBox
-from clmapreduce.vector.pair import Pair
+from clmapreduce.vector.pair import Pair, Role
 
 LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
@@ -24,10 +24,13 @@ TEAM_ROWS = 4096
 
 @dataclass(frozen=True)
 class PairLayout:
-    """A pair with its operator, and whether the caller forces the columns to be split ("2D") or not ("1D")."""
+    """A pair with its operator. few: whether items share a few rows and walk columns of their own. backend: whether the
+    caller forces the columns to be split ("2D") or not ("1D").
+    """
 
     pair: Pair
     bound: PairBound
+    few: bool = False
     backend: str = "auto"
 
 
@@ -36,7 +39,9 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
     splits, share = cut(layout, domain, facts, box)
     partial = splits > 1
     text, stage = pair_stage(layout, domain, mode, facts, box, splits, share)
-    cells = f"{box.block * box.vectors * stage_lanes(layout, facts, box)} rows a group, {box.tile} columns a tile"
+    cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
+    if layout.few:
+        cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
     if not partial:
         why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
         return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
@@ -50,7 +55,7 @@ def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tup
     """(splits, columns per split)."""
     if layout.backend == "1D":
         return domain.cut(1, box.tile)
-    blocks = blocks_of(layout, domain, facts, box) * domain.batch
+    blocks = blocks_of(layout, domain, box) * domain.batch
     wanted = -(-facts.compute_units * box.groups // blocks)
     wanted = min(wanted, domain.columns // (box.tile * box.tiles))
     wanted = max(wanted, -(-domain.columns // (box.tile * LONGEST_CHAIN)))
@@ -59,14 +64,14 @@ def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tup
     return domain.cut(wanted, box.tile)
 
 
-def stage_lanes(layout: PairLayout, facts: Facts, box: PairBox) -> int:
-    """Rows per vector."""
-    return box.lanes(layout.pair.dtype.itemsize)
+def rows_of(layout: PairLayout, box: PairBox) -> int:
+    """Rows that a group owns."""
+    return box.vectors if layout.few else box.vectors * box.block * box.lanes(layout.pair.dtype.itemsize)
 
 
-def blocks_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> int:
+def blocks_of(layout: PairLayout, domain: Pairwise, box: PairBox) -> int:
     """Groups side by side over the rows of one element of the batch."""
-    return -(-domain.rows // (box.block * box.vectors * stage_lanes(layout, facts, box)))
+    return -(-domain.rows // rows_of(layout, box))
 
 
 def pair_stage(
@@ -74,8 +79,9 @@ def pair_stage(
 ) -> tuple[PairText, Stage]:
     """The launch over all pairs, and the text that it is made from."""
     pair, bound = layout.pair, layout.bound
-    lanes, blocks = stage_lanes(layout, facts, box), blocks_of(layout, domain, facts, box)
-    text = PairText(pair, bound, lanes, domain.narrow, mode is ComputeMode.PARALLEL)
+    lanes, blocks = box.lanes(pair.dtype.itemsize), blocks_of(layout, domain, box)
+    staged = mode is ComputeMode.PARALLEL and not layout.few
+    text = PairText(pair, bound, lanes, domain.narrow, staged, Role.COLUMN if layout.few else Role.ROW)
     partial = splits > 1
     numbers = {
         "block": box.block, "lanes": lanes, "vectors": box.vectors, "taken": box.taken, "tile": box.tile,
@@ -84,8 +90,9 @@ def pair_stage(
     targets = ("scratch0",) if partial else out_names(bound)
     out = ["__global uchar *restrict parts"] if partial else out_parameters(bound)
     spec = kernel_spec(
-        "pairwise", mode, facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
-        lambda: {"pairs": text, "parameters": text.parameters() + out},
+        "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,
+        {"pair": pair, "bound": bound},
+        lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
     )  # fmt: skip
     names = tuple(given.name for given in pair.inputs)
     sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]
@@ -96,7 +103,7 @@ def pair_stage(
 def merge_stage(text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int) -> Stage:
     """The launch that merges the splits' accumulators of every row."""
     rows = domain.rows * domain.batch
-    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS
+    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative
     block = box.merge_block
     share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
     bound = text.bound

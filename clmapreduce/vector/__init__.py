@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clmapreduce.vector import (  # noqa: F401  # they enter their names into OPERATIONS
     algebra,
+    arithmetic,
     complex,
     coordinates,
     derivative,

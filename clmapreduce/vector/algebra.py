@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Literal, Node
+from clmapreduce.vector.arithmetic import multiply, rsqrt, sqrt, square, subtract
 from clmapreduce.vector.coordinates import SELECT, concat, elem, places, selected
-from clmapreduce.vector.elementwise import multiply, rsqrt, sqrt, square, subtract
 from clmapreduce.vector.node import Operand, Params, Vector, as_vector, integer, make
 from clmapreduce.vector.operation import SUM_T, ZERO, Gradients, Operation, named, sum_t, zero
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from clmapreduce.errors import ShapeError
 from clmapreduce.vector.algebra import total
+from clmapreduce.vector.arithmetic import add, divide, minus, multiply, sqrt, square, subtract
 from clmapreduce.vector.coordinates import concat, selected
-from clmapreduce.vector.elementwise import add, atan2, cos, divide, exp, minus, multiply, sin, sqrt, square, subtract
+from clmapreduce.vector.elementwise import atan2, cos, exp, sin
 from clmapreduce.vector.node import Operand, Vector, as_vector, integer
 from clmapreduce.vector.operation import named, sum_t, zero
 

@@ -7,6 +7,7 @@ shared by construction and caches key on the object. Vectors have no dtype; it a
 from __future__ import annotations
 
 import enum
+import numbers
 import operator
 import struct
 import threading
@@ -38,6 +39,7 @@ _LOCK = threading.RLock()  # a garbage collection inside may intern as well
 class Vector:
     """One step of a formula: `operation` of `args` with `params`, `dim` numbers long. Made by `make`, never changed."""
 
+    __array_ufunc__ = None  # numpy_scalar + vector must reach __radd__
     __slots__ = ("__weakref__", "_variables", "args", "dim", "operation", "params")
     operation: Operation
     args: tuple[Vector, ...]
@@ -208,9 +210,12 @@ def as_vector(operand: Operand) -> Vector:
     """The operand as a vector; a number is a constant of dimension 1. Raises FormulaError."""
     if isinstance(operand, Vector):
         return operand
-    if isinstance(operand, (bool, complex)) or not hasattr(operand, "__float__"):
+    if isinstance(operand, bool) or not isinstance(operand, numbers.Real):
         raise FormulaError(f"{operand!r} is neither a formula nor a real number")
-    return Constant((float(operand),))
+    try:
+        return Constant((float(operand),))
+    except OverflowError:
+        raise FormulaError("a whole number of more than 1024 bits is no floating-point number") from None
 
 
 def integer(value: Any, what: str) -> int:

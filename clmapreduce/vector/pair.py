@@ -81,7 +81,7 @@ class Pair:
         """The dtype of the formula's values."""
         return self.values[0].dtype
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """Operations per pair, roughly: what decides how many rows and columns one item takes at once."""
         own = sum(isinstance(node, Apply) for node in postorder(self.values))

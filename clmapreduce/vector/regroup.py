@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
-from clmapreduce.formula.functions import EXP2_FAST, apply, cast
+from clmapreduce.formula.functions import apply, cast, exp2_fast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.vector.pair import Role
 
@@ -45,7 +45,7 @@ class Regrouper:
         name = node.function.name
         if name in ("exp", "exp2") and node.args[0].dtype == node.dtype:
             factor = [Literal(math.log2(math.e), node.dtype)] if name == "exp" else []
-            return self._known(Apply(EXP2_FAST, (self._product([args[0], *factor]),), node.dtype))
+            return self._known(exp2_fast(self._product([args[0], *factor])))
         if name in ("multiply", "negative", "divide"):
             return self._product([fresh])
         return fresh

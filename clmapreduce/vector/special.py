@@ -5,18 +5,9 @@ from __future__ import annotations
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node
+from clmapreduce.vector.arithmetic import add, divide, multiply, square, subtract
 from clmapreduce.vector.coordinates import elem, extract
-from clmapreduce.vector.elementwise import (
-    add,
-    divide,
-    divide_or_zero,
-    exp,
-    less_or_equal,
-    less_than,
-    multiply,
-    square,
-    subtract,
-)
+from clmapreduce.vector.elementwise import divide_or_zero, exp, less_or_equal, less_than
 from clmapreduce.vector.node import Operand, Vector, as_vector, integer
 from clmapreduce.vector.operation import Elementwise, Gradients, common_dim, named, zero
 

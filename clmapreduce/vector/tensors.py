@@ -14,7 +14,7 @@ import numpy as np
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Node
-from clmapreduce.vector.elementwise import multiply
+from clmapreduce.vector.arithmetic import multiply
 from clmapreduce.vector.node import Operand, Params, Vector, as_vector, integer, make
 from clmapreduce.vector.operation import ZERO, Gradients, Operation, named, zero
 

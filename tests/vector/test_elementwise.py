@@ -201,7 +201,7 @@ def test_derivatives_at_corners() -> None:
         close(evaluate(gradient(f, x), {x: np.array([at])}), np.array([wanted]), 0)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 8])
 def test_all_derivatives_of_sinxdivx_are_accurate_near_zero(order: int) -> None:
     from clmapreduce.vector.derivative import gradient
 
@@ -209,12 +209,12 @@ def test_all_derivatives_of_sinxdivx_are_accurate_near_zero(order: int) -> None:
     f = OPERATIONS["SinXDivX"](x)
     for _ in range(order):
         f = gradient(f, x)
-    at = np.array([-3.0, -0.51, -0.49, -1e-3, 0.0, 1e-9, 0.2, 0.4999, 0.5001, 2.0, 20.0])[:, None]
+    at = np.array([-3.0, -1.51, -1.49, -1e-3, 0.0, 1e-9, 0.2, 1.4999, 1.5001, 2.0, 20.0])[:, None]
     # sin(x)/x is the integral of cos(t x) over t in [0, 1]
     nodes, weights = np.polynomial.legendre.leggauss(60)
     t, weights = (nodes + 1) / 2, weights / 2
     wanted = (weights * t**order * np.cos(t * at + order * np.pi / 2)).sum(-1, keepdims=True)
-    close(evaluate(f, {x: at}), wanted, 1e-13)
+    close(evaluate(f, {x: at}), wanted, 1e-12)
 
 
 def test_dimensions_that_do_not_fit_are_named() -> None:

@@ -14,6 +14,7 @@ from vectors import check_derivatives, close
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Symbol
 from clmapreduce.vector import OPERATIONS, Constant, Variable, Vector
+from clmapreduce.vector.derivative import divergence, grad_matrix, substitute
 from clmapreduce.vector.evaluate import evaluate
 from clmapreduce.vector.parse import parse
 from clmapreduce.vector.scalars import scalars
@@ -37,6 +38,9 @@ TO_ONE: dict[str, Callable[..., Any]] = {
 Recipe = tuple[Any, ...]
 
 
+WIDEST = 9
+
+
 def recipes() -> st.SearchStrategy[Recipe]:
     leaf = st.tuples(st.just("leaf"), st.sampled_from([1, 3]), st.integers(0, 1))
     constant = st.tuples(st.just("constant"), st.floats(-2, 2))
@@ -46,6 +50,8 @@ def recipes() -> st.SearchStrategy[Recipe]:
             st.tuples(st.just("unary"), st.sampled_from(sorted(UNARY)), inner),
             st.tuples(st.just("binary"), st.sampled_from(sorted(BINARY)), inner, inner),
             st.tuples(st.just("one"), st.sampled_from(sorted(TO_ONE)), inner),
+            st.tuples(st.just("wide"), st.sampled_from(["Concat", "TensorProd"]), inner, inner),
+            st.tuples(st.just("places"), st.lists(st.integers(-1, 5), min_size=1, max_size=5, unique=True), inner),
         )
 
     return st.recursive(st.one_of(leaf, leaf, constant), grown, max_leaves=12)
@@ -59,6 +65,10 @@ def built(recipe: Recipe) -> Vector:
     if kind == "constant":
         return Constant((rest[0],))
     args = [built(part) for part in rest[1:]]
+    if not _fits(kind, rest[0], *(arg.dim for arg in args)):
+        return args[0]
+    if kind == "places":
+        return OPERATIONS["Select"](args[0], *(k if k < args[0].dim else -1 for k in rest[0]))  # type: ignore[no-any-return]
     if kind == "one" and rest[0] == "Elem":
         return OPERATIONS["Elem"](args[0], min(1, args[0].dim - 1))  # type: ignore[no-any-return]
     return OPERATIONS[rest[0]](*args)  # type: ignore[no-any-return]
@@ -72,10 +82,28 @@ def interpreted(recipe: Recipe, values: dict[Variable, np.ndarray]) -> np.ndarra
     if kind == "constant":
         return np.array([rest[0]])
     args = [interpreted(part, values) for part in rest[1:]]
-    table = {"unary": UNARY, "binary": BINARY, "one": TO_ONE}[kind]
+    if not _fits(kind, rest[0], *(arg.shape[-1] for arg in args)):
+        return args[0]
+    if kind == "places":
+        columns = [args[0][..., k] if 0 <= k < args[0].shape[-1] else 0 * args[0][..., 0] for k in rest[0]]
+        return np.stack(columns, -1)
+    if kind == "wide":
+        a, b = (np.broadcast_to(arg, (4, 5, arg.shape[-1])) for arg in args)
+        if rest[0] == "Concat":
+            return np.concatenate([a, b], -1)
+        return np.einsum("...k,...l->...kl", a, b).reshape(4, 5, -1)
     if kind == "one" and args[0].shape[-1] == 1:
         return args[0] ** 2 if rest[0] == "SqNorm2" else args[0]
-    return np.asarray(table[rest[0]](*args))
+    return np.asarray({"unary": UNARY, "binary": BINARY, "one": TO_ONE}[kind][rest[0]](*args))
+
+
+def _fits(kind: str, name: Any, *dims: int) -> bool:
+    """Whether dimensions are such that the operation takes them; elsewhere a recipe means its first part."""
+    if kind == "binary":
+        return len({*dims, 1}) < 3
+    if kind == "wide":
+        return (sum(dims) if name == "Concat" else dims[0] * dims[1]) <= WIDEST
+    return True
 
 
 @settings(max_examples=200, deadline=None)
@@ -91,6 +119,12 @@ def test_random_formulas(recipe: Recipe, seed: int) -> None:
     assert parse(text(f))[0] is f
     if np.abs(wanted).max() < 1e3:
         check_derivatives(f, values, rng, 1e-4)
+    x, y = LEAVES[3]
+    close(evaluate(substitute(f, {x: y}), values), evaluate(f, {**values, x: values[y]}), 1e-11)
+    if f.dim == 3:
+        matrix = evaluate(grad_matrix(f, x), values)
+        trace = matrix.reshape(*matrix.shape[:-1], 3, 3).trace(axis1=-2, axis2=-1)
+        close(evaluate(divergence(f, x), values), trace[..., None], 1e-11)
 
 
 def test_results_have_the_broadcast_leading_shape(rng: np.random.Generator) -> None:

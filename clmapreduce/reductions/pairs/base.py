@@ -60,7 +60,8 @@ class PairBound(Bound):
     """An operator for one formula: `value` is its dtype, `width` and `weights` how many numbers it gives.
 
     scale: a factor for the formula's numbers (not the weights') before they arrive here. block: the operator in which a
-    tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above.
+    tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above. reuses:
+    whether a number is used more than once, so that it had better have a variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -70,6 +71,7 @@ class PairBound(Bound):
     block: PairBound | None = None
     rare: bool = False
     one_by_one: bool = False
+    reuses: bool = True
 
     @abstractmethod
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.dtypes import DType, floating
-from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.functions import apply, cast, exp2_fast
 from clmapreduce.formula.node import Literal, Node, Record
 from clmapreduce.reductions.base import Component
 from clmapreduce.reductions.pairs.base import (
@@ -51,6 +51,7 @@ class BoundShiftedSums(PairBound):
     """
 
     rare = True
+    reuses = False
     scale = LOG2_E
 
     def __init__(
@@ -149,7 +150,7 @@ class BoundShiftedSums(PairBound):
         return [self._exponential(cast(value[d], self.computing) - acc[f"top{d}"]) for value in values]
 
     def _exponential(self, x: Node) -> Node:
-        return apply("exp2", x)
+        return exp2_fast(x)
 
     def _totals_of(self, acc: Record, d: int) -> list[tuple[int, Node]]:
         """The sums whose exponent is the formula's number d."""
@@ -174,6 +175,7 @@ class BoundMaxSumShift(BoundShiftedSums):
     Of nothing above -inf, m is -inf and the sums are 0; of a +inf, both are inf (NaN for weights that cancel).
     """
 
+    reuses = True
     scale = 1.0
 
     @property
@@ -190,7 +192,7 @@ class BoundMaxSumShift(BoundShiftedSums):
         return LARGEST.best((value[d] for value in values), top) > top
 
     def _exponential(self, x: Node) -> Node:
-        return apply("exp2", x * LOG2_E)
+        return exp2_fast(x * LOG2_E)
 
 
 class ShiftedSums(PairReduction):

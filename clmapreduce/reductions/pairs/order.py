@@ -17,15 +17,15 @@ from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.types import ordered
 
 
-def _better(name: str, sign: str, compare: Callable[..., Any]) -> Function:
-    spelling = f"(({{0}} {sign} {{1}}) ? {{0}} : {{1}})"
+def _better(name: str, compare: Callable[..., Any]) -> Function:
+    spelling = f"cmr_{name}_{{V}}({{0}}, {{1}})"
     return Function(name, 2, ordered, lambda dtype: spelling, lambda a, b: np.where(compare(a, b), a, b))
 
 
-LESSER = _better("lesser", "<", np.less)
-"""a < b ? a : b. OpenCL's fmin is another spelling, as b is no NaN."""
-GREATER = _better("greater_of", ">", np.greater)
-"""a > b ? a : b. OpenCL's fmax is another spelling, as b is no NaN."""
+LESSER = _better("lesser", np.less)
+"""a < b ? a : b, of which b is no NaN."""
+GREATER = _better("greater_one", np.greater)
+"""a > b ? a : b, of which b is no NaN."""
 
 
 class Order:

@@ -1,0 +1,79 @@
+## cmr_pairwise_few: as cmr_pairwise, for a few rows: every item holds the same `vectors` rows and walks columns of its own, `lanes` at a time.
+##   Columns are read where they lie; nothing is staged. At the end a group's accumulators are merged, one row after the other.
+##   Groups are numbered by (batch, split, block of rows); a tile is `tile` columns per lane and item.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
+##   Local memory: one accumulator per item, or per warp (par). Barriers: as combine_group, per row.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%
+inner = pairs.inner
+name = "part" if inner is not None else "acc"
+op = inner if inner is not None else pairs.outer
+step = block * lanes
+%>
+<%def name="walk(text, begin, end, stride)">
+% if text.inner is not None:
+% for v in range(vectors):
+${text.open_tile(v)}
+% endfor
+% endif
+for (idx j = ${begin}; j + ${text.lanes - 1} < ${end}; j += ${stride}) {
+${text.column(0, "j")}
+${text.contract(vectors, ["j"])}
+% for v in range(vectors):
+{ ${text.absorb(f"{name}{v}", v, 1, "j", op)} }
+% endfor
+}
+% if text.inner is not None:
+% for v in range(vectors):
+${text.close_tile(v)}
+% endfor
+% endif
+</%def>
+${mode.kernel_head("cmr_pairwise_few", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx blocks", "const idx splits", "const idx total"])} {
+    ${mode.group_scratch(pairs.outer, block)}
+    const idx group = (idx)get_group_id(0);
+    const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${vectors};
+    ${pairs.offsets("batch")}
+    ${pairs.uniforms()}
+% for v in range(vectors):
+    const idx row${v} = min((idx)(first + ${v}), (idx)(rows - 1));
+    ${pairs.row(v, [f"row{v}"])}
+    ${pairs.outer.declare(f"whole{v}")}
+% endfor
+    ${pairs.wide_rows(vectors, [[f"row{v}"] for v in range(vectors)])}
+    const idx begin = split * share, end = min(columns, (idx)(begin + share));
+    {
+% for v in range(vectors):
+    ${pairs.outer.declare(f"acc{v}", lanes)}
+% endfor
+    for (idx j0 = begin; j0 < end; j0 += ${tile * step}) {
+        const idx stop = min(end, (idx)(j0 + ${tile * step}));
+        ${walk(pairs, f"j0 + CMR_LOCAL_ID * {lanes}", "stop", step)}
+    }
+% for v in range(vectors):
+    { ${pairs.outer.fold("folded", f"acc{v}", lanes)}
+    ${pairs.outer.merge(f"whole{v}", f"whole{v}", "folded")} }
+% endfor
+    }
+% if lanes > 1:
+    {
+% for v in range(vectors):
+    ${pairs.outer.declare(f"acc{v}")}
+% endfor
+    ${walk(single, f"begin + (end - begin) / {lanes} * {lanes}", "end", 1)}
+% for v in range(vectors):
+    ${pairs.outer.merge(f"whole{v}", f"whole{v}", f"acc{v}")}
+% endfor
+    }
+% endif
+% for v in range(vectors):
+    ${mode.combine_group(pairs.outer, f"whole{v}")}
+    if (${mode.is_leader()}) {
+% if partial:
+    ${pairs.partial(f"whole{v}", "(size_t)split * (total / splits) + batch * rows", [f"first + {v}"], [f"first + {v} < rows"], "total")}
+% else:
+    ${pairs.finish(f"whole{v}", 1, [f"batch * rows + first + {v}"], [f"first + {v} < rows"], "columns")}
+% endif
+    }
+% endfor
+}

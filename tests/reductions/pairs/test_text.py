@@ -1,0 +1,186 @@
+"""Operators for pairs as statements: what they cost in the inner loop, and that they render for any lanes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clmapreduce.dtypes import c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.node import Node, Record
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
+
+INT32 = np.dtype("i4")
+
+
+def bind(name: str, code: str = "f4", width: int = 1, weights: int = 1, **options: Any) -> PairBound:
+    reduction = PAIR_REDUCTIONS[name]
+    options = {"k": 3, **options}
+    return reduction.bind(np.dtype(code), width, weights if reduction.weighted else 0, INT32, PairOptions(**options))
+
+
+class Written:
+    """The statements of an operator for some columns, in one block."""
+
+    def __init__(self, bound: PairBound, columns: int, lanes: int, products: bool = False) -> None:
+        self.bound = bound
+        self.block = Block(lanes, narrow=True)
+        self.acc = self.record("acc", bound)
+        numbers = bound.width + bound.weights
+        self.values = [
+            tuple(self.block.variable(f"f{k}_{d}", bound.value) for d in range(numbers)) for k in range(columns)
+        ]
+        if products:
+            self.values = [tuple(v * self.block.variable("b", bound.value) for v in value) for value in self.values]
+        self.indices = [self.block.variable(f"j{k}", INT32) for k in range(columns)]
+
+    def record(self, name: str, bound: PairBound) -> Record:
+        return self.block.record(name, {c.name: c.dtype for c in bound.components})
+
+    def rarely(self) -> list[str]:
+        self.block.text(self.bound.rarely(self.acc, self.values))
+        return self.new()
+
+    def absorb(self) -> list[str]:
+        return self.assigned(self.bound.absorb(self.acc, self.values, self.indices))
+
+    def adjust(self) -> list[str]:
+        return self.assigned(self.bound.adjust(self.acc, self.values, self.indices))
+
+    def assigned(self, new: Record, target: str = "acc") -> list[str]:
+        self.block.assign({f"{target}_{name}": node for name, node in new.items()})
+        return self.new()
+
+    def new(self) -> list[str]:
+        lines = self.block.drained().splitlines()
+        return [line for line in lines if not re.fullmatch(r"(\w+) = \1;", line)]  # a part that stays as it is
+
+
+def targets(lines: list[str]) -> set[str]:
+    """What some statements assign to."""
+    return {line.split(" = ")[0] for line in lines if not line.startswith("const ")}
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("code", ["f4", "f8"])
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("name", PAIR_REDUCTIONS)
+def test_every_step_renders_and_names_every_component(name: str, width: int, code: str, lanes: int) -> None:
+    reduction = PAIR_REDUCTIONS[name]
+    if width > 1 and (reduction.weighted or "Shift" in name):
+        return
+    outer = bind(name, code, width, 2)
+    assert outer.vectorisable
+    for bound in (outer, outer.block):
+        if bound is None:
+            continue
+        names = [c.name for c in bound.components]
+        written = Written(bound, 4, lanes)
+        texts = [written.absorb()]
+        if bound.rare:
+            texts = [written.rarely(), written.adjust(), *texts]
+        for text in texts:
+            assert targets(text) <= {f"acc_{part}" for part in names}
+    written = Written(outer, 1, lanes)
+    merged = written.assigned(outer.merge(written.acc, written.record("other", outer)))
+    assert targets(merged) == {f"acc_{c.name}" for c in outer.components}
+    if outer.block is not None:
+        seeded = written.assigned(outer.seed(written.acc), "own")
+        assert targets(seeded) == {f"own_{c.name}" for c in outer.block.components}
+        assert written.assigned(outer.widened(written.record("own", outer.block)))
+    count = written.block.variable("count", np.dtype("i8"))
+    for output, nodes in zip(outer.outputs, outer.finish_pairs(written.acc, count), strict=True):
+        assert all(isinstance(node, Node) and written.block.text(node).c for node in nodes)
+        assert c_name(output.dtype)
+
+
+# ----------------------------------------------------------------------------------------------- statements per column
+def test_a_column_of_a_block_sum_is_one_addition() -> None:
+    block = bind("Sum", accumulate=np.dtype("f8")).block
+    assert block is not None
+    assert Written(block, 1, 16).absorb() == ["const float16 v0 = (acc_total0 + f0_0);", "acc_total0 = v0;"]
+
+
+def test_products_are_added_one_after_another_and_other_terms_as_a_tree() -> None:
+    block = bind("Sum").block
+    assert block is not None
+    chain = [line.split(" = ")[1] for line in Written(block, 3, 1, products=True).absorb()]
+    assert chain == [
+        "(f0_0 * b);",
+        "(acc_total0 + v0);",
+        "(f1_0 * b);",
+        "(v1 + v2);",
+        "(f2_0 * b);",
+        "(v3 + v4);",
+        "v5;",
+    ]
+    tree = [line.split(" = ")[1] for line in Written(block, 4, 1).absorb()]
+    assert tree == ["(f0_0 + f1_0);", "(f2_0 + f3_0);", "(v0 + v1);", "(acc_total0 + v2);", "v3;"]
+
+
+@pytest.mark.parametrize(("name", "sign"), [("Min", "<"), ("Max", ">")])
+def test_a_column_of_an_extremum_is_one_comparison_and_one_choice(name: str, sign: str) -> None:
+    lines = Written(bind(name), 1, 16).absorb()
+    assert lines == [f"const float16 v0 = ((f0_0 {sign} acc_best0) ? f0_0 : acc_best0);", "acc_best0 = v0;"]
+
+
+def test_an_argmin_asks_one_question_per_group_and_finds_without_asking_again() -> None:
+    written = Written(bind("ArgMin"), 4, 16)
+    rarely = written.rarely()
+    assert len(rarely) == 4 + 1
+    assert written.absorb() == []
+    adjust = written.adjust()
+    assert sum(" == " in line for line in adjust) == 3  # the last column is what the others are not
+    assert not any(" < " in line for line in adjust)
+
+
+@pytest.mark.parametrize(("name", "exponentials"), [("LogSumExp", 4), ("LogSumExpWeight", 4), ("SumSoftMaxWeight", 4)])
+def test_a_column_has_one_exponential_which_the_test_and_the_sum_share(name: str, exponentials: int) -> None:
+    block = bind(name, weights=3).block
+    assert block is not None
+    written = Written(block, 4, 1)
+    rarely = written.rarely()
+    absorb = written.absorb()
+    assert sum("exp2(" in line for line in rarely) == exponentials
+    assert not any("exp2(" in line for line in absorb)
+    if (
+        name == "LogSumExp"
+    ):  # differences, exponentials, their tree of three additions, one comparison; then one addition
+        assert len(rarely) == 4 + 4 + 3 + 1
+        assert absorb == ["const float v12 = (acc_total0 + v10);", "acc_total0 = v12;"]
+
+
+@pytest.mark.parametrize(("name", "lines"), [("KMin", 4 + 1), ("ArgKMin", 4 + 1)])
+def test_a_k_min_compares_a_column_with_the_last_only(name: str, lines: int) -> None:
+    written = Written(bind(name, k=10), 4, 16)
+    assert len(written.rarely()) == lines
+    assert written.absorb() == []
+
+
+def test_a_merge_of_k_least_costs_k_log_k() -> None:
+    written = Written(bind("KMin", k=64), 1, 1)
+    merged = written.assigned(written.bound.merge(written.acc, written.record("other", written.bound)))
+    exchanges = sum(" < " in line for line in merged)
+    assert exchanges <= 64 * 7
+
+
+def test_a_variance_takes_two_additions_and_a_product_per_column() -> None:
+    block = bind("Var").block
+    assert block is not None
+    lines = Written(block, 8, 1).absorb()
+    steps = [line for line in lines if not line.startswith("acc_")]
+    assert len(steps) == 8 * 4 + 1  # and one to count the group; a product and its addition are one instruction
+
+
+@pytest.mark.parametrize("name", PAIR_REDUCTIONS)
+def test_nothing_is_converted_or_called_per_column_of_floats(name: str) -> None:
+    """With int32 indices and float32 values every mask is as wide as what it chooses."""
+    bound = bind(name)
+    bound = bound.block or bound
+    written = Written(bound, 4, 16)
+    hot = [*(written.rarely() if bound.rare else []), *written.absorb()]
+    assert not any("CONVERT" in line for line in hot)
+    assert {call for line in hot for call in re.findall(r"\b([a-z]\w*)\(", line)} <= {"exp2"}

@@ -86,9 +86,10 @@ def pair_stage(
     text = PairText(pair, bound, layout.outputs, lanes, domain.narrow, staged, Role.COLUMN if layout.few else Role.ROW)
     partial = splits > 1
     numbers = {
-        "block": box.block, "lanes": lanes, "vectors": box.vectors, "taken": box.taken, "tile": box.tile,
-        "unroll": box.unroll, "partial": partial,
+        "block": box.block, "lanes": lanes, "vectors": box.vectors, "tile": box.tile, "partial": partial,
     }  # fmt: skip
+    if not layout.few:
+        numbers |= {"taken": box.taken, "unroll": box.unroll}
     targets = ("scratch0",) if partial else out_names(text.outputs)
     out = ["__global uchar *restrict parts"] if partial else out_parameters(text.outputs)
     spec = kernel_spec(

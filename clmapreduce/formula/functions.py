@@ -360,7 +360,7 @@ def exp_scaled(x: Node) -> Node:
 
 
 EXP2_FAST = Function("exp2_fast", 1, real_transcendental, _always("cmr_exp2_fast_{V}({0})"), np.exp2)
-"""2^x at the lanes' full speed, within 2 ulp where the result is a normal number; smaller ones may become 0.
+"""2^x at the lanes' full speed, within 2.2 ulp where the result is a normal number; smaller ones may become 0.
 
 For the inner loops of pairwise reductions.
 """

@@ -268,8 +268,8 @@ LANES = {"f4": (1, 2, 4, 8, 16), "f8": (1, 2, 4, 8)}
 
 @pytest.mark.parametrize("code", LANES)
 def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: str, rng: np.random.Generator) -> None:
-    """2 ulp for normal results, exact at 0, and its ends, in every lane of every width."""
-    scalar, lowest, highest, ulps = {"f4": ("float", -126, 128, 2.0), "f8": ("double", -1022, 1024, 2.0)}[code]
+    """2.2 ulp (float64: 1.5) for normal results, exact at 0, and its ends, in every lane of every width."""
+    scalar, lowest, highest, ulps = {"f4": ("float", -126, 128, 2.2), "f8": ("double", -1022, 1024, 1.5)}[code]
     if code == "f8" and not context.device.fp64:
         pytest.skip("no float64 here")
     dtype = np.dtype(code)

@@ -76,7 +76,7 @@ GROUPS: dict[str, list[tuple[Case, Case | None]]] = {
     ],
     "comparisons": [
         (lambda x, y: x == x, None), (lambda x, y: x == y, None), (lambda x, y: x != y, None), (lambda x, y: x < y, None), (lambda x, y: x <= y, None),
-        (lambda x, y: x > y, None), (lambda x, y: x >= y, None), (lambda x, y: x > 0, None), (lambda x, y: 0.5 < y, None), (lambda x, y: 0.5 >= y[..., :1], None),
+        (lambda x, y: x > y, None), (lambda x, y: x >= y, None), (lambda x, y: x > 0, None), (lambda x, y: y > 0.5, None), (lambda x, y: y[..., :1] <= 0.5, None),
     ],
     "exponentials": [
         (lambda x, y: (x - y).exp(), lambda x, y: np.exp(x - y)), (lambda x, y: abs(x).log(), lambda x, y: np.log(abs(x))),

@@ -90,6 +90,11 @@ class Call:
                 self.arrays[f"in{i}"] = self._input(given)
 
     @property
+    def given(self) -> tuple[Given, ...]:
+        """The arguments, those called in0, in1, … in the plan."""
+        return self._arguments.given
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Bytes of every argument that is an array, by name."""
         arrays = ((f"in{i}", given.value) for i, given in enumerate(self._arguments.given))

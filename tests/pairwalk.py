@@ -25,7 +25,7 @@ class Walk:
     def __init__(self, bound: PairBound, index: Any = np.int32) -> None:
         self.bound = bound
         self._index = np.dtype(index)
-        self._own = Walk(bound.block, index) if bound.block is not None else self
+        self.own = Walk(bound.block, index) if bound.block is not None else self
         self.adjusted = self.merges = 0
         self._traced = lru_cache(maxsize=None)(self._trace)
 
@@ -56,7 +56,7 @@ class Walk:
             return numbers.astype(self.bound.value) * factors.astype(self.bound.value)[:, None, None]
 
     def _tile(self, acc: Acc, numbers: Any, begin: int, end: int, group: int, rng: Any) -> Acc:
-        own = self._own
+        own = self.own
         part = self.call("seed", acc) if own is not self else acc
         while begin < end:
             stop = min(begin + (group if end - begin >= group else int(rng.integers(1, end - begin + 1))), end)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import FLOAT16, HEX, DType, broadcast_text, c_name, literal
+from clmapreduce.dtypes import FLOAT16, FLOAT32, HEX, DType, broadcast_text, c_name, literal
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Record, Symbol, postorder
@@ -23,10 +23,12 @@ from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role
 class PairText:
     """The statements of one pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in
     local memory. `along`: whether the lanes are rows, all with the same column, or columns of the same row.
+    `outputs`: dtypes of the results in memory.
     """
 
     pair: Pair
     bound: PairBound
+    outputs: tuple[DType, ...]
     lanes: int
     narrow: bool
     staged: bool
@@ -268,13 +270,17 @@ class PairText:
         record = block.record(acc, {c.name: c.dtype for c in self.bound.components})
         number = block.index(count)
         outputs = self.bound.finish_pairs(record, number)
-        for k, (given, nodes) in enumerate(zip(self.bound.outputs, outputs, strict=True)):
-            texts = [block.texts(node.astype(given.dtype))[""] for node in nodes]
+        for k, (dtype, nodes) in enumerate(zip(self.outputs, outputs, strict=True)):
+            kept = FLOAT32 if dtype == FLOAT16 else dtype
+            texts = [block.texts(node.astype(kept))[""] for node in nodes]
             for d, text in enumerate(texts):
                 for lane in range(lanes):
                     part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
                     place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
-                    block.add(f"if ({live[lane]}) out{k}[{place}] = {part};")
+                    stored = f"out{k}[{place}] = {part}"
+                    if dtype == FLOAT16:
+                        stored = f"vstore_half({part}, {place}, out{k})"
+                    block.add(f"if ({live[lane]}) {stored};")
         return "{\n" + str(block) + "\n}"
 
     # ------------------------------------------------------------------------------------------------- internals

@@ -4,10 +4,11 @@ would grow too long, columns are split over groups as well and accumulators merg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.dtypes import c_name
+from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
@@ -24,12 +25,13 @@ TEAM_ROWS = 4096
 
 @dataclass(frozen=True)
 class PairLayout:
-    """A pair with its operator. few: whether items share a few rows and walk columns of their own. backend: whether the
-    caller forces the columns to be split ("2D") or not ("1D").
+    """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
+    columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D").
     """
 
     pair: Pair
     bound: PairBound
+    outputs: tuple[DType, ...]
     few: bool = False
     backend: str = "auto"
 
@@ -81,14 +83,14 @@ def pair_stage(
     pair, bound = layout.pair, layout.bound
     lanes, blocks = box.lanes(pair.dtype.itemsize), blocks_of(layout, domain, box)
     staged = mode is ComputeMode.PARALLEL and not layout.few
-    text = PairText(pair, bound, lanes, domain.narrow, staged, Role.COLUMN if layout.few else Role.ROW)
+    text = PairText(pair, bound, layout.outputs, lanes, domain.narrow, staged, Role.COLUMN if layout.few else Role.ROW)
     partial = splits > 1
     numbers = {
         "block": box.block, "lanes": lanes, "vectors": box.vectors, "taken": box.taken, "tile": box.tile,
         "unroll": box.unroll, "partial": partial,
     }  # fmt: skip
-    targets = ("scratch0",) if partial else out_names(bound)
-    out = ["__global uchar *restrict parts"] if partial else out_parameters(bound)
+    targets = ("scratch0",) if partial else out_names(text.outputs)
+    out = ["__global uchar *restrict parts"] if partial else out_parameters(text.outputs)
     spec = kernel_spec(
         "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,
         {"pair": pair, "bound": bound},
@@ -108,22 +110,22 @@ def merge_stage(text: PairText, domain: Pairwise, mode: ComputeMode, facts: Fact
     share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
     bound = text.bound
     narrow = domain.narrow
-    whole = PairText(text.pair, bound, 1, narrow, False)
+    whole = replace(text, lanes=1, staged=False)
     spec = kernel_spec(
         "pairwise_merge", mode, facts, narrow, False, {"block": block, "team": team}, {"bound": bound},
-        lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(bound)]},
+        lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(text.outputs)]},
     )  # fmt: skip
-    targets = out_names(bound)
+    targets = out_names(text.outputs)
     sizes = [rows, domain.columns, splits, share]
     arguments: Arguments = ("scratch0", *targets, *(("idx", size) for size in sizes))
     return Stage(spec, -(-rows // share), block, arguments, ("scratch0",), targets)
 
 
-def out_names(bound: PairBound) -> tuple[str, ...]:
+def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:
     """The names of the result arrays."""
-    return tuple(f"out{k}" for k in range(len(bound.outputs)))
+    return tuple(f"out{k}" for k in range(len(outputs)))
 
 
-def out_parameters(bound: PairBound) -> list[str]:
+def out_parameters(outputs: Sequence[DType]) -> list[str]:
     """The kernel's parameters for them."""
-    return [f"__global {c_name(given.dtype)} *restrict out{k}" for k, given in enumerate(bound.outputs)]
+    return [f"__global {c_name(dtype)} *restrict out{k}" for k, dtype in enumerate(outputs)]

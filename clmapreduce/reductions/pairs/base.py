@@ -149,5 +149,6 @@ def identity(bound: Bound) -> Record:
 
 def computing(value: DType) -> DType:
     """The dtype in which values are compared and added: float32 for float16, uint8 for bools, else their own."""
-    wider: dict[DType, DType] = {FLOAT16: FLOAT32, BOOL: np.dtype(np.uint8)}
-    return wider.get(value, value)
+    if value == BOOL:
+        return np.dtype(np.uint8)
+    return FLOAT32 if value == FLOAT16 else value

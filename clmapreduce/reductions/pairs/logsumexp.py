@@ -6,9 +6,9 @@ the sum of a group's terms, which is needed anyway, so columns cost no maximum; 
 rescale (and round) the sum at every step.
 
 Infinities: the top lies between the lowest and the largest finite number, so inf − inf never arises. At the lowest it
-has never been raised: the row held no column, or only -inf and NaN. Of +inf comes +inf. NaN propagates: no comparison
-holds for it, and the exponential hands it to the sum. exp2 may be any that is 1 at 0, below 2^-100 at -inf, at least
-2^33 above 33, inf at inf and NaN at NaN.
+has never been raised: the row held no column, or only -inf and NaN. Of +inf comes +inf (and of what times log2 e
+overflows). NaN propagates: no comparison holds for it, and the exponential hands it to the sum. exp2 may be any that is
+1 at 0, below 2^-100 at -inf, at least 2^33 above 33, inf at inf and NaN at NaN.
 
 Precision: a tile's terms are summed in the block, a fresh sum relative to the same top (`seed`), and the tiles' sums in
 the row's. A row of 10⁶ columns is so two chains of about 10³ additions instead of one of 10⁶, at the cost of one merge

@@ -101,7 +101,7 @@ def test_the_top_is_raised_only_out_of_reach(rng: Any) -> None:
 def walk_of(name: str, numbers: Any, rng: Any) -> int:
     """How often a tile's columns made the operator adjust."""
     walk = walked(bind(name), numbers, rng, tile=64)[1]
-    return walk._own.adjusted
+    return walk.own.adjusted
 
 
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e30, -1e2, -1e4, -1e30])

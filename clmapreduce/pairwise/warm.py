@@ -1,0 +1,94 @@
+"""Calls that were made before, ready to be made again: what depends on shapes and dtypes alone is kept, so that a call
+on device arrays only binds and submits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from clmapreduce.array import DeviceArray, empty
+from clmapreduce.call import as_argument
+from clmapreduce.context import Context
+from clmapreduce.formula.formula import Access
+from clmapreduce.primitives.base import Prepared
+from clmapreduce.runtime import take, translated
+from clmapreduce.vector.node import Variable
+
+KEPT = 64
+"""Calls kept per context."""
+_lock = threading.Lock()
+_kept: WeakKeyDictionary[Context, OrderedDict[Hashable, WarmCall]] = WeakKeyDictionary()
+
+
+class WarmCall:
+    """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …"""
+
+    def __init__(self, prepared: Prepared, context: Context, variables: Iterable[Variable]) -> None:
+        self._context = context
+        self._names = tuple((variable, f"in{k}") for k, variable in enumerate(variables))
+        self._outputs = tuple(prepared.outputs)
+        given = prepared.call.given
+        self._numbers = {
+            f"in{k}": as_argument(g.value, g.signature.dtype)
+            for k, g in enumerate(given)
+            if g.signature.access is Access.ARGUMENT
+        }
+        strides = {f"in{k}": tuple(n for pair in g.strides for n in pair) for k, g in enumerate(given)}
+        self._scratch = dict(prepared.executable.plan.scratch)
+        self._replay = prepared.executable.replay(strides, self._numbers)
+
+    def __call__(self, arrays: Mapping[Variable, DeviceArray], wait_for: Sequence[Any]) -> list[DeviceArray]:
+        """One result per output, not waited for."""
+        queue = self._context.queue
+        results = [empty(shape, dtype, self._context) for shape, dtype in self._outputs]
+        slots: dict[str, Any] = {name: arrays[variable].buffer for variable, name in self._names}
+        slots |= self._numbers
+        for k, made in enumerate(results):
+            slots[f"out{k}"] = made.buffer
+        with translated():
+            scratch = {name: take(queue, nbytes) for name, nbytes in self._scratch.items()}
+            try:
+                self._replay.submit({**slots, **scratch}, wait_for)
+            finally:
+                for buffer in scratch.values():
+                    queue.arena.give(buffer)
+        return results
+
+
+def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
+    """What a call's form depends on; None where an array is not on the device of the others."""
+    parts: list[Hashable] = [asked, mode]
+    for variable, array in arrays.items():
+        if type(array) is not DeviceArray or (context is not None and array.context is not context):
+            return None
+        context = array.context
+        parts += (variable, array.shape, array.dtype)
+    return tuple(parts)
+
+
+def is_kept(prepared: Prepared) -> bool:
+    """Whether all that a call reads is numbers and arrays on the device."""
+    return all(g.signature.access is Access.ARGUMENT or type(g.value) is DeviceArray for g in prepared.call.given)
+
+
+def find(context: Context, key: Hashable) -> WarmCall | None:
+    """The call kept under a key."""
+    with _lock:
+        kept = _kept.get(context)
+        found = kept.get(key) if kept is not None else None
+        if found is not None and kept is not None:
+            kept.move_to_end(key)
+        return found
+
+
+def keep(context: Context, key: Hashable, call: WarmCall) -> None:
+    """Keeps a call, and forgets the one that was not made for longest."""
+    with _lock:
+        kept = _kept.setdefault(context, OrderedDict())
+        kept[key] = call
+        if len(kept) > KEPT:
+            kept.popitem(last=False)

@@ -173,9 +173,7 @@ def _computing(given: PairArrays) -> DType:
 
 
 def _stored(dtype: DType, given: DType) -> DType:
-    """The dtype of a result in memory: indices are int64, and numbers as wide as they were given."""
-    if dtype in (INT32, INT64):
-        return INT64
+    """The dtype of a result in memory: numbers are as wide as they were given."""
     return given if dtype == FLOAT32 else dtype
 
 

@@ -76,8 +76,8 @@ class Regrouper:
                 todo[:0] = factor.args
             elif isinstance(factor, Apply) and name == "divide" and self._splits(factor):
                 todo.insert(0, factor.args[0])
-                inverse = self._reciprocal(factor.args[1])
-                sorted_[self._role[id(inverse)]].append(inverse)
+                reciprocal = self._reciprocal(factor.args[1])  # a quotient too, so not looked into again
+                sorted_[self._role[id(reciprocal)]].append(reciprocal)
             else:
                 sorted_[self._role.get(id(factor), Role.PARAMETER)].append(factor)
         if not math.isfinite(number) or number == 0:

@@ -154,7 +154,7 @@ def prepare_pairs(
     if box is None and few:
         box = few_box(terms, pair.cost, rows, compute, context.facts)
     elif box is None:
-        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, compute, context.facts)
+        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, columns, compute, context.facts)
     layout = PairLayout(pair, bound, stored, few, BACKENDS[asked.backend])
     key = ("pairs", pair, bound, stored, domain, compute, box, few, layout.backend)
     executable = context.executable(key, lambda: plan_pairwise(layout, domain, compute, context.facts, box))

@@ -126,16 +126,16 @@ class PairBox:
         return min(16, max(1, self.bytes // itemsize))
 
 
-_PAIR_CPU = PairBox(block=1, bytes=64, vectors=2, taken=2, tile=512, groups=8, merge_block=1)
+_PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, taken=2, tile=512, groups=8, merge_block=1)
 _PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, taken=1, tile=256, unroll=4)
 _PAIRS_SEQUENTIAL = {
     "sum": _PAIR_CPU,
     "argument": replace(_PAIR_CPU, taken=8),
     "logsumexp": replace(_PAIR_CPU, taken=4),
-    "kmin": replace(_PAIR_CPU, vectors=1, taken=4),
+    "kmin": replace(_PAIR_CPU, taken=4),
 }
 _PAIRS_SEQUENTIAL_LONG = {
-    name: replace(box, vectors=1, taken=max(4, box.taken)) for name, box in _PAIRS_SEQUENTIAL.items()
+    name: replace(box, vectors=1, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()
 }
 _PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {

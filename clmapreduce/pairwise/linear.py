@@ -79,6 +79,17 @@ class Matrix(Reductions):
         v = np.asarray(v)
         return v.astype(np.result_type(dtype, np.complex64) if v.dtype.kind == "c" else dtype, copy=False)
 
+    def solve(self, other: Any, var: LazyTensor | None = None, call: bool = True, **kwargs: Any) -> Any:
+        """a with alpha a + Σ self · a = other, self symmetric and positive definite: an array of other's shape.
+
+        other: an array (M, D), or a variable of i or j. var: a placeholder in self, which is linear in it and is solved
+        for it instead. Keywords: alpha=1e-10, eps=1e-6 and the others of `Solver`, which call=False, or placeholders
+        left in self or other, give. Method: conjugate gradients on the device.
+        """
+        from clmapreduce.pairwise.kernelsolve import solve_lazy
+
+        return solve_lazy(self, other, var, call, kwargs)  # type: ignore[arg-type]
+
     # ---------------------------------------------------------------------------------------------------- transposition
     def t(self) -> LazyTensor:
         """The transposed matrix: variables of i become variables of j, and the other way round."""

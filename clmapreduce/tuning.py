@@ -197,3 +197,38 @@ def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:
 
 MANY_ROWS, MANY_COLUMNS = 65536, 65536
 """Where groups work side by side: fewer rows or columns leave too few groups of the largest boxes."""
+
+
+@dataclass(frozen=True)
+class TileBox:
+    """For pairs of long vectors. block: work-items per group, a multiple of 32. rows, columns: of pairs that one item
+    computes at once. depth: coordinates per stage. unroll: 1 leaves the loop over a stage a loop. groups, tiles,
+    merge_block: as in a PairBox.
+    """
+
+    block: int
+    rows: int
+    columns: int
+    depth: int = 8
+    unroll: int = 8
+    groups: int = 40
+    tiles: int = 8
+    merge_block: int = 128
+
+
+_TILES_GPU = (TileBox(256, 8, 8), TileBox(256, 4, 8), TileBox(256, 4, 4), TileBox(256, 2, 4), TileBox(256, 1, 4))
+_TILES_CPU = TileBox(32, 2, 2, unroll=1, groups=8, tiles=2, merge_block=32)
+TILE_WORDS = 96
+"""Registers of 32 bits that an item's sums and accumulators may take; the coordinates at hand need the others."""
+
+
+def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
+    """The box for pairs of long vectors; None where no group would fit. words: of one pair's sums over coordinates, in
+    units of 32 bits. acc_words: of one accumulator.
+    """
+    boxes = (_TILES_CPU,) if facts.kind == "cpu" else _TILES_GPU
+    for box in boxes:
+        fits = box.block <= facts.max_group_size and 4 * box.block * acc_words <= facts.local_memory // 2
+        if fits and (box.rows * (box.columns * words + acc_words) <= TILE_WORDS or facts.kind == "cpu"):
+            return box
+    return None

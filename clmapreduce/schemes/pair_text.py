@@ -61,7 +61,7 @@ class PairText:
     def uniforms(self) -> str:
         """Declares the terms that no pair changes."""
         block = Block(1, self.narrow, "ub")
-        self._read(block, Role.PARAMETER, "ui", lambda given, d: _one(given, str(d)))
+        self._read(block, Role.PARAMETER, "ui", lambda given, d: element(given, str(d)))
         return self._declared(block, Role.PARAMETER, "u", 1)
 
     def row(self, v: int, places: Sequence[str]) -> str:
@@ -126,15 +126,15 @@ class PairText:
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs
-    def absorb(self, acc: str, v: int, columns: int, at: str, op: OperatorText) -> str:
-        """Folds the pairs of row vector v and the columns `at` … `at`+columns−1, whose terms are declared, into the
-        accumulator `acc`.
+    def absorb(self, acc: str, v: int, columns: int, at: str, op: OperatorText, first: int = 0) -> str:
+        """Folds the pairs of row vector v and the columns `at` … `at`+columns−1, whose terms are declared as those of
+        the columns `first`, first + 1, …, into the accumulator `acc`.
         """
         bound = op.bound
         assert isinstance(bound, PairBound)
         lines: list[str] = []
         names: list[list[str]] = []
-        for c in range(columns):
+        for c in range(first, first + columns):
             block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
             for k, contraction in enumerate(self.pair.contractions):
@@ -182,10 +182,16 @@ class PairText:
                     yield f"const {kind} w{given.name}_{v} = {kept};"
             elif given.role is Role.COLUMN:
                 for c, at in enumerate(columns):
-                    element = _gathered(given, self._lane_places(at), "d")
-                    yield f"const {kind} w{given.name}_c{c} = {self._wide(element, dtype)};"
+                    each = _gathered(given, self._lane_places(at), "d")
+                    yield f"const {kind} w{given.name}_c{c} = {self._wide(each, dtype)};"
             else:
-                yield f"const {kind} w{given.name} = {self._wide(_one(given, 'd'), dtype)};"
+                yield f"const {kind} w{given.name} = {self._wide(element(given, 'd'), dtype)};"
+        yield from self.contracted(contraction, k, pairs)
+
+    def contracted(self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
+        """Adds one coordinate of some pairs to contraction number k: coordinates are called w{input}_{v} for row
+        vector v, w{input}_c{c} for a column, w{input} for a parameter.
+        """
         for v, c in pairs:
             block = Block(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
@@ -293,14 +299,14 @@ class PairText:
                     text = broadcast_text(node.dtype, text, block.lanes)
                 block.bind(node, Text(text))
 
-    def _read(self, block: Block, role: Role, prefix: str, element: Callable[[PairInput, int], str]) -> None:
+    def _read(self, block: Block, role: Role, prefix: str, read: Callable[[PairInput, int], str]) -> None:
         """Binds the symbols of one role's inputs to what is read, those that the role's terms use."""
         used = {id(node) for node in postorder(self.pair.terms.of(role))}
         for given in self.pair.inputs:
             for d, symbol in enumerate(given.symbols):
                 if given.role is role and id(symbol) in used:
                     name = f"{prefix}{given.name}_{d}"
-                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {element(given, d)};")
+                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {read(given, d)};")
                     block.bind(symbol, Text(name))
 
     def _declared(self, block: Block, role: Role, prefix: str, lanes: int) -> str:
@@ -415,12 +421,12 @@ def _digits(given: PairInput, batch: str) -> str:
 
 def _gathered(given: PairInput, places: Sequence[str], d: str) -> str:
     """C text of one coordinate of an input at some places, one per lane."""
-    each = [_one(given, f"{at} * {given.dim} + {d}") for at in places]
+    each = [element(given, f"{at} * {given.dim} + {d}") for at in places]
     kind = c_name(given.symbols[0].dtype, len(places))
     return each[0] if len(places) == 1 else f"({kind})({', '.join(each)})"
 
 
-def _one(given: PairInput, at: str) -> str:
+def element(given: PairInput, at: str) -> str:
     """C text of one element of an input, in the dtype that is computed with."""
     if given.scalar:
         return given.name

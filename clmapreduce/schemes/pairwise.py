@@ -14,7 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import PairBox
+from clmapreduce.tuning import PairBox, TileBox
 from clmapreduce.vector.pair import Pair, Role
 
 LONGEST_CHAIN = 1024
@@ -48,22 +48,33 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
         why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
         return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
     last = merge_stage(text, domain, mode, facts, box, splits)
-    scratch = {"scratch0": text.bound.layout.itemsize * splits * domain.rows * domain.batch}
     why = f"split (2D): {splits} shares of {share} columns; {cells}"
-    return Plan((stage, last), scratch, mode, Scope.DEVICE, domain.narrow, why)
+    return Plan((stage, last), parts_scratch(text.bound, domain, splits), mode, Scope.DEVICE, domain.narrow, why)
+
+
+def parts_scratch(bound: PairBound, domain: Pairwise, splits: int) -> dict[str, int]:
+    """The scratch that the splits' accumulators need."""
+    return {"scratch0": bound.layout.itemsize * splits * domain.rows * domain.batch}
 
 
 def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tuple[int, int]:
     """(splits, columns per split)."""
-    if layout.backend == "1D":
-        return domain.cut(1, box.tile)
-    blocks = blocks_of(layout, domain, box) * domain.batch
-    wanted = -(-facts.compute_units * box.groups // blocks)
-    wanted = min(wanted, domain.columns // (box.tile * box.tiles))
-    wanted = max(wanted, -(-domain.columns // (box.tile * LONGEST_CHAIN)))
-    if layout.backend == "2D":
+    blocks = blocks_of(layout, domain, box)
+    return cut_columns(layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles)
+
+
+def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: int, tiles: int) -> tuple[int, int]:
+    """(splits, columns per split), a multiple of `tile`, for about so many groups. blocks: of rows, in one element of
+    the batch. tiles: per split at least.
+    """
+    if backend == "1D":
+        return domain.cut(1, tile)
+    wanted = -(-groups // (blocks * domain.batch))
+    wanted = min(wanted, domain.columns // (tile * tiles))
+    wanted = max(wanted, -(-domain.columns // (tile * LONGEST_CHAIN)))
+    if backend == "2D":
         wanted = max(wanted, 2)
-    return domain.cut(wanted, box.tile)
+    return domain.cut(wanted, tile)
 
 
 def rows_of(layout: PairLayout, box: PairBox) -> int:
@@ -102,7 +113,9 @@ def pair_stage(
     return text, Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
 
 
-def merge_stage(text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int) -> Stage:
+def merge_stage(
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox, splits: int
+) -> Stage:
     """The launch that merges the splits' accumulators of every row."""
     rows = domain.rows * domain.batch
     team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative

@@ -84,8 +84,8 @@ class PairText:
         return [f"({at} + {lane})" for lane in range(self.lanes if self.along is Role.COLUMN else 1)]
 
     # ------------------------------------------------------------------------------------------- tiles of columns
-    def packs(self) -> list[tuple[str, int, list[int]]]:
-        """How a column's terms lie in a tile: (type, width, their numbers) per array, four of them side by side where
+    def packs(self) -> list[tuple[DType, int, list[int]]]:
+        """How a column's terms lie in a tile: (dtype, width, their numbers) per array, four of them side by side where
         there are so many, because one load brings them all.
         """
         kinds: dict[DType, list[int]] = {}
@@ -97,32 +97,36 @@ class PairText:
             for first in range(0, len(numbers), widest):
                 taken = numbers[first : first + widest]
                 width = next(w for w in (1, 2, 4, 8) if w >= len(taken))
-                packs.append((c_name(dtype, width), width, taken))
+                packs.append((dtype, width, taken))
         return packs
 
     def tile(self, count: int) -> list[tuple[str, str, int]]:
         """(type, name, count) of the arrays that hold a tile of columns."""
-        return [(kind, f"tile{p}", count) for p, (kind, _, _) in enumerate(self.packs())]
+        return [(c_name(dtype, width), f"tile{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of a column in a tile."""
+        return sum(dtype.itemsize * width for dtype, width, _ in self.packs())
 
     def stage(self, at: str, slot: str) -> str:
         """Puts the terms of the column at the index `at` into the tile."""
         lines = [self.column(0, at)]
-        for p, (kind, width, taken) in enumerate(self.packs()):
+        for p, (dtype, width, taken) in enumerate(self.packs()):
             names = [f"y0_{k}" for k in taken]
             names += [names[-1]] * (width - len(taken))
-            value = names[0] if width == 1 else f"({kind})({', '.join(names)})"
+            value = names[0] if width == 1 else f"({c_name(dtype, width)})({', '.join(names)})"
             lines.append(f"tile{p}[{slot}] = {value};")
         return "{\n" + "\n".join(lines) + "\n}"
 
     def staged_column(self, c: int, slot: str) -> str:
         """Declares the terms of a column, from the tile."""
         lines = []
-        for p, (kind, width, taken) in enumerate(self.packs()):
-            lines.append(f"const {kind} yt{c}_{p} = tile{p}[{slot}];")
+        for p, (dtype, width, taken) in enumerate(self.packs()):
+            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = tile{p}[{slot}];")
             for place, k in enumerate(taken):
-                scalar = c_name(self.pair.terms.columns[k].dtype)
                 part = f".s{HEX[place]}" if width > 1 else ""
-                lines.append(f"const {scalar} y{c}_{k} = yt{c}_{p}{part};")
+                lines.append(f"const {c_name(dtype)} y{c}_{k} = yt{c}_{p}{part};")
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs

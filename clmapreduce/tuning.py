@@ -202,13 +202,14 @@ MANY_ROWS, MANY_COLUMNS = 65536, 65536
 @dataclass(frozen=True)
 class TileBox:
     """For pairs of long vectors. block: work-items per group, a multiple of 32. rows, columns: of pairs that one item
-    computes at once. depth: coordinates per stage. unroll: 1 leaves the loop over a stage a loop. groups, tiles,
+    computes at once. folded: columns that an operator takes at once. depth: coordinates per stage. unroll: 1 leaves the loop over a stage a loop. groups, tiles,
     merge_block: as in a PairBox.
     """
 
     block: int
     rows: int
     columns: int
+    folded: int = 4
     depth: int = 8
     unroll: int = 8
     groups: int = 40
@@ -228,7 +229,9 @@ def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
     """
     boxes = (_TILES_CPU,) if facts.kind == "cpu" else _TILES_GPU
     for box in boxes:
-        fits = box.block <= facts.max_group_size and 4 * box.block * acc_words <= facts.local_memory // 2
-        if fits and (box.rows * (box.columns * words + acc_words) <= TILE_WORDS or facts.kind == "cpu"):
+        waiting = 4 * box.block * acc_words
+        kept = 0 if box.rows * waiting <= facts.local_memory // 2 else acc_words  # what local memory does not hold
+        fits = box.block <= facts.max_group_size and waiting <= facts.local_memory // 2
+        if fits and (box.rows * (box.columns * words + kept) <= TILE_WORDS or facts.kind == "cpu"):
             return box
     return None

@@ -3,7 +3,7 @@
 ##   coordinates of both sides pass through local memory, `depth` of them a stage, while the next stage is on its way in registers. Then the pairs'
 ##   values are folded into the item's accumulators, one per row. At the end items that share a row merge theirs.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   Local memory: two stages, at least one accumulator per item. Barriers: 1 a stage, 2 per group of rows that meet at the end.
+##   Local memory: two stages and the items' accumulators, where they fit (else the stages' place serves them at the end). Barriers: 1 a stage, 2 per group of rows that meet at the end.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
 shape = tiles.shape
@@ -26,6 +26,9 @@ ${pairs.column(c, f"min((idx)(j0 + {my_columns[c]}), (idx)(end - 1))")}
 % if not tiles.early:
 ${row_terms(v)}
 % endif
+% if tiles.parked:
+${tiles.meet(f"acc{v}", str(v), "item")}
+% endif
 % if inner is not None:
 ${pairs.open_tile(v)}
 % endif
@@ -34,10 +37,15 @@ ${pairs.open_tile(v)}
 if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, 1, f"j0 + {my_columns[c]}", op, c)} }
 % endfor
 % else:
-${pairs.absorb(f"{acc}{v}", v, columns_taken, "j0 + at_column", op)}
+% for c in range(0, columns_taken, folded):
+{ ${pairs.absorb(f"{acc}{v}", v, min(folded, columns_taken), f"j0 + {my_columns[c]}", op, c)} }
+% endfor
 % endif
 % if inner is not None:
 ${pairs.close_tile(v)}
+% endif
+% if tiles.parked:
+${tiles.park(v, v)}
 % endif
 }
 </%def>
@@ -77,14 +85,19 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
-    const int owner = warp / ${shape.across} * 8 + lane / 4, sharer = warp % ${shape.across} * 4 + lane % 4;
-    const int at_row = warp / ${shape.across} * ${8 * rows_taken} + lane / 4 * ${shape.vector(rows_taken)}, at_column = sharer * ${columns_taken};
+    const int at_row = warp / ${shape.across} * ${8 * rows_taken} + lane / 4 * ${shape.vector(rows_taken)};
+    const int at_column = (warp % ${shape.across} * 4 + lane % 4) * ${columns_taken};
 % for v in range(rows_taken):
     const idx row${v} = min((idx)(first + ${my_rows[v]}), (idx)(rows - 1));
 % if tiles.early:
     ${row_terms(v)}
 % endif
+% if tiles.parked:
+    { ${pairs.outer.declare(f"acc{v}")}
+    ${tiles.park(v, v)} }
+% else:
     ${pairs.outer.declare(f"acc{v}")}
+% endif
 % endfor
     const idx begin = split * share, end = min(columns, (idx)(begin + share));
     int turn = 0;
@@ -117,16 +130,18 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
         }
     }
 % for start in range(0, rows_taken, tiles.together):
+% if not tiles.parked:
 % for slot in range(tiles.together):
-    ${tiles.leave(start + slot, slot)}
+    ${tiles.park(start + slot, slot)}
 % endfor
+% endif
     ${mode.sync()}
     if (item < ${tiles.together * shape.owners}) {
-        const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners};
+        const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners}, slot = ${"v" if tiles.parked else f"v - {start}"};
         const idx row = first + mine / 8 * ${8 * rows_taken} + v / ${shape.vector(rows_taken)} * ${8 * shape.vector(rows_taken)} + mine % 8 * ${shape.vector(rows_taken)} + v % ${shape.vector(rows_taken)};
-        ${tiles.meet("all", f"item * {shape.sharers}")}
+        ${tiles.meet("all", "slot", tiles.sharer_of("mine", "0"))}
         for (int s = 1; s < ${shape.sharers}; s++) {
-            ${tiles.meet("next", f"item * {shape.sharers} + s")}
+            ${tiles.meet("next", "slot", tiles.sharer_of("mine", "s"))}
             ${pairs.outer.merge("all", "all", "next")}
         }
 % if partial:

@@ -40,12 +40,12 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     targets = ("scratch0",) if splits > 1 else out_names(layout.outputs)
     out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(layout.outputs)
     numbers = {
-        "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
-        "unroll": box.unroll, "partial": splits > 1,
+        "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth, "folded": box.folded,
+        "unroll": box.unroll, "partial": splits > 1, "local_memory": facts.local_memory,
     }  # fmt: skip
     spec = kernel_spec(
         "pairwise_tiles", mode, facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
-        lambda: {"pairs": text, "tiles": TileText(text, shape), "parameters": text.parameters() + out},
+        lambda: {"pairs": text, "tiles": TileText(text, shape, facts.local_memory), "parameters": text.parameters() + out},
     )  # fmt: skip
     names = tuple(given.name for given in pair.inputs)
     sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]

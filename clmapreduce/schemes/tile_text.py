@@ -108,10 +108,13 @@ def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
 
 @dataclass(frozen=True, eq=False)
 class TileText:
-    """The statements that kernel/pairwise_tiles asks for. pairs: of one lane, nothing staged."""
+    """The statements that kernel/pairwise_tiles asks for. pairs: of one lane, nothing staged. local_memory: bytes that
+    a group may take.
+    """
 
     pairs: PairText
     shape: Shape
+    local_memory: int
 
     @cached_property
     def walks(self) -> tuple[Walk, ...]:
@@ -158,11 +161,23 @@ class TileText:
         numbers = sum(self._depth_of(given) for given in walk.inputs) * self.shape.box.depth
         return -(-numbers // vector) * vector
 
+    @cached_property
+    def _stages(self) -> int:
+        """Numbers of the two stages."""
+        return 2 * max(self.stage_size(walk) for walk in self.walks)
+
     @property
     def memory(self) -> int:
-        """Numbers of local memory: two stages, or the accumulators that meet at the end, at least one per item."""
-        stages = 2 * max(self.stage_size(walk) for walk in self.walks)
-        return max(stages, -(-self.shape.box.block * self.acc_bytes // self.shape.itemsize))
+        """Numbers of local memory: two stages and the accumulators that wait, or only room for some at the end."""
+        waiting = self.shape.box.block * self.acc_bytes * (self.shape.box.rows if self.parked else 1)
+        numbers = -(-waiting // self.shape.itemsize)
+        return self._stages + numbers if self.parked else max(self._stages, numbers)
+
+    @cached_property
+    def parked(self) -> bool:
+        """Whether accumulators wait in local memory while coordinates are summed, which leaves registers to the sums."""
+        waiting = self.shape.box.block * self.shape.box.rows * self.acc_bytes
+        return self._stages * self.shape.itemsize + waiting <= self.local_memory
 
     @property
     def acc_bytes(self) -> int:
@@ -281,27 +296,30 @@ class TileText:
     def together(self) -> int:
         """How many of every item's rows meet in local memory at a time; an item for each of them."""
         fitting = self.memory * self.shape.itemsize // (self.shape.box.block * self.acc_bytes)
-        return max(n for n in (1, 2, 4, 8) if n <= min(self.shape.box.rows, self.shape.sharers, max(1, fitting)))
+        most = self.shape.box.rows if self.parked else max(1, fitting)
+        return max(n for n in (1, 2, 4, 8) if n <= min(self.shape.box.rows, self.shape.sharers, most))
 
-    def leave(self, v: int, slot: int) -> str:
-        """Stores the accumulator of the item's row number v as number `slot` of those that meet."""
-        shape, lines = self.shape, []
-        at = f"({slot * shape.owners} + owner) * {shape.sharers} + sharer"
-        for name, base in self._meeting().items():
-            lines.append(f"{base}[{at}] = acc{v}_{name};")
-        return "\n".join(lines)
+    def park(self, v: int, slot: int) -> str:
+        """Stores the item's accumulator number v in a slot of local memory."""
+        at = f"{slot * self.shape.box.block} + item"
+        return "\n".join(f"{base}[{at}] = acc{v}_{name};" for name, base in self._slots().items())
 
-    def meet(self, acc: str, at: str) -> str:
-        """Declares the accumulator that lies at a place."""
+    def meet(self, acc: str, slot: str, item: str) -> str:
+        """Declares an accumulator as that of some item in a slot."""
         dtypes = dict(self.pairs.sorted_components())
-        return "\n".join(
-            f"{c_name(dtypes[name])} {acc}_{name} = {base}[{at}];" for name, base in self._meeting().items()
-        )
+        at = f"({slot}) * {self.shape.box.block} + {item}"
+        return "\n".join(f"{c_name(dtypes[name])} {acc}_{name} = {base}[{at}];" for name, base in self._slots().items())
 
-    def _meeting(self) -> dict[str, str]:
-        """Per component the array in local memory where accumulators meet."""
-        offset, found = 0, {}
+    def sharer_of(self, owner: str, sharer: str) -> str:
+        """The item that computes certain rows and columns."""
+        return f"(({owner}) / 8 * {self.shape.across} + ({sharer}) / 4) * 32 + ({owner}) % 8 * 4 + ({sharer}) % 4"
+
+    def _slots(self) -> dict[str, str]:
+        """Per component the array in local memory where accumulators wait or meet."""
+        offset = self._stages * self.shape.itemsize if self.parked else 0
+        slots = self.shape.box.rows if self.parked else self.together
+        found = {}
         for name, dtype in self.pairs.sorted_components():
             found[name] = f"((__local {c_name(dtype)} *)((__local char *)memory + {offset}))"
-            offset += self.together * self.shape.box.block * np.dtype(dtype).itemsize
+            offset += slots * self.shape.box.block * np.dtype(dtype).itemsize
         return found

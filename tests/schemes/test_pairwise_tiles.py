@@ -150,7 +150,12 @@ def test_values_that_are_no_numbers(context: cm.Context, mode: str, rng: np.rand
     )
 
 
-BOXES = [TileBox(32, 8, 8, unroll=1, tiles=1), TileBox(64, 4, 8, unroll=1), TileBox(256, 4, 4), TileBox(128, 1, 4)]
+BOXES = [
+    TileBox(32, 8, 8, unroll=1, tiles=1),
+    TileBox(64, 4, 8, folded=8, unroll=1),
+    TileBox(256, 4, 4),
+    TileBox(128, 1, 4),
+]
 
 
 @pytest.mark.parametrize("box", BOXES, ids=str)

@@ -70,12 +70,13 @@ def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
 
 
 def assert_all_items_meet(name: str, kernel: str) -> None:
-    """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles and lines, whose bounds all
+    """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles, lines and rows, whose bounds all
     items share.
     """
     tiles = re.compile(
         r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
+        r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
     )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():

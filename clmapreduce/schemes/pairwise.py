@@ -119,9 +119,10 @@ def pair_stage(
     pair, bound, blocks = layout.pair, layout.bound, blocks_of(layout, domain, box)
     partial = splits > 1
     numbers = {
-        "block": box.block, "lanes": text.lanes, "staged": text.staged, "vectors": box.vectors, "taken": box.taken,
-        "tile": box.tile, "unroll": box.unroll, "partial": partial,
+        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": partial,
     }  # fmt: skip
+    if not layout.few:
+        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged}
     targets = ("scratch0",) if partial else out_names(text.outputs)
     out = ["__global uchar *restrict parts"] if partial else out_parameters(text.outputs)
     spec = kernel_spec(

@@ -176,3 +176,14 @@ def test_words_of_older_versions() -> None:
     assert "Sum over i of" in repr(
         Genred("x", ["x = Vi(1)"], enable_chunks=False, use_fast_math=False, rec_multVar_highdim=True)
     )
+
+
+def test_explain_and_source(arrays: Any, context: cm.Context, mode: str) -> None:
+    call = Genred(GAUSS, ALIASES, axis=1)
+    told = call.explain(*arrays, context=context, mode=mode)
+    assert mode[:3] in told.lower() and "pairwise" in told
+    assert "cmr_pairwise" in call.source(*arrays, context=context, mode=mode)
+    lazy = (cm.Vi(arrays[0]) - cm.Vj(arrays[1])).sqnorm2()
+    assert "pairwise" in lazy.min(axis=1, call=False).explain(context=context, mode=mode)
+    with pytest.raises(cm.ShapeError, match="x = Vi"):
+        call.explain(*arrays[::-1])

@@ -306,13 +306,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Pairwise reductions beside KeOps.")
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--only", default="", help="rows whose name holds this")
-    parser.add_argument("--rounds", type=int, default=None, help="default 3 on CPUs, 5 on GPUs")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--shrink", type=int, default=1, help="divides all lengths: a quick look")
     parser.add_argument("--alone", action="store_true", help="without KeOps")
     options = parser.parse_args()
     device = cm.select_device(options.device)
     on_gpu = device.kind == "gpu"
-    rounds = options.rounds or (5 if on_gpu else 3)
     command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
     print(f"{device}\n{datetime.date.today()}, {command}, NumPy {np.__version__}\n")
     peer = None if options.alone else peer_of(device)
@@ -328,7 +327,7 @@ def main() -> None:
         if options.shrink > 1:  # bars are for full sizes
             rows, columns = (-(-n // options.shrink) for n in (row.rows, row.columns))
             row = replace(row, rows=rows, columns=columns, bar=None)
-        print(tell(row, ours, peer, profiled, rounds), flush=True)
+        print(tell(row, ours, peer, profiled, options.rounds), flush=True)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ ${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx co
 % for v in range(vectors):
     const idx base${v} = (first + ${v}) * ${block * lanes} + CMR_LOCAL_ID * ${lanes};
 % for lane in range(lanes):
-    const idx row${v}_${lane} = min((idx)(base${v} + ${lane}), (idx)(rows - 1));
+    const idx row${v}_${lane} = CMR_MIN(base${v} + ${lane}, rows - 1);
 % endfor
     ${pairs.row(v, rows_of(v))}
     ${pairs.outer.declare(f"acc{v}", lanes)}

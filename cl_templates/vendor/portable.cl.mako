@@ -161,6 +161,21 @@ INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
     return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(t) << ${shift}));
 }
 </%def>
+## Where a vendor has nothing faster these are the plain ones; library calls take 512 bits in halves, which PoCL's compiler asks for.
+<%def name="divide_fast(T)">
+INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
+</%def>
+<%def name="sqrt_fast(T)">
+<%
+S, lanes = split(T)
+half = S + (str(lanes // 2) if lanes > 2 else "")
+%>
+% if lanes * (8 if S == "double" else 4) > 32:
+INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return (${T})(cmr_sqrt_fast_${half}(x.lo), cmr_sqrt_fast_${half}(x.hi)); }
+% else:
+INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return sqrt(x); }
+% endif
+</%def>
 ## The lesser and the greater of two numbers; b is no NaN, and a NaN in a is passed over.
 <%def name="lesser(T)">
 INLINE ${T} cmr_lesser_${T}(${T} a, ${T} b) { return a < b ? a : b; }

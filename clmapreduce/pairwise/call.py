@@ -15,15 +15,18 @@ from clmapreduce.dtypes import FLOAT16, FLOAT32, INT32, INT64, DType
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.node import Symbol
+from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.warm import WarmCall, find, is_kept, keep, warm_key
+from clmapreduce.plan import Facts, Plan
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
 from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairReduction
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
-from clmapreduce.tuning import PairBox, few_box, pair_box
+from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
+from clmapreduce.tuning import PairBox, TileBox, few_box, pair_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -124,7 +127,7 @@ def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Optio
 
 
 def prepare_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: PairBox | None = None
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: PairBox | TileBox | None = None
 ) -> Prepared | list[Any]:
     """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one."""
     (formula, weight), slots = slotted((asked.formula, asked.weight))
@@ -154,11 +157,20 @@ def prepare_pairs(
     if box is None and few:
         box = few_box(terms, pair.cost, rows, compute, context.facts)
     elif box is None:
-        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, compute, context.facts)
+        box = choose_tiles(pair, bound, compute, context.facts)
+    if box is None:
+        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, columns, compute, context.facts)
     layout = PairLayout(pair, bound, stored, few, BACKENDS[asked.backend])
     key = ("pairs", pair, bound, stored, domain, compute, box, few, layout.backend)
-    executable = context.executable(key, lambda: plan_pairwise(layout, domain, compute, context.facts, box))
+    executable = context.executable(key, lambda: _planned(layout, domain, compute, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+def _planned(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox) -> Plan:
+    """The plan of the scheme that a box belongs to."""
+    if isinstance(box, TileBox):
+        return plan_tiles(layout, domain, mode, facts, box)
+    return plan_pairwise(layout, domain, mode, facts, box)
 
 
 def _arrays_of(given: PairArrays) -> tuple[tuple[Variable, DType, int, bool], ...]:

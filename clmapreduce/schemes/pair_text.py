@@ -61,7 +61,7 @@ class PairText:
     def uniforms(self) -> str:
         """Declares the terms that no pair changes."""
         block = Block(1, self.narrow, "ub")
-        self._read(block, Role.PARAMETER, "ui", lambda given, d: _one(given, str(d)))
+        self._read(block, Role.PARAMETER, "ui", lambda given, d: element(given, str(d)))
         return self._declared(block, Role.PARAMETER, "u", 1)
 
     def row(self, v: int, places: Sequence[str]) -> str:
@@ -84,8 +84,8 @@ class PairText:
         return [f"({at} + {lane})" for lane in range(self.lanes if self.along is Role.COLUMN else 1)]
 
     # ------------------------------------------------------------------------------------------- tiles of columns
-    def packs(self) -> list[tuple[str, int, list[int]]]:
-        """How a column's terms lie in a tile: (type, width, their numbers) per array, four of them side by side where
+    def packs(self) -> list[tuple[DType, int, list[int]]]:
+        """How a column's terms lie in a tile: (dtype, width, their numbers) per array, four of them side by side where
         there are so many, because one load brings them all.
         """
         kinds: dict[DType, list[int]] = {}
@@ -97,44 +97,48 @@ class PairText:
             for first in range(0, len(numbers), widest):
                 taken = numbers[first : first + widest]
                 width = next(w for w in (1, 2, 4, 8) if w >= len(taken))
-                packs.append((c_name(dtype, width), width, taken))
+                packs.append((dtype, width, taken))
         return packs
 
     def tile(self, count: int) -> list[tuple[str, str, int]]:
         """(type, name, count) of the arrays that hold a tile of columns."""
-        return [(kind, f"tile{p}", count) for p, (kind, _, _) in enumerate(self.packs())]
+        return [(c_name(dtype, width), f"tile{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of a column in a tile."""
+        return sum(dtype.itemsize * width for dtype, width, _ in self.packs())
 
     def stage(self, at: str, slot: str) -> str:
         """Puts the terms of the column at the index `at` into the tile."""
         lines = [self.column(0, at)]
-        for p, (kind, width, taken) in enumerate(self.packs()):
+        for p, (dtype, width, taken) in enumerate(self.packs()):
             names = [f"y0_{k}" for k in taken]
             names += [names[-1]] * (width - len(taken))
-            value = names[0] if width == 1 else f"({kind})({', '.join(names)})"
+            value = names[0] if width == 1 else f"({c_name(dtype, width)})({', '.join(names)})"
             lines.append(f"tile{p}[{slot}] = {value};")
         return "{\n" + "\n".join(lines) + "\n}"
 
     def staged_column(self, c: int, slot: str) -> str:
         """Declares the terms of a column, from the tile."""
         lines = []
-        for p, (kind, width, taken) in enumerate(self.packs()):
-            lines.append(f"const {kind} yt{c}_{p} = tile{p}[{slot}];")
+        for p, (dtype, width, taken) in enumerate(self.packs()):
+            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = tile{p}[{slot}];")
             for place, k in enumerate(taken):
-                scalar = c_name(self.pair.terms.columns[k].dtype)
                 part = f".s{HEX[place]}" if width > 1 else ""
-                lines.append(f"const {scalar} y{c}_{k} = yt{c}_{p}{part};")
+                lines.append(f"const {c_name(dtype)} y{c}_{k} = yt{c}_{p}{part};")
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs
-    def absorb(self, acc: str, v: int, columns: int, at: str, op: OperatorText) -> str:
-        """Folds the pairs of row vector v and the columns `at` … `at`+columns−1, whose terms are declared, into the
-        accumulator `acc`.
+    def absorb(self, acc: str, v: int, columns: int, at: str, op: OperatorText, first: int = 0) -> str:
+        """Folds the pairs of row vector v and the columns `at` … `at`+columns−1, whose terms are declared as those of
+        the columns `first`, first + 1, …, into the accumulator `acc`.
         """
         bound = op.bound
         assert isinstance(bound, PairBound)
         lines: list[str] = []
         names: list[list[str]] = []
-        for c in range(columns):
+        for c in range(first, first + columns):
             block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
             for k, contraction in enumerate(self.pair.contractions):
@@ -182,10 +186,16 @@ class PairText:
                     yield f"const {kind} w{given.name}_{v} = {kept};"
             elif given.role is Role.COLUMN:
                 for c, at in enumerate(columns):
-                    element = _gathered(given, self._lane_places(at), "d")
-                    yield f"const {kind} w{given.name}_c{c} = {self._wide(element, dtype)};"
+                    each = _gathered(given, self._lane_places(at), "d")
+                    yield f"const {kind} w{given.name}_c{c} = {self._wide(each, dtype)};"
             else:
-                yield f"const {kind} w{given.name} = {self._wide(_one(given, 'd'), dtype)};"
+                yield f"const {kind} w{given.name} = {self._wide(element(given, 'd'), dtype)};"
+        yield from self.contracted(contraction, k, pairs)
+
+    def contracted(self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
+        """Adds one coordinate of some pairs to contraction number k: coordinates are called w{input}_{v} for row
+        vector v, w{input}_c{c} for a column, w{input} for a parameter.
+        """
         for v, c in pairs:
             block = Block(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
@@ -293,14 +303,14 @@ class PairText:
                     text = broadcast_text(node.dtype, text, block.lanes)
                 block.bind(node, Text(text))
 
-    def _read(self, block: Block, role: Role, prefix: str, element: Callable[[PairInput, int], str]) -> None:
+    def _read(self, block: Block, role: Role, prefix: str, read: Callable[[PairInput, int], str]) -> None:
         """Binds the symbols of one role's inputs to what is read, those that the role's terms use."""
         used = {id(node) for node in postorder(self.pair.terms.of(role))}
         for given in self.pair.inputs:
             for d, symbol in enumerate(given.symbols):
                 if given.role is role and id(symbol) in used:
                     name = f"{prefix}{given.name}_{d}"
-                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {element(given, d)};")
+                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {read(given, d)};")
                     block.bind(symbol, Text(name))
 
     def _declared(self, block: Block, role: Role, prefix: str, lanes: int) -> str:
@@ -415,12 +425,12 @@ def _digits(given: PairInput, batch: str) -> str:
 
 def _gathered(given: PairInput, places: Sequence[str], d: str) -> str:
     """C text of one coordinate of an input at some places, one per lane."""
-    each = [_one(given, f"{at} * {given.dim} + {d}") for at in places]
+    each = [element(given, f"{at} * {given.dim} + {d}") for at in places]
     kind = c_name(given.symbols[0].dtype, len(places))
     return each[0] if len(places) == 1 else f"({kind})({', '.join(each)})"
 
 
-def _one(given: PairInput, at: str) -> str:
+def element(given: PairInput, at: str) -> str:
     """C text of one element of an input, in the dtype that is computed with."""
     if given.scalar:
         return given.name

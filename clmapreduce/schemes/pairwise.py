@@ -14,11 +14,13 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import PairBox
+from clmapreduce.tuning import PairBox, TileBox
 from clmapreduce.vector.pair import Pair, Role
 
 LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
+SMALLEST_TILE = 8
+"""Columns that are worth a stay in local memory."""
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
 
@@ -38,9 +40,12 @@ class PairLayout:
 
 def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
     """The plan of one result per row; needs at least one row and one column."""
+    text = _text(layout, domain, mode, box)
+    if text.staged:
+        text, box = fitting(text, box, facts)
     splits, share = cut(layout, domain, facts, box)
     partial = splits > 1
-    text, stage = pair_stage(layout, domain, mode, facts, box, splits, share)
+    stage = pair_stage(text, layout, domain, mode, facts, box, splits, share)
     cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
     if layout.few:
         cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
@@ -48,22 +53,44 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
         why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
         return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
     last = merge_stage(text, domain, mode, facts, box, splits)
-    scratch = {"scratch0": text.bound.layout.itemsize * splits * domain.rows * domain.batch}
     why = f"split (2D): {splits} shares of {share} columns; {cells}"
-    return Plan((stage, last), scratch, mode, Scope.DEVICE, domain.narrow, why)
+    return Plan((stage, last), parts_scratch(text.bound, domain, splits), mode, Scope.DEVICE, domain.narrow, why)
+
+
+def parts_scratch(bound: PairBound, domain: Pairwise, splits: int) -> dict[str, int]:
+    """The scratch that the splits' accumulators need."""
+    return {"scratch0": bound.layout.itemsize * splits * domain.rows * domain.batch}
+
+
+def fitting(text: PairText, box: PairBox, facts: Facts) -> tuple[PairText, PairBox]:
+    """The text and the box with tiles that leave room for a second group in local memory, as far as there is any; where
+    not even a small tile fits, columns are read where they lie.
+    """
+    tile = box.tile
+    while tile > SMALLEST_TILE and tile * text.column_bytes > facts.local_memory // 2:
+        tile //= 2
+    staged = tile * text.column_bytes <= facts.local_memory
+    return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
 def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tuple[int, int]:
     """(splits, columns per split)."""
-    if layout.backend == "1D":
-        return domain.cut(1, box.tile)
-    blocks = blocks_of(layout, domain, box) * domain.batch
-    wanted = -(-facts.compute_units * box.groups // blocks)
-    wanted = min(wanted, domain.columns // (box.tile * box.tiles))
-    wanted = max(wanted, -(-domain.columns // (box.tile * LONGEST_CHAIN)))
-    if layout.backend == "2D":
+    blocks = blocks_of(layout, domain, box)
+    return cut_columns(layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles)
+
+
+def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: int, tiles: int) -> tuple[int, int]:
+    """(splits, columns per split), a multiple of `tile`, for about so many groups. blocks: of rows, in one element of
+    the batch. tiles: per split at least.
+    """
+    if backend == "1D":
+        return domain.cut(1, tile)
+    wanted = -(-groups // (blocks * domain.batch))
+    wanted = min(wanted, domain.columns // (tile * tiles))
+    wanted = max(wanted, -(-domain.columns // (tile * LONGEST_CHAIN)))
+    if backend == "2D":
         wanted = max(wanted, 2)
-    return domain.cut(wanted, box.tile)
+    return domain.cut(wanted, tile)
 
 
 def rows_of(layout: PairLayout, box: PairBox) -> int:
@@ -76,20 +103,26 @@ def blocks_of(layout: PairLayout, domain: Pairwise, box: PairBox) -> int:
     return -(-domain.rows // rows_of(layout, box))
 
 
-def pair_stage(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int, share: int
-) -> tuple[PairText, Stage]:
-    """The launch over all pairs, and the text that it is made from."""
-    pair, bound = layout.pair, layout.bound
-    lanes, blocks = box.lanes(pair.dtype.itemsize), blocks_of(layout, domain, box)
+def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
+    """What the launch over all pairs is made from."""
     staged = mode is ComputeMode.PARALLEL and not layout.few
-    text = PairText(pair, bound, layout.outputs, lanes, domain.narrow, staged, Role.COLUMN if layout.few else Role.ROW)
+    along = Role.COLUMN if layout.few else Role.ROW
+    lanes = box.lanes(layout.pair.dtype.itemsize)
+    return PairText(layout.pair, layout.bound, layout.outputs, lanes, domain.narrow, staged, along)
+
+
+def pair_stage(
+    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int,
+    share: int,
+) -> Stage:  # fmt: skip
+    """The launch over all pairs."""
+    pair, bound, blocks = layout.pair, layout.bound, blocks_of(layout, domain, box)
     partial = splits > 1
     numbers = {
-        "block": box.block, "lanes": lanes, "vectors": box.vectors, "tile": box.tile, "partial": partial,
+        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": partial,
     }  # fmt: skip
     if not layout.few:
-        numbers |= {"taken": box.taken, "unroll": box.unroll}
+        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged}
     targets = ("scratch0",) if partial else out_names(text.outputs)
     out = ["__global uchar *restrict parts"] if partial else out_parameters(text.outputs)
     spec = kernel_spec(
@@ -100,10 +133,12 @@ def pair_stage(
     names = tuple(given.name for given in pair.inputs)
     sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]
     arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
-    return text, Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
+    return Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
 
 
-def merge_stage(text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int) -> Stage:
+def merge_stage(
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox, splits: int
+) -> Stage:
     """The launch that merges the splits' accumulators of every row."""
     rows = domain.rows * domain.batch
     team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative

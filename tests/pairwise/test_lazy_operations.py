@@ -192,3 +192,12 @@ def test_float16_computes_in_float32(rng: np.random.Generator, context: cm.Conte
     assert got.dtype == np.float16
     wanted = np.exp(-((x[:, None].astype(float) - y[None].astype(float)) ** 2).sum(-1))
     np.testing.assert_allclose(got.astype(float), wanted, atol=1.1 * 2**-11, rtol=2**-11)
+
+
+def test_columns_less_rows(rng: np.random.Generator, context: cm.Context, mode: str) -> None:
+    """Intel's compiler carries -x, moved out of the loop over tiles, across its barriers as one item's value for all."""
+    x, y = operands(rng)
+    got = (Vj(y) - Vi(x)).sum(1, context=context, mode=mode)
+    np.testing.assert_allclose(got, (y - x[:, None]).sum(1), atol=1e-12)
+    got = (Vi(x)[0] * Vj(y)[0] - Vi(x)[1] * Vj(y)[1]).sum(1, context=context, mode=mode)[:, 0]
+    np.testing.assert_allclose(got, (x[:, :1] * y[:, 0] - x[:, 1:2] * y[:, 1]).sum(1), atol=1e-12)

@@ -1,0 +1,325 @@
+"""The statements of matrix-product-shaped tiles of pairs: which rows and columns an item of a group computes, how the
+coordinates of both are staged in local memory, and how the items that share a row meet at the end.
+
+A warp of 32 items covers 8 × 4 blocks of `rows` × `columns` pairs. An item's columns are neighbours, so an operator
+folds them at once; its rows come in runs of one vector, so that a warp's loads from local memory touch every bank once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.dtypes import FLOAT16, HEX, c_name, literal
+from clmapreduce.formula.evaluate import evaluate
+from clmapreduce.formula.node import Node, Symbol, postorder
+from clmapreduce.schemes.pair_text import PairText, element
+from clmapreduce.tuning import TileBox
+from clmapreduce.vector.pair import Contraction, PairInput, Role
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers that follow from a launch box. itemsize: bytes of a coordinate."""
+
+    box: TileBox
+    itemsize: int
+
+    @property
+    def down(self) -> int:
+        """Warps along the rows."""
+        return 1 if self.box.block < 128 else 2
+
+    @property
+    def across(self) -> int:
+        """Warps along the columns."""
+        return self.box.block // 32 // self.down
+
+    @property
+    def owners(self) -> int:
+        """Items along the rows; as many times `rows` are a tile's."""
+        return 8 * self.down
+
+    @property
+    def sharers(self) -> int:
+        """Items along the columns: so many share a row."""
+        return 4 * self.across
+
+    @property
+    def tile_rows(self) -> int:
+        return self.owners * self.box.rows
+
+    @property
+    def tile_columns(self) -> int:
+        return self.sharers * self.box.columns
+
+    def vector(self, count: int) -> int:
+        """Numbers that one load brings, of `count` neighbours."""
+        return min(count, max(1, 16 // self.itemsize))
+
+    def row_offset(self, v: int) -> int:
+        """Where an item's row number v lies behind its first."""
+        width = self.vector(self.box.rows)
+        return v // width * 8 * width + v % width
+
+    def pitch(self, role: Role) -> int:
+        """Numbers between one staged coordinate and the next: padded, so that stores spread over the banks."""
+        return (self.tile_rows if role is Role.ROW else self.tile_columns) + max(1, 16 // self.itemsize)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """The contractions over `size` coordinates, walked in one loop, by their numbers in the pair."""
+
+    size: int
+    numbers: tuple[int, ...]
+    contractions: tuple[Contraction, ...]
+
+    @cached_property
+    def inputs(self) -> tuple[PairInput, ...]:
+        """What is staged."""
+        return tuple({id(given): given for c in self.contractions for given, _ in c.wide}.values())
+
+    @cached_property
+    def neutral(self) -> bool:
+        """Whether coordinates that are all zero add nothing, so that a last stage may be filled up with them."""
+        for contraction in self.contractions:
+            zeros: dict[Node, Any] = {symbol: symbol.dtype.type(0) for _, symbol in contraction.wide}
+            symbols = {node for node in postorder([contraction.term]) if isinstance(node, Symbol)}
+            if not symbols <= set(zeros) or evaluate(contraction.term, zeros) != 0:
+                return False
+        return True
+
+
+def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
+    """The loops that a pair's contractions take."""
+    sizes = dict.fromkeys(c.size for c in contractions)
+    found = []
+    for size in sizes:
+        numbers = tuple(k for k, c in enumerate(contractions) if c.size == size)
+        found.append(Walk(size, numbers, tuple(contractions[k] for k in numbers)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class TileText:
+    """The statements that kernel/pairwise_tiles asks for. pairs: of one lane, nothing staged. local_memory: bytes that
+    a group may take.
+    """
+
+    pairs: PairText
+    shape: Shape
+    local_memory: int
+
+    @cached_property
+    def walks(self) -> tuple[Walk, ...]:
+        return walks_of(self.pairs.pair.contractions)
+
+    @property
+    def kind(self) -> str:
+        """The C type of a coordinate."""
+        return c_name(self.pairs.pair.dtype)
+
+    @property
+    def early(self) -> bool:
+        """Whether some loop needs terms of a row or a column, which else wait until it is over."""
+        role = self.pairs.pair.terms.role
+        wide = {id(symbol) for c in self.pairs.pair.contractions for _, symbol in c.wide}
+        met = {id(n): n for c in self.pairs.pair.contractions for n in postorder([c.term])}
+        return any(role[place] in (Role.ROW, Role.COLUMN) for place in met if place not in wide)
+
+    # ------------------------------------------------------------------------------------------------ places
+    def rows(self) -> list[str]:
+        """The item's rows within its tile."""
+        return [f"at_row + {self.shape.row_offset(v)}" for v in range(self.shape.box.rows)]
+
+    def columns(self) -> list[str]:
+        """The item's columns within the tile."""
+        return [f"at_column + {c}" for c in range(self.shape.box.columns)]
+
+    # ------------------------------------------------------------------------------------------------ staging
+    def _depth_of(self, given: PairInput) -> int:
+        """Numbers of one staged coordinate."""
+        return 1 if given.role is Role.PARAMETER else self.shape.pitch(given.role)
+
+    def _places(self, walk: Walk) -> dict[str, int]:
+        """Where every input begins in a stage; vectors stay aligned, parameters come last."""
+        place, found = 0, {}
+        for given in sorted(walk.inputs, key=lambda g: g.role is Role.PARAMETER):
+            found[given.name] = place
+            place += self._depth_of(given) * self.shape.box.depth
+        return found
+
+    def stage_size(self, walk: Walk) -> int:
+        """Numbers of a stage."""
+        vector = max(1, 16 // self.shape.itemsize)
+        numbers = sum(self._depth_of(given) for given in walk.inputs) * self.shape.box.depth
+        return -(-numbers // vector) * vector
+
+    @cached_property
+    def _stages(self) -> int:
+        """Numbers of the two stages."""
+        return 2 * max(self.stage_size(walk) for walk in self.walks)
+
+    @property
+    def memory(self) -> int:
+        """Numbers of local memory: two stages and the accumulators that wait, or only room for some at the end."""
+        waiting = self.shape.box.block * self.acc_bytes * (self.shape.box.rows if self.parked else 1)
+        numbers = -(-waiting // self.shape.itemsize)
+        return self._stages + numbers if self.parked else max(self._stages, numbers)
+
+    @cached_property
+    def parked(self) -> bool:
+        """Whether accumulators wait in local memory while coordinates are summed, which leaves registers to the sums."""
+        waiting = self.shape.box.block * self.shape.box.rows * self.acc_bytes
+        return self._stages * self.shape.itemsize + waiting <= self.local_memory
+
+    @property
+    def acc_bytes(self) -> int:
+        return sum(dtype.itemsize for _, dtype in self.pairs.sorted_components())
+
+    def _chunks(self, given: PairInput) -> tuple[int, int]:
+        """(numbers, how many times): what an item carries of a stage, as runs of coordinates of one row or column."""
+        box = self.shape.box
+        if given.role is Role.PARAMETER:
+            return 1, -(-box.depth // box.block)
+        long = self.shape.tile_rows if given.role is Role.ROW else self.shape.tile_columns
+        run = min(4, max(1, long * box.depth // box.block), box.depth)
+        return run, -(-long * box.depth // (box.block * run))
+
+    def fetch(self, walk: Walk, stage: str, columns: str) -> str:
+        """Declares the item's part of a stage as p{input}_{n}_{q}. columns: where the tile of columns begins."""
+        lines: list[str] = []
+        for given in walk.inputs:
+            run, times = self._chunks(given)
+            for n in range(times):
+                lines += self._fetch_run(walk, given, run, n, stage, columns)
+        return "\n".join(lines)
+
+    def _fetch_run(self, walk: Walk, given: PairInput, run: int, n: int, stage: str, columns: str) -> Iterator[str]:
+        depth, name = self.shape.box.depth, f"p{given.name}_{n}"
+        where, coordinate = self._part(given, run, n)
+        width = 1 if given.dtype == FLOAT16 else min(math.gcd(run, given.dim), max(1, 16 // self.shape.itemsize))
+        yield f"const int {name}_d = ({stage}) * {depth} + {coordinate};"
+        if given.role is Role.PARAMETER:
+            at = f"{name}_d"
+        else:
+            first, last = ("first", "rows - 1") if given.role is Role.ROW else (columns, "end - 1")
+            yield f"const idx {name}_at = min((idx)({first} + {where}), (idx)({last})) * {given.dim} + {name}_d;"
+            at = f"{name}_at"
+        kind = c_name(self.pairs.pair.dtype, width)
+        for q in range(0, run, width):
+            value = element(given, f"{at} + {q}") if width == 1 else f"CMR_LOAD({kind}, {given.name} + {at} + {q})"
+            target = f"{name}_{q}" if width == 1 else f"{name}_v{q}"
+            if walk.size % depth:
+                zero = literal(0, self.pairs.pair.dtype, width)
+                yield f"{kind} {target} = {zero}; if ({name}_d + {q} < {walk.size}) {target} = {value};"
+            else:
+                yield f"const {kind} {target} = {value};"
+            if width > 1:
+                parts = ", ".join(f"{name}_{q + i} = {target}.s{HEX[i]}" for i in range(width))
+                yield f"const {self.kind} {parts};"
+
+    def _part(self, given: PairInput, run: int, n: int) -> tuple[str, str]:
+        """The row or column within the tile, and the first coordinate within the stage, of the item's run number n."""
+        depth, place = self.shape.box.depth, f"(item + {n * self.shape.box.block})"
+        if given.role is Role.PARAMETER:
+            return "0", place
+        runs = depth // run
+        return f"{place} / {runs}", f"{place} % {runs} * {run}"
+
+    def put(self, walk: Walk, turn: str) -> str:
+        """Stores what `fetch` declared into the stage number `turn` (0 or 1)."""
+        lines, places, box = [], self._places(walk), self.shape.box
+        for given in walk.inputs:
+            run, times = self._chunks(given)
+            long = {Role.ROW: self.shape.tile_rows, Role.COLUMN: self.shape.tile_columns}.get(given.role, 1)
+            for n in range(times):
+                where, coordinate = self._part(given, run, n)
+                base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]} + {where}"
+                pitch, name = self._depth_of(given), f"p{given.name}_{n}"
+                stores = [f"memory[{base} + ({coordinate} + {q}) * {pitch}] = {name}_{q};" for q in range(run)]
+                total = box.depth * long // run
+                guard = f"if (item + {n * box.block} < {total}) " if (n + 1) * box.block > total else ""
+                lines.append(f"{guard}{{ {' '.join(stores)} }}")
+        return "\n".join(lines)
+
+    # ------------------------------------------------------------------------------------------------ contracting
+    def open(self, walk: Walk) -> str:
+        """Declares the contractions of the item's pairs as zero."""
+        box = self.shape.box
+        return "\n".join(
+            f"{self.kind} q{v}_{c}_{k} = {literal(0, self.pairs.pair.dtype)};"
+            for k in walk.numbers for v in range(box.rows) for c in range(box.columns)
+        )  # fmt: skip
+
+    def coordinate(self, walk: Walk, turn: str, k: str) -> str:
+        """Adds the staged coordinate k to the contractions."""
+        lines: list[str] = []
+        box, places = self.shape.box, self._places(walk)
+        for given in walk.inputs:
+            base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]} + ({k}) * {self._depth_of(given)}"
+            if given.role is Role.PARAMETER:
+                lines.append(f"const {self.kind} w{given.name} = memory[{base}];")
+            elif given.role is Role.ROW:
+                offsets = [self.shape.row_offset(v) for v in range(box.rows)]
+                lines += self._read(f"w{given.name}_", f"{base} + at_row", offsets)
+            else:
+                lines += self._read(f"w{given.name}_c", f"{base} + at_column", list(range(box.columns)))
+        pairs = [(v, c) for v in range(box.rows) for c in range(box.columns)]
+        for number, contraction in zip(walk.numbers, walk.contractions, strict=True):
+            lines += self.pairs.contracted(contraction, number, pairs)
+        return "\n".join(lines)
+
+    def _read(self, prefix: str, base: str, offsets: Sequence[int]) -> Iterator[str]:
+        """Declares neighbours in the stage, one vector a load."""
+        width = self.shape.vector(len(offsets))
+        kind = c_name(self.pairs.pair.dtype, width)
+        for n in range(0, len(offsets), width):
+            if width == 1:
+                yield f"const {kind} {prefix}{n} = memory[{base} + {offsets[n]}];"
+                continue
+            yield f"const {kind} {prefix}v{n} = *(__local const {kind} *)(memory + {base} + {offsets[n]});"
+            yield (
+                f"const {self.kind} "
+                + ", ".join(f"{prefix}{n + i} = {prefix}v{n}.s{HEX[i]}" for i in range(width))
+                + ";"
+            )
+
+    # ------------------------------------------------------------------------------------------------ the end
+    @property
+    def together(self) -> int:
+        """How many of every item's rows meet in local memory at a time; an item for each of them."""
+        fitting = self.memory * self.shape.itemsize // (self.shape.box.block * self.acc_bytes)
+        most = self.shape.box.rows if self.parked else max(1, fitting)
+        return max(n for n in (1, 2, 4, 8) if n <= min(self.shape.box.rows, self.shape.sharers, most))
+
+    def park(self, v: int, slot: int) -> str:
+        """Stores the item's accumulator number v in a slot of local memory."""
+        at = f"{slot * self.shape.box.block} + item"
+        return "\n".join(f"{base}[{at}] = acc{v}_{name};" for name, base in self._slots().items())
+
+    def meet(self, acc: str, slot: str, item: str) -> str:
+        """Declares an accumulator as that of some item in a slot."""
+        dtypes = dict(self.pairs.sorted_components())
+        at = f"({slot}) * {self.shape.box.block} + {item}"
+        return "\n".join(f"{c_name(dtypes[name])} {acc}_{name} = {base}[{at}];" for name, base in self._slots().items())
+
+    def sharer_of(self, owner: str, sharer: str) -> str:
+        """The item that computes certain rows and columns."""
+        return f"(({owner}) / 8 * {self.shape.across} + ({sharer}) / 4) * 32 + ({owner}) % 8 * 4 + ({sharer}) % 4"
+
+    def _slots(self) -> dict[str, str]:
+        """Per component the array in local memory where accumulators wait or meet."""
+        offset = self._stages * self.shape.itemsize if self.parked else 0
+        slots = self.shape.box.rows if self.parked else self.together
+        found = {}
+        for name, dtype in self.pairs.sorted_components():
+            found[name] = f"((__local {c_name(dtype)} *)((__local char *)memory + {offset}))"
+            offset += slots * self.shape.box.block * np.dtype(dtype).itemsize
+        return found

@@ -202,8 +202,9 @@ MANY_ROWS, MANY_COLUMNS = 65536, 65536
 @dataclass(frozen=True)
 class TileBox:
     """For pairs of long vectors. block: work-items per group, a multiple of 32. rows, columns: of pairs that one item
-    computes at once. folded: columns that an operator takes at once. depth: coordinates per stage. unroll: 1 leaves the loop over a stage a loop. groups, tiles,
-    merge_block: as in a PairBox.
+    computes at once. folded: columns that an operator takes at once. depth: coordinates per stage. unroll: 1 leaves the
+    loop over a stage a loop. products: whether distances may come from products. groups, tiles, merge_block: as in a
+    PairBox.
     """
 
     block: int
@@ -211,7 +212,8 @@ class TileBox:
     columns: int
     folded: int = 4
     depth: int = 8
-    unroll: int = 8
+    unroll: int = 2
+    products: bool = True
     groups: int = 40
     tiles: int = 8
     merge_block: int = 128

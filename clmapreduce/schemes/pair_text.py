@@ -47,15 +47,11 @@ class PairText:
     # ------------------------------------------------------------------------------------------------ arguments
     def parameters(self) -> list[str]:
         """The kernel's parameters for the pair's inputs."""
-        return [text for given in self.pair.inputs for text in _parameters(given)]
+        return parameters_of(self.pair.inputs)
 
     def offsets(self, batch: str) -> str:
         """Moves every input to its part for one element of the batch."""
-        lines = []
-        for given in self.pair.inputs:
-            if given.rank:
-                lines.append(f"{given.name} += {_digits(given, batch)};")
-        return "\n".join(lines)
+        return offsets_of(self.pair.inputs, batch)
 
     # ---------------------------------------------------------------------------------------------------- terms
     def uniforms(self) -> str:
@@ -403,6 +399,16 @@ class _Folding:
         node = Symbol(name, dtype)
         block.bind(node, Text(name))
         return node
+
+
+def parameters_of(inputs: Sequence[PairInput]) -> list[str]:
+    """The kernel's parameters for some inputs."""
+    return [text for given in inputs for text in _parameters(given)]
+
+
+def offsets_of(inputs: Sequence[PairInput], batch: str) -> str:
+    """Moves some inputs to their part for one element of the batch."""
+    return "\n".join(f"{given.name} += {_digits(given, batch)};" for given in inputs if given.rank)
 
 
 def _parameters(given: PairInput) -> list[str]:

@@ -29,6 +29,8 @@ class BoundPairSum(PairBound):
 
     reuses = False
 
+    smooth = True
+
     def __init__(self, value: DType, width: int, acc: DType, result: DType, tile: DType | None, mean: bool) -> None:
         self.value, self.width, self._mean = value, width, mean
         self.components = tuple(Component(f"total{d}", acc, 0) for d in range(width))

@@ -12,12 +12,14 @@ from clmapreduce.dtypes import FLOAT16, FLOAT32
 from clmapreduce.formula.node import Symbol
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import _kind as kind_of
+from clmapreduce.pairwise.call import _planned as planned
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
-from clmapreduce.reductions.pairs.base import PairBound, PairOptions
-from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
-from clmapreduce.tuning import PairBox, few_box, pair_box
+from clmapreduce.reductions.pairs.base import PairOptions
+from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.schemes.pairwise_tiles import choose_tiles
+from clmapreduce.tuning import PairBox, TileBox, few_box, pair_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -84,15 +86,17 @@ def _read(
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
 
-def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> PairBox:
+def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> PairBox | TileBox:
     """The box that a call takes."""
     pair, bound = layout.pair, layout.bound
     terms = len(pair.terms.rows)
     if layout.few:
         return few_box(terms, pair.cost, domain.rows, mode, facts)
-    rows = domain.rows * domain.batch
-    assert isinstance(bound, PairBound)
-    return pair_box(kind_of(bound), terms, pair.cost, bool(pair.contractions), rows, mode, facts)
+    tiles = choose_tiles(pair, bound, mode, facts)
+    if tiles is not None:
+        return tiles
+    rows, loops = domain.rows * domain.batch, bool(pair.contractions)
+    return pair_box(kind_of(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
 
 
 def pair_plan(
@@ -102,11 +106,11 @@ def pair_plan(
     mode: ComputeMode,
     facts: Facts,
     batch: int = 1,
-    box: PairBox | None = None,
+    box: PairBox | TileBox | None = None,
 ) -> Plan:
     """The plan of a layout."""
-    domain = Pairwise(rows, columns, batch, rows * columns)
-    return plan_pairwise(layout, domain, mode, facts, box or box_of(layout, domain, mode, facts))
+    domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
+    return planned(layout, domain, mode, facts, box or box_of(layout, domain, mode, facts))
 
 
 def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:

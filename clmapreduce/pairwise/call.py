@@ -101,12 +101,12 @@ def reduce_pairs(
     key = warm_key(asked, arrays, mode, context) if out is None else None
     home = next(iter(arrays.values())).context if key is not None else None
     known = find(home, key) if home is not None else None
-    if known is not None:
-        results = known(arrays, wait_for)
+    if home is not None and known is not None:
+        results = known(home, arrays, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
     prepared = prepare_pairs(asked, arrays, Options(mode, context, wait_for, out))
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
-        keep(home, key, WarmCall(prepared, home, arrays))
+        keep(home, key, WarmCall(prepared, arrays))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -134,6 +134,7 @@ TYPES = {
     "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
     "lanes_up8": "float16",
     "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "any": "char16 short8 int int16 long8",
+    "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
     "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
@@ -324,3 +325,34 @@ def test_any_asks_every_lane_of_a_mask(context: cm.Context, code: str) -> None:
         text = f"o0[k] = cmr_any_{scalar}{lanes}({load(scalar, lanes, 'x')});"
         (found,) = computed(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
         assert found.tolist() == [0] + [1] * (lanes + 1), lanes
+
+
+@pytest.mark.parametrize("code", LANES)
+def test_fast_quotients_and_roots_are_within_their_promise(
+    context: cm.Context, code: str, rng: np.random.Generator
+) -> None:
+    """2 ulp and 1 ulp for normal numbers; signs, zeros, infinities and NaN as they must be."""
+    scalar = {"f4": "float", "f8": "double"}[code]
+    if code == "f8" and not context.device.fp64:
+        pytest.skip("no float64 here")
+    dtype, count, wide = np.dtype(code), 4096, LANES[code][-1]
+    a, b = (rng.choice([-1, 1], count) * 2.0 ** rng.uniform(-60, 60, count) for _ in "ab")
+    a[:8], b[:8] = [1, -1, 0, np.inf, np.nan, 5, -np.inf, 0], [0, 0, 3, 2, 1, np.inf, np.inf, 0]
+    given = np.concatenate([a, b]).astype(dtype)
+    results = []
+    for lanes in (1, wide):
+        first, second, quotient = (load(scalar, lanes, at) for at in ("x", f"(x + {count})", f"o{len(results)}"))
+        kind, root = of_kind(scalar, lanes), load(scalar, lanes, f"o{len(results) + 1}")
+        texts = (f"{quotient} = cmr_divide_fast_{kind}({first}, {second});", f"{root} = cmr_sqrt_fast_{kind}({first});")
+        results += [(f"if (k < {count // lanes}) {{ {text} }}", np.zeros(count, dtype)) for text in texts]
+    below = [2**n for n in range(1, wide.bit_length() - 1)][::-1]  # wide roots are made of narrower ones
+    kinds = [("divide_fast", scalar), ("divide_fast", of_kind(scalar, wide)), ("sqrt_fast", scalar)]
+    kinds += [("sqrt_fast", of_kind(scalar, n)) for n in [*below[::-1], wide]]
+    x, y = (part.astype(np.longdouble) for part in (given[:count], given[count:]))
+    with np.errstate(all="ignore"):
+        wanted = [x / y, np.sqrt(x)] * 2
+    for made, right, ulps in zip(computed(context, given, results, kinds), wanted, [2, 1] * 2, strict=True):
+        finite = np.isfinite(right)
+        np.testing.assert_array_equal(made[~finite], right[~finite])
+        error = np.abs(made[finite] - right[finite]) / np.spacing(np.abs(right[finite]).astype(dtype))
+        assert error.max() <= ulps

@@ -14,6 +14,8 @@
 #endif
 typedef ${"int" if narrow else "long"} idx;
 #define INLINE static inline __attribute__((always_inline))
+/* Not min(), which is a call on PoCL. */
+#define CMR_MIN(a, b) ((a) < (b) ? (a) : (b))
 /* An operator on every driver; convert_TN is a library call on PoCL, and wrong there for 1024-bit vectors (PoCL 3.0 on an AMD Zen 4). */
 #if __has_builtin(__builtin_convertvector)
 #define CMR_CONVERT(v, T) __builtin_convertvector(v, T)

@@ -22,6 +22,7 @@ from clmapreduce.math import where
 from clmapreduce.pairwise import (
     ComplexLazyTensor,
     Genred,
+    KernelSolve,
     LazyTensor,
     Pm,
     Var,
@@ -50,6 +51,7 @@ __all__ = [
     "FormulaError",
     "Genred",
     "KeptPartials",
+    "KernelSolve",
     "LazyTensor",
     "Map",
     "ModeError",

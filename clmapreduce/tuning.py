@@ -126,17 +126,15 @@ class PairBox:
         return min(16, max(1, self.bytes // itemsize))
 
 
-_PAIR_CPU = PairBox(block=1, bytes=64, vectors=2, taken=2, tile=512, groups=8, merge_block=1)
+_PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, taken=2, tile=512, groups=8, merge_block=1)
 _PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, taken=1, tile=256, unroll=4)
 _PAIRS_SEQUENTIAL = {
     "sum": _PAIR_CPU,
     "argument": replace(_PAIR_CPU, taken=8),
     "logsumexp": replace(_PAIR_CPU, taken=4),
-    "kmin": replace(_PAIR_CPU, vectors=1, taken=4),
+    "kmin": replace(_PAIR_CPU, taken=4),
 }
-_PAIRS_SEQUENTIAL_LONG = {
-    name: replace(box, vectors=1, taken=max(4, box.taken)) for name, box in _PAIRS_SEQUENTIAL.items()
-}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(box, vectors=1, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
@@ -156,9 +154,11 @@ def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -
     return replace(box, block=32, merge_block=32) if facts.kind == "cpu" else box
 
 
-def pair_box(kind: str, terms: int, cost: int, loops: bool, rows: int, mode: ComputeMode, facts: Facts) -> PairBox:
+def pair_box(
+    kind: str, terms: int, cost: int, loops: bool, rows: int, columns: int, mode: ComputeMode, facts: Facts
+) -> PairBox:
     """The box for pairs. kind: of the operator. terms: numbers kept per row. cost: operations per pair. loops: whether
-    long vectors are walked coordinate by coordinate. rows: of the whole problem.
+    long vectors are walked coordinate by coordinate. rows, columns: of the whole problem.
     """
     if mode is ComputeMode.SEQUENTIAL:
         boxes = _PAIRS_SEQUENTIAL_LOOP if loops else _PAIRS_SEQUENTIAL if terms <= 4 else _PAIRS_SEQUENTIAL_LONG
@@ -167,17 +167,36 @@ def pair_box(kind: str, terms: int, cost: int, loops: bool, rows: int, mode: Com
             box = replace(box, vectors=1, taken=1)
         return box if facts.kind == "cpu" else replace(box, bytes=1)
     box = _PAIRS_GPU[kind]
+    if rows < MANY_ROWS:
+        box = replace(box, block=min(box.block, 128))
+    if columns < MANY_COLUMNS:
+        box = replace(box, tile=128, tiles=2, groups=16)
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
     if loops or cost > 64 or terms > 16:
         box = replace(box, vectors=1, unroll=1, taken=min(box.taken, 2))
-    while box.vectors > 1 and rows < box.block * box.vectors * facts.compute_units // 4:
-        box = replace(box, vectors=box.vectors // 2)
-    while box.block > 32 and rows <= box.block // 2:
-        box = replace(box, block=box.block // 2)
+    box = _filling(box, rows, columns, facts)
     while box.block > facts.max_group_size:
         box = replace(box, block=box.block // 2)
     return box
+
+
+def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:
+    """The box with fewer rows a group, until no half of a group is idle and the groups fill the device."""
+    splits = max(1, columns // (box.tile * box.tiles))
+
+    def groups(box: PairBox) -> int:
+        return -(-rows // (box.block * box.vectors)) * splits
+
+    while box.vectors > 1 and (rows <= box.block * box.vectors // 2 or groups(box) < 5 * facts.compute_units):
+        box = replace(box, vectors=box.vectors // 2)
+    while box.block > 32 and rows <= box.block // 2:
+        box = replace(box, block=box.block // 2)
+    return box
+
+
+MANY_ROWS, MANY_COLUMNS = 65536, 65536
+"""Where groups work side by side: fewer rows or columns leave too few groups of the largest boxes."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pairplans import every_pair_plan
 
 import clmapreduce as cm
 from cl_templates import render
@@ -252,6 +253,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
         yield "reduce, strictly sequential", reduce_plan("sum", plain, length, mode, facts, tiles=1)
         yield "scan, strictly sequential", scan_plan("sum", plain, length, mode, facts, tiles=1)
         yield "upsweep, strictly sequential", upsweep_plan("sum", plain, 1000, mode, facts, tiles=1)
+    yield from every_pair_plan(facts, mode)
 
 
 def source_of(stage: Stage) -> str:

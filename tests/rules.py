@@ -70,12 +70,14 @@ def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
 
 
 def assert_all_items_meet(name: str, kernel: str) -> None:
-    """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles and lines, whose bounds all
+    """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles, lines, rows and stages, whose bounds all
     items share.
     """
     tiles = re.compile(
         r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
+        r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
+        r"|for \(int s = 0; s < \d+; s\+\+\)"
     )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():
@@ -93,8 +95,9 @@ def local_bytes(kernel: str) -> int:
     ):
         total += sizes[kind] * int(lanes or 1) * int(count)
     pointers = re.findall(r"__local (?:const )?\w+ \*const \w+ = staged_\w+;", kernel)
-    arrays = re.findall(r"__local \w+ \w+\[\d+\];", kernel)
-    assert len(re.findall(r"__local", kernel)) == len(pointers) + len(arrays)
+    arrays = re.findall(r"__local \w+ \w+\[\d+\](?: __attribute__\(\(aligned\(16\)\)\))?;", kernel)
+    places = re.findall(r"\(__local (?:const )?\w+ \*\)", kernel)  # of other types in an array
+    assert len(re.findall(r"__local", kernel)) == len(pointers) + len(arrays) + len(places)
     return total
 
 
@@ -105,7 +108,7 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
     called: dict[str, int] = {}
     for found in HELPER.finditer(text):
         function = found[0]
-        if found.start() - len(text[text.rindex("\n", 0, found.start()) + 1 : found.start()]) in defined.values():
+        if re.search(r"^INLINE \w+ $", text[: found.start()].rpartition("\n")[2]):
             continue  # its own definition
         called.setdefault(function, found.start())
     kernel = re.search(r"void (cmr_\w+)\(", text)

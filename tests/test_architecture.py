@@ -162,15 +162,18 @@ def test_rule_5_kernel_names_carry_the_prefix() -> None:
 
 
 def named_by_schemes() -> set[str]:
-    """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`."""
+    """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`, which
+    may also be `x if … else y`.
+    """
     named: set[str] = set()
     for path in python_files("clmapreduce/schemes"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/\w+", text):
                     named.add(text)
-                case ast.Call(func=ast.Name(id="kernel_spec"), args=[ast.Constant(value=str(text)), *_]):
-                    named.add(f"kernel/{text}")
+                case ast.Call(func=ast.Name(id="kernel_spec"), args=[first, *_]):
+                    chosen = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                    named |= {f"kernel/{text.value}" for text in chosen if isinstance(text, ast.Constant)}
     return named
 
 

@@ -18,6 +18,7 @@ import clmapreduce as cm
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PICTURES = [path for path in EXAMPLES if "picture" in path.read_text(encoding="utf-8")]
 GEOMETRY = SimpleNamespace(**runpy.run_path(str(next(p for p in EXAMPLES if p.stem == "geometry"))))
 NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
@@ -29,6 +30,13 @@ def test_every_example_runs_and_its_asserts_hold(
 ) -> None:
     runpy.run_path(str(path))["main"](context.device)
     assert context.device.name in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_pictures_are_drawn(path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    runpy.run_path(str(path))["main"](cm.devices()[0], picture=str(tmp_path / "drawn.png"))
+    assert (tmp_path / "drawn.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -36,7 +36,7 @@ ${mode.kernel_head("cmr_pairwise_few", parameters + ["const idx rows", "const id
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
-    const idx row${v} = min((idx)(first + ${v}), (idx)(rows - 1));
+    const idx row${v} = CMR_MIN(first + ${v}, rows - 1);
     ${pairs.row(v, [f"row{v}"])}
     ${pairs.outer.declare(f"whole{v}")}
 % endfor

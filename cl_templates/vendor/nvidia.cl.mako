@@ -76,3 +76,25 @@ INLINE float cmr_greater_one_float(float a, float b) { return fmax(a, b); }
 ${portable.greater_one(T)}
 % endif
 </%def>
+<%def name="divide_fast(T)">
+% if T == "float":
+INLINE float cmr_divide_fast_float(float a, float b) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+    return a * r;
+}
+% else:
+${portable.divide_fast(T)}
+% endif
+</%def>
+<%def name="sqrt_fast(T)">
+% if T == "float":
+INLINE float cmr_sqrt_fast_float(float x) {
+    float r;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+% else:
+${portable.sqrt_fast(T)}
+% endif
+</%def>

@@ -357,15 +357,3 @@ For rescaling in logsumexp.
 def exp_scaled(x: Node) -> Node:
     """The internal fast exponential of a non-positive float32 or float64 node."""
     return Apply(EXP_SCALED, (x,), x.dtype)
-
-
-EXP2_FAST = Function("exp2_fast", 1, real_transcendental, _always("cmr_exp2_fast_{V}({0})"), np.exp2)
-"""2^x at the lanes' full speed, within 2 ulp where the result is a normal number; smaller ones may become 0.
-
-For the inner loops of pairwise reductions.
-"""
-
-
-def exp2_fast(x: Node) -> Node:
-    """The fast power of two of a float32 or float64 node."""
-    return Apply(EXP2_FAST, (x,), x.dtype)

@@ -3,15 +3,20 @@
 from clmapreduce.pairwise.complex import ComplexLazyTensor
 from clmapreduce.pairwise.generic import generic_argkmin, generic_argmin, generic_logsumexp, generic_sum
 from clmapreduce.pairwise.genred import Genred
+from clmapreduce.pairwise.kernelsolve import KernelSolve, Solver
 from clmapreduce.pairwise.lazytensor import LazyTensor, Pm, Var, Vi, Vj
 from clmapreduce.pairwise.reduced import Reduced
+from clmapreduce.pairwise.solve import SolveStatus
 
 __all__ = [
     "ComplexLazyTensor",
     "Genred",
+    "KernelSolve",
     "LazyTensor",
     "Pm",
     "Reduced",
+    "SolveStatus",
+    "Solver",
     "Var",
     "Vi",
     "Vj",

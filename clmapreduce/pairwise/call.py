@@ -101,12 +101,12 @@ def reduce_pairs(
     key = warm_key(asked, arrays, mode, context) if out is None else None
     home = next(iter(arrays.values())).context if key is not None else None
     known = find(home, key) if home is not None else None
-    if known is not None:
-        results = known(arrays, wait_for)
+    if home is not None and known is not None:
+        results = known(home, arrays, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
     prepared = prepare_pairs(asked, arrays, Options(mode, context, wait_for, out))
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
-        keep(home, key, WarmCall(prepared, home, arrays))
+        keep(home, key, WarmCall(prepared, arrays))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -142,7 +142,8 @@ def prepare_pairs(
     rows, columns = given.extents if asked.axis == 1 else given.extents[::-1]
     if asked.options.k is not None and columns < asked.options.k:
         raise ShapeError(f"{asked.options.k} of {columns} values are asked for; K must be at most the reduced length")
-    outputs = [((*given.batch, rows, *output.shape), output.dtype) for output in bound.outputs]
+    stored = tuple(_stored(output.dtype, given.dtype) for output in bound.outputs)
+    outputs = [((*given.batch, rows, *part.shape), dtype) for part, dtype in zip(bound.outputs, stored, strict=True)]
     arguments = Arguments(context, tuple(given.given.values()), (rows,), given.on_device)
     batch = product(given.batch)
     if rows * batch == 0:
@@ -158,9 +159,9 @@ def prepare_pairs(
     elif box is None:
         box = choose_tiles(pair, bound, compute, context.facts)
     if box is None:
-        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, compute, context.facts)
-    layout = PairLayout(pair, bound, few, BACKENDS[asked.backend])
-    key = ("pairs", pair, bound, domain, compute, box, few, layout.backend)
+        box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, columns, compute, context.facts)
+    layout = PairLayout(pair, bound, stored, few, BACKENDS[asked.backend])
+    key = ("pairs", pair, bound, stored, domain, compute, box, few, layout.backend)
     executable = context.executable(key, lambda: _planned(layout, domain, compute, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
 
@@ -181,6 +182,11 @@ def _arrays_of(given: PairArrays) -> tuple[tuple[Variable, DType, int, bool], ..
 
 def _computing(given: PairArrays) -> DType:
     return FLOAT32 if given.dtype == FLOAT16 else given.dtype
+
+
+def _stored(dtype: DType, given: DType) -> DType:
+    """The dtype of a result in memory: numbers are as wide as they were given."""
+    return given if dtype == FLOAT32 else dtype
 
 
 def _index(given: PairArrays) -> DType:

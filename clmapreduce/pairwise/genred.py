@@ -68,6 +68,14 @@ class Genred:
             wait_for=wait_for,
         )  # fmt: skip
 
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
+        return self._reduced.explain(*args, **kwargs)
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The OpenCL C that a call with these arguments would run."""
+        return self._reduced.source(*args, **kwargs)
+
     def __repr__(self) -> str:
         return f"Genred({self._reduced!r})"
 

@@ -30,7 +30,11 @@ def category_of(axis: Any) -> Category:
 
 def as_array(x: Any, what: str = "the array") -> Array:
     """`x` as an array of floats or complex numbers, not copied where it is one. Raises DTypeError, ShapeError."""
-    given: Array = x if isinstance(x, DeviceArray) else wrap_foreign(x) if is_foreign(x) else host_array(x)
+    given: Array
+    try:
+        given = x if isinstance(x, DeviceArray) else wrap_foreign(x) if is_foreign(x) else host_array(x)
+    except (DTypeError, ShapeError) as error:
+        raise type(error)(f"{what}: {error}") from None
     if given.dtype.kind not in "fc":
         raise DTypeError(f"{what} has dtype {given.dtype}; formulas compute with floats: pass x.astype('float32')")
     return given

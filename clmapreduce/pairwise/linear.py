@@ -79,6 +79,17 @@ class Matrix(Reductions):
         v = np.asarray(v)
         return v.astype(np.result_type(dtype, np.complex64) if v.dtype.kind == "c" else dtype, copy=False)
 
+    def solve(self, other: Any, var: LazyTensor | None = None, call: bool = True, **kwargs: Any) -> Any:
+        """a with alpha a + Σ self · a = other, self symmetric and positive definite: an array of other's shape.
+
+        other: an array (M, D), or a variable of i or j. var: a placeholder in self, which is linear in it and is solved
+        for it instead. Keywords: alpha=1e-10, eps=1e-6 and the others of `Solver`, which call=False, or placeholders
+        left in self or other, give. Method: conjugate gradients on the device.
+        """
+        from clmapreduce.pairwise.kernelsolve import solve_lazy
+
+        return solve_lazy(self, other, var, call, kwargs)  # type: ignore[arg-type]
+
     # ---------------------------------------------------------------------------------------------------- transposition
     def t(self) -> LazyTensor:
         """The transposed matrix: variables of i become variables of j, and the other way round."""
@@ -102,10 +113,8 @@ class Matrix(Reductions):
             return self._coordinates(key)
         count = self.nbatchdims
         key = _expanded(key, count + 3)
-        if len(key) not in (count + 2, count + 3) or any(k != EVERYTHING for k in key[:count] if isinstance(k, slice)):
+        if len(key) not in (count + 2, count + 3) or not all(map(_is_whole, key[:count])):
             raise ShapeError(f"{_told(key)} does not index {self.shape}: whole batch axes (:), then rows and columns")
-        if any(not isinstance(k, slice) for k in key[:count]):
-            raise ShapeError(f"{_told(key)}: batch axes of a LazyTensor are taken whole (:)")
         result = self._lines(key[count], key[count + 1])
         return result if len(key) == count + 2 else result._coordinates(key[-1])
 
@@ -127,6 +136,9 @@ class Matrix(Reductions):
 
     def _lines(self, rows: Any, cols: Any) -> LazyTensor:
         chosen = {Category.I: rows, Category.J: cols}
+        for slot in self.inputs.unbound:
+            if not _is_whole(chosen.get(slot.category, EVERYTHING)):
+                raise FormulaError(f"{slot.told} has no array yet; slice the array that the call is given")
         for category, length in ((Category.I, self.inputs.rows), (Category.J, self.inputs.cols)):
             _check_selection(chosen[category], length, "ij"[category])
         slots = [_taken(slot, chosen.get(slot.category, EVERYTHING)) for slot in self.inputs.slots]
@@ -196,7 +208,7 @@ def _expanded(key: tuple[Any, ...], axes: int) -> tuple[Any, ...]:
 
 
 def _told(key: tuple[Any, ...]) -> str:
-    return f"[{', '.join(':' if isinstance(k, slice) and k == EVERYTHING else str(k) for k in key)}]"
+    return f"[{', '.join(':' if _is_whole(k) else str(k) for k in key)}]"
 
 
 def _check_selection(chosen: Any, length: int | None, letter: str) -> None:
@@ -211,11 +223,13 @@ def _check_selection(chosen: Any, length: int | None, letter: str) -> None:
         raise ShapeError(f"{chosen!r} does not index {length} values of {letter}: {error}") from None
 
 
+def _is_whole(chosen: Any) -> bool:
+    return isinstance(chosen, slice) and chosen == EVERYTHING
+
+
 def _taken(slot: Slot, chosen: Any) -> Slot:
-    if slot.category is Category.PARAMETER or (isinstance(chosen, slice) and chosen == EVERYTHING):
+    if slot.array is None or _is_whole(chosen):
         return slot
-    if slot.array is None:
-        raise FormulaError(f"{slot.told} has no array yet; slice the array that the call is given")
     return data_slot(_picked(slot.array, chosen), slot.category)
 
 

@@ -10,14 +10,16 @@ import numpy as np
 
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
-from clmapreduce.pairwise.call import PairCall, reduce_pairs
+from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, source_pairs
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
+from clmapreduce.primitives.base import Options
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.vector.node import Vector
 
 Finish = Callable[[Any], Any]
+PASSED_ON = ("mode", "context", "wait_for", "out")
 
 
 class Reduced:
@@ -45,6 +47,22 @@ class Reduced:
         """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming
         the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
         """
+        asked, inputs, passed = self._prepared(arrays, options)
+        result = reduce_pairs(asked, inputs.arrays, **passed)
+        return result if self.finish is None else self.finish(result)
+
+    def explain(self, *arrays: Any, **options: Any) -> str:
+        """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
+        asked, inputs, passed = self._prepared(arrays, options)
+        return explain_pairs(asked, inputs.arrays, Options(**passed))
+
+    def source(self, *arrays: Any, **options: Any) -> str:
+        """The OpenCL C that a call with these arguments would run."""
+        asked, inputs, passed = self._prepared(arrays, options)
+        return source_pairs(asked, inputs.arrays, Options(**passed))
+
+    def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
+        """What is asked for, of which arrays, with which keywords; all of it checked."""
         inputs = self.inputs.bound(arrays) if arrays or self.inputs.unbound else self.inputs
         given = {**self.options, **options}
         if self.finish is not None and given.get("out") is not None:
@@ -52,9 +70,7 @@ class Reduced:
         chosen = keywords(given)
         asked = self._asked(chosen)
         self._check_neighbours(inputs)
-        passed = {name: chosen[name] for name in ("mode", "context", "wait_for", "out")}
-        result = reduce_pairs(asked, inputs.arrays, **passed)
-        return result if self.finish is None else self.finish(result)
+        return asked, inputs, {name: chosen[name] for name in PASSED_ON}
 
     def _asked(self, chosen: Mapping[str, Any]) -> PairCall:
         """The call without its arrays, its options checked."""

@@ -25,10 +25,12 @@ _kept: WeakKeyDictionary[Context, OrderedDict[Hashable, WarmCall]] = WeakKeyDict
 
 
 class WarmCall:
-    """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …"""
+    """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …
 
-    def __init__(self, prepared: Prepared, context: Context, variables: Iterable[Variable]) -> None:
-        self._context = context
+    It holds no context, because it is kept for as long as its context lives.
+    """
+
+    def __init__(self, prepared: Prepared, variables: Iterable[Variable]) -> None:
         self._names = tuple((variable, f"in{k}") for k, variable in enumerate(variables))
         self._outputs = tuple(prepared.outputs)
         given = prepared.call.given
@@ -41,10 +43,12 @@ class WarmCall:
         self._scratch = dict(prepared.executable.plan.scratch)
         self._replay = prepared.executable.replay(strides, self._numbers)
 
-    def __call__(self, arrays: Mapping[Variable, DeviceArray], wait_for: Sequence[Any]) -> list[DeviceArray]:
-        """One result per output, not waited for."""
-        queue = self._context.queue
-        results = [empty(shape, dtype, self._context) for shape, dtype in self._outputs]
+    def __call__(
+        self, context: Context, arrays: Mapping[Variable, DeviceArray], wait_for: Sequence[Any]
+    ) -> list[DeviceArray]:
+        """One result per output, not waited for. context: the one it was prepared for."""
+        queue = context.queue
+        results = [empty(shape, dtype, context) for shape, dtype in self._outputs]
         slots: dict[str, Any] = {name: arrays[variable].buffer for variable, name in self._names}
         slots |= self._numbers
         for k, made in enumerate(results):

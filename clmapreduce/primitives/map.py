@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clmapreduce.arguments import gather
+from clmapreduce.arguments import Arguments, gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -83,7 +83,10 @@ class Map(Primitive):
         return [*values, *(named[n] for n in names[len(values) :])]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
-        arguments = gather(values, options.context, more.get("length"))
+        return self.prepared(gather(values, options.context, more.get("length")), options)
+
+    def prepared(self, arguments: Arguments, options: Options) -> Prepared | list[Any]:
+        """As `_prepare`, for arguments that are sorted already."""
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
         check_numbers(formula, arguments)

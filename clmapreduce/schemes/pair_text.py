@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import FLOAT16, HEX, DType, broadcast_text, c_name, literal
+from clmapreduce.dtypes import FLOAT16, FLOAT32, HEX, DType, broadcast_text, c_name, literal
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Record, Symbol, postorder
@@ -23,10 +23,12 @@ from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role
 class PairText:
     """The statements of one pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in
     local memory. `along`: whether the lanes are rows, all with the same column, or columns of the same row.
+    `outputs`: dtypes of the results in memory.
     """
 
     pair: Pair
     bound: PairBound
+    outputs: tuple[DType, ...]
     lanes: int
     narrow: bool
     staged: bool
@@ -78,8 +80,8 @@ class PairText:
         return [f"({at} + {lane})" for lane in range(self.lanes if self.along is Role.COLUMN else 1)]
 
     # ------------------------------------------------------------------------------------------- tiles of columns
-    def packs(self) -> list[tuple[str, int, list[int]]]:
-        """How a column's terms lie in a tile: (type, width, their numbers) per array, four of them side by side where
+    def packs(self) -> list[tuple[DType, int, list[int]]]:
+        """How a column's terms lie in a tile: (dtype, width, their numbers) per array, four of them side by side where
         there are so many, because one load brings them all.
         """
         kinds: dict[DType, list[int]] = {}
@@ -91,32 +93,36 @@ class PairText:
             for first in range(0, len(numbers), widest):
                 taken = numbers[first : first + widest]
                 width = next(w for w in (1, 2, 4, 8) if w >= len(taken))
-                packs.append((c_name(dtype, width), width, taken))
+                packs.append((dtype, width, taken))
         return packs
 
     def tile(self, count: int) -> list[tuple[str, str, int]]:
         """(type, name, count) of the arrays that hold a tile of columns."""
-        return [(kind, f"tile{p}", count) for p, (kind, _, _) in enumerate(self.packs())]
+        return [(c_name(dtype, width), f"tile{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of a column in a tile."""
+        return sum(dtype.itemsize * width for dtype, width, _ in self.packs())
 
     def stage(self, at: str, slot: str) -> str:
         """Puts the terms of the column at the index `at` into the tile."""
         lines = [self.column(0, at)]
-        for p, (kind, width, taken) in enumerate(self.packs()):
+        for p, (dtype, width, taken) in enumerate(self.packs()):
             names = [f"y0_{k}" for k in taken]
             names += [names[-1]] * (width - len(taken))
-            value = names[0] if width == 1 else f"({kind})({', '.join(names)})"
+            value = names[0] if width == 1 else f"({c_name(dtype, width)})({', '.join(names)})"
             lines.append(f"tile{p}[{slot}] = {value};")
         return "{\n" + "\n".join(lines) + "\n}"
 
     def staged_column(self, c: int, slot: str) -> str:
         """Declares the terms of a column, from the tile."""
         lines = []
-        for p, (kind, width, taken) in enumerate(self.packs()):
-            lines.append(f"const {kind} yt{c}_{p} = tile{p}[{slot}];")
+        for p, (dtype, width, taken) in enumerate(self.packs()):
+            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = tile{p}[{slot}];")
             for place, k in enumerate(taken):
-                scalar = c_name(self.pair.terms.columns[k].dtype)
                 part = f".s{HEX[place]}" if width > 1 else ""
-                lines.append(f"const {scalar} y{c}_{k} = yt{c}_{p}{part};")
+                lines.append(f"const {c_name(dtype)} y{c}_{k} = yt{c}_{p}{part};")
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs
@@ -270,13 +276,17 @@ class PairText:
         record = block.record(acc, {c.name: c.dtype for c in self.bound.components})
         number = block.index(count)
         outputs = self.bound.finish_pairs(record, number)
-        for k, (given, nodes) in enumerate(zip(self.bound.outputs, outputs, strict=True)):
-            texts = [block.texts(node.astype(given.dtype))[""] for node in nodes]
+        for k, (dtype, nodes) in enumerate(zip(self.outputs, outputs, strict=True)):
+            kept = FLOAT32 if dtype == FLOAT16 else dtype
+            texts = [block.texts(node.astype(kept))[""] for node in nodes]
             for d, text in enumerate(texts):
                 for lane in range(lanes):
                     part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
                     place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
-                    block.add(f"if ({live[lane]}) out{k}[{place}] = {part};")
+                    stored = f"out{k}[{place}] = {part}"
+                    if dtype == FLOAT16:
+                        stored = f"vstore_half({part}, {place}, out{k})"
+                    block.add(f"if ({live[lane]}) {stored};")
         return "{\n" + str(block) + "\n}"
 
     # ------------------------------------------------------------------------------------------------- internals

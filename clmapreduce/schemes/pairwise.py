@@ -4,10 +4,11 @@ would grow too long, columns are split over groups as well and accumulators merg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.dtypes import c_name
+from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
@@ -18,27 +19,33 @@ from clmapreduce.vector.pair import Pair, Role
 
 LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
+SMALLEST_TILE = 8
+"""Columns that are worth a stay in local memory."""
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
 
 
 @dataclass(frozen=True)
 class PairLayout:
-    """A pair with its operator. few: whether items share a few rows and walk columns of their own. backend: whether the
-    caller forces the columns to be split ("2D") or not ("1D").
+    """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
+    columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D").
     """
 
     pair: Pair
     bound: PairBound
+    outputs: tuple[DType, ...]
     few: bool = False
     backend: str = "auto"
 
 
 def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
     """The plan of one result per row; needs at least one row and one column."""
+    text = _text(layout, domain, mode, box)
+    if text.staged:
+        text, box = fitting(text, box, facts)
     splits, share = cut(layout, domain, facts, box)
     partial = splits > 1
-    text, stage = pair_stage(layout, domain, mode, facts, box, splits, share)
+    stage = pair_stage(text, layout, domain, mode, facts, box, splits, share)
     cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
     if layout.few:
         cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
@@ -53,6 +60,17 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
 def parts_scratch(bound: PairBound, domain: Pairwise, splits: int) -> dict[str, int]:
     """The scratch that the splits' accumulators need."""
     return {"scratch0": bound.layout.itemsize * splits * domain.rows * domain.batch}
+
+
+def fitting(text: PairText, box: PairBox, facts: Facts) -> tuple[PairText, PairBox]:
+    """The text and the box with tiles that leave room for a second group in local memory, as far as there is any; where
+    not even a small tile fits, columns are read where they lie.
+    """
+    tile = box.tile
+    while tile > SMALLEST_TILE and tile * text.column_bytes > facts.local_memory // 2:
+        tile //= 2
+    staged = tile * text.column_bytes <= facts.local_memory
+    return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
 def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tuple[int, int]:
@@ -85,21 +103,28 @@ def blocks_of(layout: PairLayout, domain: Pairwise, box: PairBox) -> int:
     return -(-domain.rows // rows_of(layout, box))
 
 
-def pair_stage(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int, share: int
-) -> tuple[PairText, Stage]:
-    """The launch over all pairs, and the text that it is made from."""
-    pair, bound = layout.pair, layout.bound
-    lanes, blocks = box.lanes(pair.dtype.itemsize), blocks_of(layout, domain, box)
+def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
+    """What the launch over all pairs is made from."""
     staged = mode is ComputeMode.PARALLEL and not layout.few
-    text = PairText(pair, bound, lanes, domain.narrow, staged, Role.COLUMN if layout.few else Role.ROW)
+    along = Role.COLUMN if layout.few else Role.ROW
+    lanes = box.lanes(layout.pair.dtype.itemsize)
+    return PairText(layout.pair, layout.bound, layout.outputs, lanes, domain.narrow, staged, along)
+
+
+def pair_stage(
+    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int,
+    share: int,
+) -> Stage:  # fmt: skip
+    """The launch over all pairs."""
+    pair, bound, blocks = layout.pair, layout.bound, blocks_of(layout, domain, box)
     partial = splits > 1
     numbers = {
-        "block": box.block, "lanes": lanes, "vectors": box.vectors, "taken": box.taken, "tile": box.tile,
-        "unroll": box.unroll, "partial": partial,
+        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": partial,
     }  # fmt: skip
-    targets = ("scratch0",) if partial else out_names(bound)
-    out = ["__global uchar *restrict parts"] if partial else out_parameters(bound)
+    if not layout.few:
+        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged}
+    targets = ("scratch0",) if partial else out_names(text.outputs)
+    out = ["__global uchar *restrict parts"] if partial else out_parameters(text.outputs)
     spec = kernel_spec(
         "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,
         {"pair": pair, "bound": bound},
@@ -108,7 +133,7 @@ def pair_stage(
     names = tuple(given.name for given in pair.inputs)
     sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]
     arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
-    return text, Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
+    return Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
 
 
 def merge_stage(
@@ -121,22 +146,22 @@ def merge_stage(
     share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
     bound = text.bound
     narrow = domain.narrow
-    whole = PairText(text.pair, bound, 1, narrow, False)
+    whole = replace(text, lanes=1, staged=False)
     spec = kernel_spec(
         "pairwise_merge", mode, facts, narrow, False, {"block": block, "team": team}, {"bound": bound},
-        lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(bound)]},
+        lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(text.outputs)]},
     )  # fmt: skip
-    targets = out_names(bound)
+    targets = out_names(text.outputs)
     sizes = [rows, domain.columns, splits, share]
     arguments: Arguments = ("scratch0", *targets, *(("idx", size) for size in sizes))
     return Stage(spec, -(-rows // share), block, arguments, ("scratch0",), targets)
 
 
-def out_names(bound: PairBound) -> tuple[str, ...]:
+def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:
     """The names of the result arrays."""
-    return tuple(f"out{k}" for k in range(len(bound.outputs)))
+    return tuple(f"out{k}" for k in range(len(outputs)))
 
 
-def out_parameters(bound: PairBound) -> list[str]:
+def out_parameters(outputs: Sequence[DType]) -> list[str]:
     """The kernel's parameters for them."""
-    return [f"__global {c_name(given.dtype)} *restrict out{k}" for k, given in enumerate(bound.outputs)]
+    return [f"__global {c_name(dtype)} *restrict out{k}" for k, dtype in enumerate(outputs)]

@@ -49,7 +49,7 @@ class _Tiling:
 
     @cached_property
     def text(self) -> PairText:
-        return PairText(self.layout.pair, self.layout.bound, 1, self.domain.narrow, False)
+        return PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, self.domain.narrow, False)
 
     @cached_property
     def blocks(self) -> int:
@@ -76,8 +76,8 @@ class _Tiling:
         box, domain, distance = self.box, self.domain, self.distance
         splits, share = self.cut
         text = self.text
-        targets = ("scratch0",) if splits > 1 else out_names(bound)
-        out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(bound)
+        targets = ("scratch0",) if splits > 1 else out_names(text.outputs)
+        out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(text.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
             "folded": box.folded, "unroll": box.unroll, "partial": splits > 1,

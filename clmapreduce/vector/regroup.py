@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
-from clmapreduce.formula.functions import apply, cast, exp2_fast
+from clmapreduce.formula.fast import divide_fast, exp2_fast, sqrt_fast
+from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.vector.pair import Role
 
@@ -46,6 +47,8 @@ class Regrouper:
         if name in ("exp", "exp2") and node.args[0].dtype == node.dtype:
             factor = [Literal(math.log2(math.e), node.dtype)] if name == "exp" else []
             return self._known(exp2_fast(self._product([args[0], *factor])))
+        if name == "sqrt":
+            return self._known(sqrt_fast(args[0]))
         if name in ("multiply", "negative", "divide"):
             return self._product([fresh])
         return fresh
@@ -75,7 +78,11 @@ class Regrouper:
             elif isinstance(factor, Apply) and name == "multiply":
                 todo[:0] = factor.args
             elif isinstance(factor, Apply) and name == "divide" and self._splits(factor):
-                todo[:0] = [factor.args[0], self._reciprocal(factor.args[1])]
+                todo.insert(0, factor.args[0])
+                reciprocal = self._reciprocal(factor.args[1])  # a quotient too, so not looked into again
+                sorted_[self._role[id(reciprocal)]].append(reciprocal)
+            elif isinstance(factor, Apply) and name == "divide":
+                sorted_[Role.PAIR].append(self._known(divide_fast(*factor.args)))
             else:
                 sorted_[self._role.get(id(factor), Role.PARAMETER)].append(factor)
         if not math.isfinite(number) or number == 0:

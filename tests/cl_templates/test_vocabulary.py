@@ -15,9 +15,11 @@ from plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan
 
 import cl_templates
 import clmapreduce as cm
+from clmapreduce.context import Context
 from clmapreduce.formula.functions import exp_scaled
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
+from hostsched import JobGraph, KernelJob, build
 
 TEMPLATES = Path(cl_templates.__file__).parent
 LOOKUP = TemplateLookup(directories=[str(TEMPLATES)], strict_undefined=True, input_encoding="utf-8")
@@ -131,10 +133,16 @@ TYPES = {
     "sin": "half half16 float float4 float16 double double8", "cos": "float float8", "tan": "float float2 double4",
     "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
     "lanes_up8": "float16",
+    "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "any": "char16 short8 int int16 long8",
+    "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
+    "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
 }  # fmt: skip
+
+
+RESULTS = {"any": "int"}
 
 
 def test_every_helper_is_tried() -> None:
@@ -149,7 +157,7 @@ def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: st
     for kind in TYPES[function].split():
         text = helper(vendor, function, kind)
         heads = re.findall(r"^INLINE (\w+) (\w+)\(", text, re.M)
-        assert heads == [(kind, f"cmr_{function}_{kind}")]
+        assert heads == [(RESULTS.get(function, kind), f"cmr_{function}_{kind}")]
         assert text.count("{") == text.count("}") and text.count("(") == text.count(")")
         assert (re.search(r"\basm\b", text) is not None) <= (vendor == "nvidia")
         assert "UNDEFINED" not in text and "${" not in text
@@ -214,3 +222,137 @@ def test_the_fast_exponential_is_within_its_promise(
     ends = cm.Map(lambda x: exp_scaled(x))(np.array([0, -1e30, -np.inf, np.nan] * 9, code), context=context, mode=mode)
     for zero, far, lowest_, nan in ends.reshape(-1, 4):
         assert zero == 1 and 0 <= far <= clamp and 0 <= lowest_ <= clamp and np.isnan(nan)
+
+
+def computed(
+    context: Context, given: np.ndarray, results: list[tuple[str, np.ndarray]], functions: list[tuple[str, str]]
+) -> list[np.ndarray]:
+    """What a kernel of one work-item writes. results: per output the C of its element number k of `given`, and an array
+    of its dtype and length. functions: the helpers it calls, with their types.
+    """
+    vendor = context.facts.vendor if context.facts.vendor in ("nvidia", "pocl") else "portable"
+    double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if any("double" in kind for _, kind in functions) else ""
+    helpers = [
+        helper(vendor if name in signatures(f"vendor/{vendor}") else "portable", name, kind) for name, kind in functions
+    ]
+    names = {"f": "float", "i": "int", "d": "double", "l": "long", "h": "short", "b": "char", "q": "long"}
+    kinds = [names[array.dtype.char] for array in (given, *(like for _, like in results))]
+    heads = ", ".join(
+        f"__global {kind} *{name}" for kind, name in zip(kinds, ["x", *(f"o{k}" for k in range(len(results)))], strict=True)
+    )
+    loops = [f"for (int k = 0; k < {len(like)}; k++) {{ {text} }}" for text, like in results]
+    vectors = "".join(  # pointers, because vload16 and vstore16 crash in PoCL 3.0
+        f"typedef {kind}{lanes} {kind}{lanes}_at __attribute__((aligned(sizeof({kind}))));\n"
+        for kind in dict.fromkeys(kinds) for lanes in (2, 4, 8, 16)
+    )  # fmt: skip
+    source = f"""{double}{vectors}#define INLINE static inline __attribute__((always_inline))
+{"".join(helpers)}
+__kernel void cmr_tried({heads}) {{ {" ".join(loops)} }}"""
+    kernel = build(context.queue, source, ("-cl-mad-enable", "-w")).kernel("cmr_tried")
+    arrays = [cm.array(given, context), *(cm.array(like, context) for _, like in results)]
+    buffers = tuple(array.buffer for array in arrays)
+    JobGraph([KernelJob(kernel, 1, 1, buffers, buffers[:1], buffers[1:])]).submit(context.queue, ())
+    return [array.to_numpy() for array in arrays[1:]]
+
+
+def load(scalar: str, lanes: int, pointer: str) -> str:
+    """C of the k-th `lanes` numbers behind a pointer."""
+    return f"({pointer})[k]" if lanes == 1 else f"*(__global {scalar}{lanes}_at *)({pointer} + k * {lanes})"
+
+
+def of_kind(scalar: str, lanes: int) -> str:
+    return scalar + (str(lanes) if lanes > 1 else "")
+
+
+LANES = {"f4": (1, 2, 4, 8, 16), "f8": (1, 2, 4, 8)}
+
+
+@pytest.mark.parametrize("code", LANES)
+def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: str, rng: np.random.Generator) -> None:
+    """2.2 ulp (float64: 1.5) for normal results, exact at 0, and its ends, in every lane of every width."""
+    scalar, lowest, highest, ulps = {"f4": ("float", -126, 128, 2.2), "f8": ("double", -1022, 1024, 1.5)}[code]
+    if code == "f8" and not context.device.fp64:
+        pytest.skip("no float64 here")
+    dtype = np.dtype(code)
+    below = np.nextafter(dtype.type(highest), dtype.type(0))
+    x = np.concatenate([
+        rng.uniform(lowest, highest, 60_000), rng.uniform(-2, 2, 4000), np.arange(lowest, highest), np.arange(lowest, highest - 1) + 0.5,
+        np.nextafter(np.arange(lowest + 1, highest, dtype=dtype), dtype.type(1e9)), [lowest, below],
+    ]).astype(dtype)  # fmt: skip
+    ends = [0.0, -0.0, np.nan, -np.inf, np.inf, highest, highest + 0.5, 1e30, lowest - 30, -1e30, 10 * lowest, 1]
+    x = np.concatenate([x, np.array(ends, dtype), rng.permuted(np.array(ends, dtype))])
+    x = np.concatenate([x, np.zeros(-len(x) % 16, dtype)])
+    results = []
+    for k, lanes in enumerate(LANES[code]):
+        text = f"cmr_exp2_fast_{of_kind(scalar, lanes)}({load(scalar, lanes, 'x')})"
+        store = f"{load(scalar, lanes, f'o{k}')} = {text};"
+        results.append((f"if (k < {len(x) // lanes}) {{ {store} }}", np.full(len(x), -1, dtype)))
+    kinds = [("exp2_fast", of_kind(scalar, lanes)) for lanes in LANES[code]]
+    with np.errstate(all="ignore"):
+        wanted = np.exp2(x.astype(np.longdouble))
+    normal = (x >= lowest) & (x < highest)
+    for lanes, got in zip(LANES[code], computed(context, x, results, kinds), strict=True):
+        error = np.abs(got[normal] - wanted[normal]) / np.spacing(wanted[normal].astype(dtype))
+        assert error.max() <= ulps, (lanes, error.max(), x[normal][error.argmax()])
+        assert (got[x == 0] == 1).all() and np.isnan(got[np.isnan(x)]).all() and not np.isnan(got[~np.isnan(x)]).any()
+        assert (got[x >= highest] == np.inf).all() and (got[x < lowest - 20] == 0).all(), lanes
+
+
+def test_the_better_of_two_passes_over_a_nan_that_comes_first(context: cm.Context, rng: np.random.Generator) -> None:
+    a = rng.integers(-3, 4, 64).astype("f4")
+    a[::7], a[1::9], a[2::11] = np.nan, np.inf, -np.inf
+    b = np.where(np.isnan(a[::-1]), 2, a[::-1])
+    given, count = np.concatenate([a, b]).astype("f4"), len(a)
+    results, kinds, wanted = [], [], []
+    for name, pick in (("lesser", np.fmin), ("greater_one", np.fmax)):
+        for lanes in (1, 4, 16):
+            kind = of_kind("float", lanes)
+            first, second, made = (load("float", lanes, at) for at in ("x", f"(x + {count})", f"o{len(results)}"))
+            text = f"{made} = cmr_{name}_{kind}({first}, {second});"
+            results.append((f"if (k < {count // lanes}) {{ {text} }}", np.zeros(count, "f4")))
+            kinds.append((name, kind))
+            wanted.append(pick(a, b))
+    for kind, made, right in zip(kinds, computed(context, given, results, kinds), wanted, strict=True):
+        np.testing.assert_array_equal(made, right, str(kind))
+
+
+@pytest.mark.parametrize("code", ["i1", "i2", "i4", "i8"])
+def test_any_asks_every_lane_of_a_mask(context: cm.Context, code: str) -> None:
+    """Masks as comparisons make them: -1 where true; none set, one of each lane, all set."""
+    scalar = {"i1": "char", "i2": "short", "i4": "int", "i8": "long"}[code]
+    for lanes in (2, 4, 8, 16):
+        masks = np.concatenate([np.zeros((1, lanes)), -np.eye(lanes), -np.ones((1, lanes))]).astype(code)
+        text = f"o0[k] = cmr_any_{scalar}{lanes}({load(scalar, lanes, 'x')});"
+        (found,) = computed(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
+        assert found.tolist() == [0] + [1] * (lanes + 1), lanes
+
+
+@pytest.mark.parametrize("code", LANES)
+def test_fast_quotients_and_roots_are_within_their_promise(
+    context: cm.Context, code: str, rng: np.random.Generator
+) -> None:
+    """2 ulp and 1 ulp for normal numbers; signs, zeros, infinities and NaN as they must be."""
+    scalar = {"f4": "float", "f8": "double"}[code]
+    if code == "f8" and not context.device.fp64:
+        pytest.skip("no float64 here")
+    dtype, count, wide = np.dtype(code), 4096, LANES[code][-1]
+    a, b = (rng.choice([-1, 1], count) * 2.0 ** rng.uniform(-60, 60, count) for _ in "ab")
+    a[:8], b[:8] = [1, -1, 0, np.inf, np.nan, 5, -np.inf, 0], [0, 0, 3, 2, 1, np.inf, np.inf, 0]
+    given = np.concatenate([a, b]).astype(dtype)
+    results = []
+    for lanes in (1, wide):
+        first, second, quotient = (load(scalar, lanes, at) for at in ("x", f"(x + {count})", f"o{len(results)}"))
+        kind, root = of_kind(scalar, lanes), load(scalar, lanes, f"o{len(results) + 1}")
+        texts = (f"{quotient} = cmr_divide_fast_{kind}({first}, {second});", f"{root} = cmr_sqrt_fast_{kind}({first});")
+        results += [(f"if (k < {count // lanes}) {{ {text} }}", np.zeros(count, dtype)) for text in texts]
+    below = [2**n for n in range(1, wide.bit_length() - 1)][::-1]  # wide roots are made of narrower ones
+    kinds = [("divide_fast", scalar), ("divide_fast", of_kind(scalar, wide)), ("sqrt_fast", scalar)]
+    kinds += [("sqrt_fast", of_kind(scalar, n)) for n in [*below[::-1], wide]]
+    x, y = (part.astype(np.longdouble) for part in (given[:count], given[count:]))
+    with np.errstate(all="ignore"):
+        wanted = [x / y, np.sqrt(x)] * 2
+    for made, right, ulps in zip(computed(context, given, results, kinds), wanted, [2, 1] * 2, strict=True):
+        finite = np.isfinite(right)
+        np.testing.assert_array_equal(made[~finite], right[~finite])
+        error = np.abs(made[finite] - right[finite]) / np.spacing(np.abs(right[finite]).astype(dtype))
+        assert error.max() <= ulps

@@ -1,7 +1,7 @@
 """Min, Max, ArgMin, ArgMax, Min_ArgMin and Max_ArgMax, for each of the formula's numbers.
 
 A NaN is never selected. Ties go to the lower index. A row in which nothing beats the identity (no columns, or all NaN,
-or all +inf for a minimum) gives the identity, and index 0. Results have the formula's dtype, indices that of `bind`.
+or all +inf for a minimum) gives the identity, and index 0. Results have the formula's dtype, indices are int64.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import INT64, DType
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record
 from clmapreduce.reductions.base import Component
@@ -59,7 +59,7 @@ class BoundPairArgument(PairBound):
             for d in range(width)
             for part in (Component(f"best{d}", acc, order.worst(acc)), Component(f"place{d}", index, 0))
         )
-        places = PairOutput(index, (width,))
+        places = PairOutput(INT64, (width,))
         self.outputs = (PairOutput(value, (width,)), places) if both else (places,)
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
@@ -92,7 +92,7 @@ class BoundPairArgument(PairBound):
 
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
         bests = [cast(acc[f"best{d}"], self.value) for d in range(self.width)]
-        places = [acc[f"place{d}"] for d in range(self.width)]
+        places = [cast(acc[f"place{d}"], INT64) for d in range(self.width)]
         return [bests, places] if self._both else [places]
 
     def _found(self, acc: Record, values: Sequence[Values], d: int) -> tuple[Node, Node]:

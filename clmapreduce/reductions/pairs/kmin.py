@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from clmapreduce.dtypes import DType, highest
+from clmapreduce.dtypes import INT64, DType, highest
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record
 from clmapreduce.reductions.base import Component
@@ -48,7 +48,7 @@ class BoundKMin(PairBound):
         if self._places:
             self.components += tuple(Component(f"place{d}_{n}", index, 0) for d, n in parts)
         shape = (k,) if width == 1 else (k, width)
-        given = ((value, self._values), (index, self._places))
+        given = ((value, self._values), (INT64, self._places))
         self.outputs = tuple(PairOutput(dtype, shape) for dtype, wanted in given if wanted)
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
@@ -73,7 +73,7 @@ class BoundKMin(PairBound):
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
         entries = [entries[n] for n in range(self._k) for entries in self._lists(acc)]
         values = [cast(entry.value, self.value) for entry in entries]
-        places = [entry.place for entry in entries if entry.place is not None]
+        places = [cast(entry.place, INT64) for entry in entries if entry.place is not None]
         return [*([values] if self._values else []), *([places] if self._places else [])]
 
     def _enters(self, acc: Record, values: Sequence[Values], d: int) -> Node:

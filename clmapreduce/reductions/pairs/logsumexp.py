@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.dtypes import DType, floating
-from clmapreduce.formula.functions import apply, cast, exp2_fast
+from clmapreduce.formula.fast import exp2_fast
+from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Node, Record
 from clmapreduce.reductions.base import Component
 from clmapreduce.reductions.pairs.base import (

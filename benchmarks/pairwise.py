@@ -1,0 +1,337 @@
+"""Pairwise reductions beside KeOps, in one run on the same numbers: the rows of docs/benchmarks.md.
+
+    python benchmarks/pairwise.py --device intel
+    python benchmarks/pairwise.py --device nvidia
+    python benchmarks/pairwise.py --device nvidia --only DV= --rounds 9 --shrink 4
+
+Both are called through their LazyTensors, made anew for every call, on arrays that live on the device; a call ends when
+its result is there. They take turns, and × is the median over rounds of KeOps' time / ours: of wall time and, on GPUs,
+of KeOps' time between CUDA events / our time from the first kernel's start to the last one's end. Errors are the worst
+of 64 rows against float64: |a − a64| / Σ|terms| for sums, absolute for logsumexp, (d − d64) / d64 of the distances that
+indices stand for. The first call of each row builds its kernels: ours are not taken from a cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+os.environ["CLMR_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"] = tempfile.mkdtemp()  # so that first calls build
+os.environ["CUDA_CACHE_DISABLE"] = "1"
+
+import numpy as np
+from peers.keops import OnNumpy, OnTorch
+from primitives import device_ms
+
+import clmapreduce as cm
+
+CHECKED, NEIGHBOURS, SECONDS = 64, 10, 12.0
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A function of x_i and y_j: lazily, and in NumPy for one x (D,) and all y (N, D)."""
+
+    lazy: Callable[[Any, Any], Any]
+    exact: Callable[[Any, Any], Any]
+
+
+def squared(x: Any, y: Any) -> Any:
+    return ((x - y) ** 2).sum(-1)
+
+
+def dots(x: Any, y: Any) -> Any:
+    return y @ x
+
+
+FORMULAS = {
+    "exp(−|x−y|²)": Formula(lambda x, y: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
+    "exp(−|x−y|)": Formula(lambda x, y: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
+    "1/(1+|x−y|²)": Formula(lambda x, y: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
+    "exp(x·y)": Formula(lambda x, y: (x | y).exp(), lambda x, y: np.exp(dots(x, y))),
+    "(x·y) exp(−|x−y|²)": Formula(
+        lambda x, y: (x | y) * (-squared(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squared(x, y))
+    ),
+    "exp(−Σ|x−y|)": Formula(lambda x, y: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))),
+}
+GAUSSIAN = next(iter(FORMULAS))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. bar: the ratio to reach. shift: how far the data is from the origin. backend: KeOps'."""
+
+    name: str
+    reduction: str
+    rows: int
+    columns: int
+    dim: int = 3
+    width: int = 1
+    dtype: str = "f4"
+    bar: float | None = None
+    formula: str = GAUSSIAN
+    shift: float = 0.0
+    backend: str | None = None
+
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """x (M, D), y (N, D) in a cube of unit diagonal, and positive weights b (N, DV)."""
+        rng = np.random.default_rng(self.rows + self.columns + self.dim)
+        scale = self.dim**-0.5 if self.dim > 3 else 1.0
+        x, y = (rng.random((n, self.dim)) * scale + self.shift for n in (self.rows, self.columns))
+        return x.astype(self.dtype), y.astype(self.dtype), rng.random((self.columns, self.width)).astype(self.dtype)
+
+    def call(self, front: Any, x: Any, y: Any, b: Any) -> Any:
+        """The reduction, through someone's LazyTensors."""
+        if self.reduction == "gradient":
+            return front.gradient(lambda u, v: self.lazy(front, u, v), x, y, b)
+        if self.reduction == "sum":
+            return front.grid(self.lazy(front, x, y), self.backend) @ b
+        distances = squared(front.Vi(x), front.Vj(y))
+        if self.reduction == "logsumexp":
+            return (-distances).logsumexp(dim=1)
+        return distances.argmin(dim=1) if self.reduction == "argmin" else distances.argKmin(NEIGHBOURS, dim=1)
+
+    def lazy(self, front: Any, x: Any, y: Any) -> Any:
+        return FORMULAS[self.formula].lazy(front.Vi(x), front.Vj(y))
+
+
+def gpu_rows() -> list[Row]:
+    """The rows with a bar on an H200, far data, and other formulas of the same shape."""
+    ten = 10**5
+    few = [Row(f"M={m}", "sum", m, 10**7, bar=bar, backend="GPU_2D") for m, bar in ((1, 30), (100, 10), (1000, 3))]
+    return [
+        Row("Gaussian D=3", "sum", 10**6, 10**6, bar=1.35),
+        Row("Gaussian D=3", "sum", ten, ten, bar=1.6),
+        Row("Gaussian D=3", "sum", 10**4, 10**4, bar=7),
+        *(replace(row, name=f"Gaussian D=3 {row.name} (2D)") for row in few),
+        Row("Gaussian D=10", "sum", ten, ten, 10),
+        Row("Gaussian D=50", "sum", ten, ten, 50, bar=2.3),
+        Row("Gaussian D=100", "sum", ten, ten, 100, bar=5),
+        Row("Gaussian D=300", "sum", ten // 2, ten // 2, 300, bar=5),
+        Row("Gaussian D=3 DV=10", "sum", ten, ten, width=10),
+        Row("Gaussian D=3 DV=64", "sum", ten, ten, width=64, bar=3),
+        Row("Gaussian D=3 DV=300", "sum", ten // 2, ten // 2, width=300, bar=4),
+        Row("argmin D=3", "argmin", 3 * ten, 3 * ten, bar=1.8),
+        Row("logsumexp D=3", "logsumexp", 3 * ten, 3 * ten, bar=2),
+        Row("argKmin 10 D=3", "argKmin", 10**4, 10**6, bar=10),
+        Row("Gaussian D=3 float64", "sum", ten, ten, dtype="f8", bar=1.2),
+        Row("Gaussian D=3 and gradient", "gradient", ten, ten, bar=1.5),
+        Row("Gaussian D=3 at 1000", "sum", ten, ten, shift=1000.0),
+        Row("Gaussian D=50 at 1000", "sum", ten, ten, 50, shift=1000.0),
+        *(Row(f"{name} D=3", "sum", ten, ten, formula=name) for name in FORMULAS if name != GAUSSIAN),
+        *(Row(f"{name} D=50", "sum", ten, ten, 50, formula=name) for name in list(FORMULAS)[1:4]),
+    ]
+
+
+def cpu_rows(n: int = 16384) -> list[Row]:
+    """The rows with a bar on CPUs, and other formulas."""
+    return [
+        Row("Gaussian D=3", "sum", n, n, bar=30),
+        Row("Gaussian D=10", "sum", n, n, 10, bar=23),
+        Row("Gaussian D=100", "sum", n, n, 100, bar=23),
+        Row("logsumexp D=3", "logsumexp", n, n, bar=22),
+        Row("argmin D=3", "argmin", n, n, bar=13),
+        Row("argmin D=10", "argmin", n, n, 10, bar=17),
+        Row("argmin D=100", "argmin", n, n, 100, bar=17),
+        Row("argKmin 10 D=3", "argKmin", n, n, bar=7.5),
+        Row("Gaussian D=3 float64", "sum", n, n, dtype="f8", bar=8),
+        Row("Gaussian D=3 at 1000", "sum", n, n, shift=1000.0),
+        *(Row(f"{name} D=3", "sum", n, n, formula=name) for name in list(FORMULAS)[1:]),
+    ]
+
+
+class Ours:
+    """The library's front end on one context."""
+
+    Vi, Vj = staticmethod(cm.Vi), staticmethod(cm.Vj)
+
+    def __init__(self, context: cm.Context) -> None:
+        self.context = context
+
+    def array(self, x: Any) -> Any:
+        return cm.array(x, self.context)
+
+    def numpy(self, x: Any) -> Any:
+        return np.asarray(x)
+
+    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+        begin = time.perf_counter()
+        result = call()
+        self.context.wait()
+        return time.perf_counter() - begin, None, result
+
+    def grid(self, kernel: Any, backend: str | None) -> Any:
+        return kernel  # the library chooses
+
+    def gradient(self, kernel: Callable[[Any, Any], Any], x: Any, y: Any, b: Any) -> Any:
+        """(M, 1 + D): K b and the gradient of its sum, in one pass."""
+        value = kernel(x, y) * cm.Vj(b)
+        return value.concat(value.grad(cm.Vi(x), 1)).sum(dim=1)
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> list[str]:
+    """The largest error of each result among CHECKED rows, as the table tells it."""
+    x, y, b = (array.astype(np.float64) for array in arrays)
+    chosen = np.unique(np.linspace(0, row.rows - 1, CHECKED).astype(int))
+    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
+        errors = list(pool.map(lambda i: row_errors(row, x[i], y, b, [found[i] for found in results]), chosen))
+    exact = row.reduction in ("argmin", "argKmin")
+    return ["exact" if exact and worst == 0 else f"{worst:.0e}" for worst in map(max, zip(*errors, strict=True))]
+
+
+def row_errors(row: Row, x: Any, y: Any, b: Any, results: list[Any]) -> list[float]:
+    """The error of one row of each result."""
+    if row.reduction in ("sum", "gradient"):
+        kernel = FORMULAS[row.formula].exact(x, y)
+        exact, magnitude = kernel @ b, np.abs(kernel) @ b
+        if row.reduction == "gradient":  # of the Gaussian
+            terms = (kernel[:, None] * b) * -2 * (x - y)
+            exact, magnitude = np.append(exact, terms.sum(0)), np.append(magnitude, np.abs(terms).sum(0))
+        return [float((np.abs(found - exact) / magnitude).max()) for found in results]
+    distances = squared(x, y)
+    if row.reduction == "logsumexp":
+        return [float(np.abs(found - np.log(np.exp(-distances).sum())).max()) for found in results]
+    count = results[0].size
+    nearest = np.sort(np.partition(distances, count - 1)[:count])
+    return [float((np.abs(distances[found] - nearest) / np.maximum(nearest, 1e-300)).max()) for found in results]
+
+
+# ------------------------------------------------------------------------------------------------------------- timing
+@dataclass
+class Contender:
+    """One side of a row: its call, the result and seconds of the first one, and seconds of those that count."""
+
+    front: Any
+    call: Callable[[], Any]
+
+    def __post_init__(self) -> None:
+        self.first, _, result = self.front.timed(self.call)
+        self.result = self.front.numpy(result)
+        self.wall: list[float] = []
+        self.events: list[float] = []
+
+    def run(self) -> None:
+        wall, events, _ = self.front.timed(self.call)
+        self.wall.append(wall)
+        if events is not None:
+            self.events.append(events)
+
+
+def race(contenders: list[Contender], rounds: int) -> None:
+    """All in turns for some rounds: more of them for short calls, fewer for very long ones."""
+    begin = time.perf_counter()
+    for _ in range(3):  # the clocks of an idle device take a while to rise
+        contenders[0].front.timed(contenders[0].call)
+    while len(contenders[0].wall) < 100:
+        for contender in contenders:
+            contender.run()
+        done, spent = len(contenders[0].wall), time.perf_counter() - begin
+        if (done >= rounds and spent > 0.5) or (done > 1 and spent > SECONDS):
+            break
+
+
+def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) -> str:
+    """The row's line."""
+    arrays = row.arrays()
+    us = Contender(ours, bound(row, ours, arrays))
+    contenders, complaint = [us], ""
+    if peer is not None and (row.reduction != "gradient" or peer.gradient is not None):
+        try:
+            contenders.append(Contender(peer, bound(row, peer, arrays)))
+        except Exception as error:  # a peer that cannot do it loses its cell, not the run
+            complaint = f"failed: {type(error).__name__}"
+    race(contenders, rounds)
+    errors = worst_errors(row, arrays, [contender.result for contender in contenders])
+    device = None
+    if profiled is not None:
+        device = device_ms(bound(row, profiled, arrays), profiled.context, 5) / 1e3
+    theirs, wall, events = None, None, None
+    for them in contenders[1:]:
+        theirs = statistics.median(them.wall)
+        wall = statistics.median(b / a for a, b in zip(us.wall, them.wall, strict=True))
+        events = statistics.median(them.events) / device if device and them.events else None
+    seconds = statistics.median(us.wall)
+    cells = [
+        row.name, f"{row.rows:,} × {row.columns:,}", milliseconds(seconds), milliseconds(device),
+        f"{row.rows * row.columns / (device or seconds) / 1e9:.1f}", milliseconds(theirs) or complaint, ratio(wall),
+        ratio(events), verdict(row, wall, events), *[*errors, ""][:2], f"{us.first:.2f} s",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def bound(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
+    placed = tuple(front.array(array) for array in arrays)
+    return lambda: row.call(front, *placed)
+
+
+def milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e3 * seconds:.4g} ms"
+
+
+def ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def verdict(row: Row, wall: float | None, events: float | None) -> str:
+    """The bar, and whether it is reached: by wall time, by device time only, or not."""
+    if row.bar is None:
+        return ""
+    if wall is None or wall >= row.bar:
+        return f"≥ {row.bar:g}"
+    return f"≥ {row.bar:g}: {'by device time' if (events or 0) >= row.bar else '**missed**'}"
+
+
+def peer_of(device: cm.Device) -> Any:
+    """KeOps for this kind of device; None, with the reason printed, where it cannot be had."""
+    try:
+        return OnTorch() if device.kind == "gpu" else OnNumpy()
+    except Exception as error:  # whatever an installation may raise
+        print(f"no peer: {type(error).__name__}: {error}\n")
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Pairwise reductions beside KeOps.")
+    parser.add_argument("--device", default=None, help="as for cm.select_device")
+    parser.add_argument("--only", default="", help="rows whose name holds this")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shrink", type=int, default=1, help="divides all lengths: a quick look")
+    parser.add_argument("--alone", action="store_true", help="without KeOps")
+    options = parser.parse_args()
+    device = cm.select_device(options.device)
+    on_gpu = device.kind == "gpu"
+    command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
+    print(f"{device}\n{datetime.date.today()}, {command}, NumPy {np.__version__}\n")
+    peer = None if options.alone else peer_of(device)
+    if peer is not None:
+        print(f"peer: {peer.name}\n")
+    ours = Ours(cm.Context(device))
+    profiled = Ours(cm.Context(device, profile=True)) if on_gpu else None
+    print("| what | M × N | ours | on the device | Gpair/s | KeOps | × | × by events | bar | error | KeOps' | first |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for row in gpu_rows() if on_gpu else cpu_rows():
+        if options.only not in row.name or (row.dtype == "f8" and not device.fp64):
+            continue
+        if options.shrink > 1:  # bars are for full sizes
+            rows, columns = (-(-n // options.shrink) for n in (row.rows, row.columns))
+            row = replace(row, rows=rows, columns=columns, bar=None)
+        print(tell(row, ours, peer, profiled, options.rounds), flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        shutil.rmtree(os.environ["CLMR_CACHE_DIR"], ignore_errors=True)

@@ -1,0 +1,43 @@
+"""Functions at a device's full speed, a few units in the last place from the exact ones: for the inner loops of
+pairwise reductions. Each vendor spells them its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.formula.functions import Function
+from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.types import real_transcendental
+
+
+def _fast(name: str, arity: int, twin: Callable[..., Any]) -> Function:
+    arguments = ", ".join(f"{{{i}}}" for i in range(arity))
+    spelling = f"cmr_{name}_fast_{{V}}({arguments})"
+    return Function(f"{name}_fast", arity, real_transcendental, lambda dtype: spelling, twin)
+
+
+EXP2_FAST = _fast("exp2", 1, np.exp2)
+"""Within 2.2 ulp where the result is a normal number; smaller ones may become 0."""
+DIVIDE_FAST = _fast("divide", 2, np.true_divide)
+"""Within 2 ulp; a divisor below the normal numbers may count as 0."""
+SQRT_FAST = _fast("sqrt", 1, np.sqrt)
+"""Within 1 ulp; numbers below the normal ones may count as 0."""
+
+
+def exp2_fast(x: Node) -> Node:
+    """2^x of a float32 or float64 node."""
+    return Apply(EXP2_FAST, (x,), x.dtype)
+
+
+def divide_fast(a: Node, b: Node) -> Node:
+    """a / b of two nodes of one of these dtypes."""
+    return Apply(DIVIDE_FAST, (a, b), a.dtype)
+
+
+def sqrt_fast(x: Node) -> Node:
+    """The square root of such a node."""
+    return Apply(SQRT_FAST, (x,), x.dtype)

@@ -1,0 +1,205 @@
+"""KernelSolve: solves linear systems whose operator is a sum of a formula over pairs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clmapreduce.arguments import home_of
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.context import Context
+from clmapreduce.errors import FormulaError, ModeError, ShapeError
+from clmapreduce.pairwise.base import KINDS, Symbolic, lifted, made
+from clmapreduce.pairwise.genred import Genred
+from clmapreduce.pairwise.given import LETTERS
+from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
+from clmapreduce.pairwise.options import keywords
+from clmapreduce.pairwise.reduced import Reduced
+from clmapreduce.pairwise.solve import SolveStatus, solve
+from clmapreduce.vector.node import Category, Variable, Vector, postorder
+
+if TYPE_CHECKING:
+    from clmapreduce.pairwise.lazytensor import LazyTensor
+
+SOLVING = ("alpha", "eps", "max_iterations", "preconditioner", "x0", "return_status")
+
+
+class Solver:
+    """A callable that finds a with α a + Σ F(a) = b, the sum over one axis of a formula that is linear in a.
+
+    Its arguments are one array per placeholder, in the order of their indices; where a stands, b is given. It gives an
+    array (.., N, D), and keeps how the last call ended in `status`. Keywords: alpha, the ridge α; eps, the root mean
+    square that the residual of every column may have; max_iterations, preconditioner and x0 as of `solve`;
+    return_status=True for (a, status); and those of a reduction but `out`. Warns where the residual is larger.
+
+    Raises ShapeError where a and b differ in length or dimension, and what reductions raise.
+    """
+
+    status: SolveStatus | None = None
+
+    def __init__(self, axis: int, formula: Vector, inputs: Inputs, unknown: int, options: dict[str, Any]) -> None:
+        self.axis, self.formula, self.inputs, self.unknown, self.options = axis, formula, inputs, unknown, options
+        variable = inputs.variables[unknown]
+        if variable not in formula.variables:
+            raise FormulaError(f"{inputs.slots[unknown].told} does not occur in {formula!r}, which cannot be solved")
+        if variable.category is not (Category.J if axis else Category.I):
+            raise ShapeError(
+                f"{inputs.slots[unknown].told} is not summed over by axis={axis}; the unknown is a "
+                f"{'Vj' if axis else 'Vi'} there"
+            )
+        if variable.dim != formula.dim:
+            raise ShapeError(
+                f"the formula has dimension {formula.dim}, the unknown is {inputs.slots[unknown].told}; both must agree"
+            )
+        self.coupled = not _apart(formula, variable)
+
+    def __call__(self, *arrays: Any, **options: Any) -> Any:
+        """The solution for these arrays."""
+        given = {**self.options, **options}
+        if given.pop("out", None) is not None:
+            raise ModeError("out= is not offered by a solver; take the array that it gives")
+        solving = {name: given.pop(name) for name in SOLVING if name in given}
+        inputs = self.inputs.bound(arrays) if arrays or self.inputs.unbound else self.inputs
+        on_device, home, inputs = _uploaded(_spread(inputs, self.unknown), keywords(given)["context"])
+        rows, columns = inputs.shape[-2:]
+        if rows != columns:
+            told = ", ".join(str(slot) for slot in inputs.slots)
+            raise ShapeError(f"a system of {rows} × {columns} ({told}) cannot be solved; M and N must be equal")
+        right = inputs.slots[self.unknown]
+        slots = list(inputs.slots)
+        slots[self.unknown] = placeholder(0, right.dim, right.category)
+        given["context"] = home
+        matvec = Reduced("Sum", self.axis, self.formula, Inputs(slots), None, None, given)
+        wanted = solving.pop("return_status", False)
+        solving["tolerance"] = solving.pop("eps", 1e-6)
+        x, self.status = solve(matvec, right.array, coupled=self.coupled, mode=given.get("mode", "auto"), **solving)
+        if not self.status.converged:
+            warnings.warn(_complaint(self.status, solving["tolerance"]), RuntimeWarning, stacklevel=3)
+        x = x if on_device else x.to_numpy()
+        return (x, self.status) if wanted else x
+
+
+class KernelSolve:
+    """Solves (α Id + K) a = b, K a the sum over i (axis=0, the default) or j (axis=1) of a formula linear in a.
+
+    formula, aliases and the keywords: as of `Genred`. varinvalias: the alias of a, or Var(place, dim, category). The
+    operator must be symmetric and positive definite; nothing checks that. Columns of b that the formula does not mix
+    are systems of their own.
+    """
+
+    def __init__(
+        self, formula: str, aliases: Sequence[str], varinvalias: str, axis: int = 0, dtype: Any = None,
+        opt_arg: Any = None, dtype_acc: str = "auto", use_double_acc: bool = False, sum_scheme: str = "auto",
+        enable_chunks: bool = True, rec_multVar_highdim: bool | None = None, use_fast_math: bool = True,
+    ) -> None:  # fmt: skip
+        if dtype is not None:
+            warnings.warn("KernelSolve takes the arrays' dtype; dtype= changes nothing", DeprecationWarning, 2)
+        self.formula, self.aliases, self.varinvalias, self.axis = formula, tuple(aliases), varinvalias, axis
+        summed = Genred(formula, aliases, "Sum", axis, opt_arg)._reduced
+        options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
+        self._solver = Solver(axis, summed.formula, summed.inputs, _place(varinvalias, summed.inputs), options)
+
+    @property
+    def status(self) -> SolveStatus | None:
+        """How the last call ended."""
+        return self._solver.status
+
+    def __call__(
+        self, *args: Any, backend: str = "auto", device_id: int = -1, alpha: float = 1e-10, eps: float = 1e-6,
+        ranges: Any = None, max_iterations: int | None = None, preconditioner: Any = None, x0: Any = None,
+        return_status: bool = False, mode: str = "auto", context: Context | None = None,
+    ) -> Any:  # fmt: skip
+        """a for these arrays, one per alias, b in the place of a: (.., M, D) for axis=1, (.., N, D) for axis=0.
+
+        The keywords and errors are those of `Solver`.
+        """
+        return self._solver(
+            *args, backend=backend, device_id=device_id, alpha=alpha, eps=eps, ranges=ranges,
+            max_iterations=max_iterations, preconditioner=preconditioner, x0=x0, return_status=return_status, mode=mode,
+            context=context,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"KernelSolve({self.formula!r}, {list(self.aliases)}, {self.varinvalias!r}, axis={self.axis})"
+
+
+def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: bool, options: dict[str, Any]) -> Any:
+    """What LazyTensor.solve gives: a with Σ operator · a = other or, with var, Σ operator(var = a) = other."""
+    b = lifted(other) if isinstance(other, Symbolic) else KINDS[False](other, 0)
+    for given in (operator, b):
+        given._refuse_complex("solve")
+    if not isinstance(b.formula, Variable) or b.formula.category is Category.PARAMETER:
+        raise ShapeError(f"the right-hand side is {b!r}; give an array, or one variable indexed by i or j")
+    (right,) = b.inputs.slots
+    category = Category.J if right.category is Category.I else Category.I
+    if var is None:
+        free = 1 + max((slot.index or 0 for slot in (*operator.inputs.slots, right)), default=0)
+        unknown = placeholder(free, right.dim, category)
+        inputs = Inputs([unknown])
+        operator = operator * made(inputs.variables[0], inputs)
+    else:
+        (unknown,) = var.inputs.slots
+    place = operator.inputs.places.get(unknown.key)
+    if place is None:
+        raise FormulaError(f"{unknown.told} does not occur in {operator!r}, which cannot be solved for it")
+    if (unknown.dim, unknown.category) != (right.dim, category):
+        wanted = f"{LETTERS[category]}({right.dim})"
+        raise ShapeError(f"the unknown is {unknown.told}; for the right-hand side {right.told} it must be {wanted}")
+    slots = list(operator.inputs.slots)
+    slots[place] = replace(right, category=category, key=("right-hand side", right.key))
+    if operator.backend is not None:
+        options = {"backend": operator.backend, **options}
+    solver = Solver(int(category), operator.formula, Inputs(slots), place, options)
+    return solver() if call and not solver.inputs.unbound else solver
+
+
+def _apart(formula: Vector, variable: Variable) -> bool:
+    """Whether every coordinate of the formula depends on that coordinate of the variable alone."""
+    steps = [v for v in postorder([formula]) if variable in v.variables and v is not variable]
+    return all(v.operation.elementwise and v.dim == variable.dim for v in steps)
+
+
+def _place(alias: str, inputs: Inputs) -> int:
+    """Which variable an alias, or Var(place, dim, category), names. Raises FormulaError."""
+    text = alias.replace(" ", "")
+    for place, slot in enumerate(inputs.slots):
+        if text == slot.name or text.startswith(f"Var({place},"):
+            return place
+    told = ", ".join(slot.told for slot in inputs.slots)
+    raise FormulaError(f"{alias!r} is none of the variables {told}; name the one to solve for")
+
+
+def _spread(inputs: Inputs, place: int) -> Inputs:
+    """With the array at this place in every batch, where it was one for several."""
+    slots = list(inputs.slots)
+    slot = slots[place]
+    if slot.batch == inputs.batch or slot.array is None:
+        return inputs
+    whole = np.ascontiguousarray(np.broadcast_to(np.asarray(slot.array), (*inputs.batch, *slot.array.shape[-2:])))
+    home = slot.array.context if isinstance(slot.array, DeviceArray) else None
+    slots[place] = replace(slot, array=whole if home is None else array(whole, home))
+    return Inputs(slots)
+
+
+def _uploaded(inputs: Inputs, context: Context | None) -> tuple[bool, Context, Inputs]:
+    """Whether an array was on a device, where all of them are now, and the inputs with them."""
+    arrays = inputs.arrays.values()
+    homes = {id(x.context): x.context for x in arrays if isinstance(x, DeviceArray)}
+    home = home_of(list(homes.values()), context)
+    return bool(homes), home, Inputs(_on(slot, home) for slot in inputs.slots)
+
+
+def _on(slot: Slot, home: Context) -> Slot:
+    return replace(slot, array=array(slot.array, home))
+
+
+def _complaint(status: SolveStatus, tolerance: float) -> str:
+    why = {"iterations": "the cap is reached", "indefinite": "the operator is not positive definite to its precision"}
+    return (
+        f"no convergence after {status.iterations} iterations ({why[status.reason]}): the residual is "
+        f"{status.residual:.1e}, not {tolerance:.0e}; raise alpha, eps or max_iterations, or give a preconditioner"
+    )

@@ -1,0 +1,30 @@
+"""Transposition: the last two axes of a DeviceArray exchanged, in a new array."""
+
+from __future__ import annotations
+
+from clmapreduce.arguments import Arguments, Given, Signature
+from clmapreduce.array import DeviceArray
+from clmapreduce.formula.formula import Access
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.primitives.map import Map
+
+_COPY = Map(identity)
+
+
+def transposed(x: DeviceArray, mode: str = "auto") -> DeviceArray:
+    """x (.., A, B) as (.., B, A), not waited for; the same memory where no element moves.
+
+    Method: a map that reads with strides and writes in order.
+    """
+    *batch, rows, columns = x.shape
+    shape = (*batch, columns, rows)
+    if rows == 1 or columns == 1:
+        return x.reshape(shape)
+    lines = x.size // max(1, rows * columns)
+    steps = ((lines, rows * columns), (columns, 1), (rows, columns))
+    strides = steps if lines > 1 else steps[1:]
+    given = Given(x, Signature(x.dtype, Access.STRIDED, len(strides), varies=True), strides)
+    prepared = _COPY.prepared(Arguments(x.context, (given,), shape, on_device=True), Options(mode))
+    results = prepared.run() if isinstance(prepared, Prepared) else prepared
+    result: DeviceArray = results[0]
+    return result

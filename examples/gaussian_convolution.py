@@ -1,0 +1,54 @@
+"""Gaussian convolution: a cloud of points becomes a smooth density, without the matrix of all pairs."""
+
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+
+import clmapreduce as cm
+
+POINTS, SIDE, WIDTH = 20_000, 120, 0.03
+
+
+def spiral(rng: np.random.Generator) -> np.ndarray:
+    """Points along a spiral in the unit square, more of them outside."""
+    t = np.sqrt(rng.random(POINTS))
+    line = 0.5 + 0.4 * t[:, None] * np.stack([np.cos(15 * t), np.sin(15 * t)], -1)
+    return (line + 0.01 * rng.standard_normal(line.shape)).astype(np.float32)
+
+
+def density(x, y, weights):
+    """(M, 1): at every x (M, 2) the sum of Gaussians at y (N, 2) with these weights (N, 1)."""
+    x_i, y_j = cm.Vi(x), cm.Vj(y)
+    kernel = (-((x_i - y_j) ** 2).sum(-1) / (2 * WIDTH**2)).exp()  # (M, N), a formula that is never stored
+    return kernel @ weights
+
+
+def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
+    rng = np.random.default_rng(0)
+    y, weights = spiral(rng), rng.random((POINTS, 1), dtype=np.float32)
+    steps = np.linspace(0, 1, SIDE, dtype=np.float32)
+    x = np.stack(np.meshgrid(steps, steps), -1).reshape(-1, 2)
+
+    with cm.Context(device) as context:
+        found = density(x, y, weights)
+        print(f"{context.device}\n{len(x):,} × {len(y):,} pairs, densities up to {found.max():.1f}")
+
+    some = rng.choice(len(x), 50)
+    squared = ((x[some, None].astype(np.float64) - y) ** 2).sum(-1)
+    exact = np.exp(-squared / (2 * WIDTH**2)) @ weights
+    assert np.all(np.abs(found[some] - exact) <= 1e-5 * exact + 1e-6)
+
+    if picture and find_spec("matplotlib"):
+        from matplotlib.figure import Figure
+
+        left, right = Figure(figsize=(9, 4.5), layout="constrained").subplots(1, 2)
+        left.scatter(*y.T, s=0.3 * weights, color="black")
+        right.imshow(found.reshape(SIDE, SIDE), origin="lower", extent=(0, 1, 0, 1), cmap="magma")
+        left.set(title="points, by weight", aspect="equal", xlim=(0, 1), ylim=(0, 1))
+        right.set(title="their density")
+        left.figure.savefig(picture, dpi=120)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:], picture="gaussian_convolution.png")  # a name, such as cpu, chooses a device

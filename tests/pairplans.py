@@ -1,0 +1,137 @@
+"""Pairs, operators and plans of pairwise reductions from formula strings, as a call makes them from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import FLOAT16, FLOAT32
+from clmapreduce.formula.node import Symbol
+from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.call import _kind as kind_of
+from clmapreduce.pairwise.call import _planned as planned
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.reductions import Operator
+from clmapreduce.reductions.pairs import pair_reduction
+from clmapreduce.reductions.pairs.base import PairOptions
+from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.schemes.pairwise_tiles import choose_tiles
+from clmapreduce.tuning import PairBox, TileBox, few_box, pair_box
+from clmapreduce.vector.lower import lower
+from clmapreduce.vector.node import Category, Variable, Vector
+from clmapreduce.vector.pair import Pair, PairInput, Role
+from clmapreduce.vector.parse import parse
+from clmapreduce.vector.slots import FIRST, slotted
+
+GAUSSIAN = "Exp(-SqDist(Vi(0,3),Vj(1,3))/Pm(2,1))*Vj(3,2)"
+DISTANCE = "SqDist(Vi(0,3),Vj(1,3))"
+
+
+def inputs_of(
+    variables: Sequence[Variable], code: str = "f4", axis: int = 1, rank: int = 0
+) -> dict[Variable, PairInput]:
+    """How variables reach a kernel. rank: batch dimensions of every array, but the numbers that `slotted` takes out."""
+    stored = np.dtype(code)
+    dtype = FLOAT32 if stored == FLOAT16 else stored
+    inputs = {}
+    for k, v in enumerate(variables):
+        symbols = tuple(Symbol(f"in{k}.{d}", dtype) for d in range(v.dim))
+        role = Role.ROW if (v.category is Category.I) == (axis == 1) else Role.COLUMN
+        role = Role.PARAMETER if v.category is Category.PARAMETER else role
+        slot = v.position >= FIRST
+        given = (dtype, symbols, 0, v.dim == 1) if slot else (stored, symbols, rank, False)
+        inputs[v] = PairInput(f"in{k}", role, v.dim, *given)
+    return inputs
+
+
+def vector(text: str, *aliases: str) -> Vector:
+    """The formula that a string says."""
+    return parse(text, aliases)[0]
+
+
+def pair_of(
+    text: str, code: str = "f4", *, weight: str | None = None, scale: float = 1.0, axis: int = 1, rank: int = 0
+) -> Pair:
+    """The pair of a formula string and of that of its weights."""
+    formula, weights, inputs = _read(text, weight, code, axis, rank)
+    return lower(formula, weights, inputs, scale)
+
+
+def layout_of(
+    text: str = GAUSSIAN, op: str | Operator = "Sum", code: str = "f4", *, weight: str | None = None, axis: int = 1, rank: int = 0,
+    few: bool = False, backend: str = "auto", index: str = "i4", **options: Any,
+) -> PairLayout:  # fmt: skip
+    """A pair with its operator."""
+    formula, weights, inputs = _read(text, weight, code, axis, rank)
+    computing = np.dtype("f4" if code == "f2" else code)
+    count = weights.dim if weights is not None else 0
+    bound = pair_reduction(op).bind(computing, formula.dim, count, np.dtype(index), PairOptions(**options))
+    outputs = tuple(np.dtype(code) if o.dtype == FLOAT32 else o.dtype for o in bound.outputs)
+    return PairLayout(lower(formula, weights, inputs, bound.scale), bound, outputs, few, backend)
+
+
+def _read(
+    text: str, weight: str | None, code: str, axis: int, rank: int
+) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
+    asked, variables = parse(text)
+    weights = None
+    if weight is not None:
+        weights, more = parse(weight)
+        variables += tuple(v for v in more if v not in variables)
+    (formula, weights), slots = slotted((asked, weights))
+    assert formula is not None
+    return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
+
+
+def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> PairBox | TileBox:
+    """The box that a call takes."""
+    pair, bound = layout.pair, layout.bound
+    terms = len(pair.terms.rows)
+    if layout.few:
+        return few_box(terms, pair.cost, domain.rows, mode, facts)
+    tiles = choose_tiles(pair, bound, mode, facts)
+    if tiles is not None:
+        return tiles
+    rows, loops = domain.rows * domain.batch, bool(pair.contractions)
+    return pair_box(kind_of(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+
+
+def pair_plan(
+    layout: PairLayout,
+    rows: int,
+    columns: int,
+    mode: ComputeMode,
+    facts: Facts,
+    batch: int = 1,
+    box: PairBox | TileBox | None = None,
+) -> Plan:
+    """The plan of a layout."""
+    domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
+    return planned(layout, domain, mode, facts, box or box_of(layout, domain, mode, facts))
+
+
+def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
+    """The pairwise templates with several formulas and operators, in every scheme."""
+    wide = "f8" if facts.fp64 else "f4"
+    layouts: dict[str, dict[str, Any]] = {
+        "sum": {}, "kahan": {"scheme": "kahan_scheme"}, "direct": {"scheme": "direct_sum"}, "double": {"code": wide},
+        "half": {"code": "f2"}, "float64 sums": {"accumulate": np.dtype(wide)},
+        "batch": {"rank": 2}, "other axis": {"axis": 0}, "index of 64 bits": {"text": DISTANCE, "op": "ArgMin", "index": "i8"},
+        "long vectors": {"text": "Exp(-SqDist(Vi(0,20),Vj(1,20))*0.3)"},
+        "argmin": {"text": DISTANCE, "op": "ArgMin"}, "argmin of vectors": {"text": "Vi(0,3)*Vj(1,3)", "op": "Min_ArgMin"},
+        "k-min": {"text": DISTANCE, "op": "KMin_ArgKMin", "k": 2}, "maximum": {"text": DISTANCE, "op": "Max"},
+        "logsumexp": {"text": DISTANCE, "op": "LogSumExp"}, "variance": {"text": DISTANCE, "op": "Var"},
+        "softmax": {"text": DISTANCE, "op": "SumSoftMaxWeight", "weight": "Vj(2,3)"},
+        "any": {"text": "Vi(0,1)<Vj(1,1)", "op": "Any"}, "functions": {"text": "Sin(Vi(0,1)*Vj(1,1))+Sqrt(Vj(1,1))"},
+        "user": {"text": DISTANCE, "op": Operator(lambda a, b: a + b - a * b, 0.0)},
+    }  # fmt: skip
+    for name, how in layouts.items():
+        layout = layout_of(**how)
+        yield f"pairs {name}", pair_plan(layout, 10_000, 10_000, mode, facts, batch=6 if "rank" in how else 1)
+        yield f"pairs split {name}", pair_plan(layout_of(**how, backend="2D"), 70, 100_000, mode, facts)
+        yield f"pairs of a few rows {name}", pair_plan(layout_of(**how, few=True), 3, 100_000, mode, facts)
+    yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
+    yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)

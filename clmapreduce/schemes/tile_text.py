@@ -125,7 +125,7 @@ class TileText:
     @property
     def kind(self) -> str:
         """The C type of a coordinate."""
-        return c_name(self.pairs.pair.dtype)
+        return self.pairs.kind
 
     @property
     def early(self) -> bool:

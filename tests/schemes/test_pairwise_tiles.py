@@ -225,3 +225,10 @@ def test_products_alone_are_right_where_nothing_cancels(
     call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
     found = reduce_pairs(call, given | {b: weights}, mode="parallel", context=context)
     check("Sum", found, distances(given[x], given[y]), weights.astype("f8"), "float32")
+
+
+def test_float16_arrays(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = Variable(0, 36, 0), Variable(1, 36, 1)
+    given = {x: points(rng, 40, 36, "float16"), y: points(rng, 200, 36, "float16")}
+    found = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), given, mode=mode, context=context)
+    check("ArgMin", found, distances(given[x], given[y]), None, "float32")

@@ -202,8 +202,9 @@ MANY_ROWS, MANY_COLUMNS = 65536, 65536
 @dataclass(frozen=True)
 class TileBox:
     """For pairs of long vectors. block: work-items per group, a multiple of 32. rows, columns: of pairs that one item
-    computes at once. folded: columns that an operator takes at once. depth: coordinates per stage. unroll: 1 leaves the loop over a stage a loop. groups, tiles,
-    merge_block: as in a PairBox.
+    computes at once. folded: columns that an operator takes at once. depth: coordinates per stage. unroll: 1 leaves the
+    loop over a stage a loop. products: whether distances may come from products. groups, tiles, merge_block: as in a
+    PairBox.
     """
 
     block: int
@@ -211,7 +212,8 @@ class TileBox:
     columns: int
     folded: int = 4
     depth: int = 8
-    unroll: int = 8
+    unroll: int = 2
+    products: bool = True
     groups: int = 40
     tiles: int = 8
     merge_block: int = 128
@@ -235,3 +237,47 @@ def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
         if fits and (box.rows * (box.columns * words + kept) <= TILE_WORDS or facts.kind == "cpu"):
             return box
     return None
+
+
+@dataclass(frozen=True)
+class WideBox:
+    """For pairs whose value is a long vector of the column. block: work-items per group, rows of a group in the
+    parallel mode. rows, numbers: of the result that one item keeps, each whole vectors of 16 bytes and at most an
+    eighth of the block; in the sequential mode vectors of rows, and a stretch of numbers. bytes: of one vector of rows
+    (sequential). stage: columns between two barriers, or two sums of sums. taken: columns at once. unroll: of the loops
+    over a stage; loads: of the one that stages vectors. longest: columns that one sum of floats adds up at most.
+    groups, merge_block: as in a PairBox.
+    """
+
+    block: int
+    rows: int
+    numbers: int
+    stage: int
+    bytes: int = 1
+    taken: int = 1
+    unroll: int = 1
+    loads: int = 1
+    longest: int = 4096
+    groups: int = 40
+    merge_block: int = 128
+
+    def lanes(self, itemsize: int) -> int:
+        """Rows in one vector."""
+        return min(16, max(1, self.bytes // itemsize))
+
+
+_WIDE_GPU = WideBox(256, 8, 8, stage=32, unroll=2, loads=2)
+_WIDE_PARALLEL_CPU = WideBox(32, 4, 4, stage=8, longest=64, groups=8, merge_block=32)
+_WIDE_SEQUENTIAL = WideBox(1, 2, 256, stage=128, bytes=64, taken=8, longest=1 << 20, groups=8, merge_block=1)
+WIDE_SCRATCH = 1 << 31
+"""Bytes of partial sums that splitting the columns may cost; beyond that sums grow longer instead."""
+
+
+def wide_box(itemsize: int, mode: ComputeMode, facts: Facts) -> WideBox:
+    """The box for pairs whose value is a long vector of the column."""
+    if mode is ComputeMode.SEQUENTIAL:
+        return _WIDE_SEQUENTIAL if facts.kind == "cpu" else replace(_WIDE_SEQUENTIAL, bytes=1)
+    if facts.kind == "cpu":
+        return _WIDE_PARALLEL_CPU
+    box = _WIDE_GPU if itemsize == 4 else replace(_WIDE_GPU, numbers=4, stage=16)
+    return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU

@@ -18,7 +18,7 @@ ${pairs.row(v, [f"row{v}"])}
 </%def>
 <%def name="column_terms()">
 % for c in range(columns_taken):
-${pairs.column(c, f"min((idx)(j0 + {my_columns[c]}), (idx)(end - 1))")}
+${pairs.column(c, tiles.column_place(c))}
 % endfor
 </%def>
 <%def name="fold(v, guarded)">
@@ -54,7 +54,12 @@ ${tiles.park(v, v)}
 ${tiles.fetch(walk, "0", j)}
 ${tiles.put(walk, "turn")}
 }
-${mode.sync()}
+</%def>
+<%def name="stage(walk, expanded)">
+% if unroll > 1:
+#pragma unroll ${unroll}
+% endif
+for (int k = 0; k < ${depth}; k++) { ${tiles.coordinate(walk, "turn", "k", expanded)} }
 </%def>
 <%def name="contract(walk)">
 <% full, rest = divmod(walk.size, depth); stages = full + (rest > 0) %>
@@ -62,17 +67,15 @@ for (int s = 0; s < ${stages}; s++) {
     const int last = s == ${stages - 1};
     const idx next = last && j0 + ${shape.tile_columns} < end ? j0 + ${shape.tile_columns} : j0;
     ${tiles.fetch(walk, "last ? 0 : s + 1", "next")}
+% if products:
+    if (expanded) { ${stage(walk, True)} } else
+% endif
 % if rest and not walk.neutral:
     if (last) {
         for (int k = 0; k < ${rest}; k++) { ${tiles.coordinate(walk, "turn", "k")} }
     } else
 % endif
-    {
-% if unroll > 1:
-    #pragma unroll
-% endif
-    for (int k = 0; k < ${depth}; k++) { ${tiles.coordinate(walk, "turn", "k")} }
-    }
+    { ${stage(walk, False)} }
     ${tiles.put(walk, "turn ^ 1")}
     ${mode.sync()}
     turn ^= 1;
@@ -101,8 +104,17 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
 % endfor
     const idx begin = split * share, end = min(columns, (idx)(begin + share));
     int turn = 0;
+% if products:
+    __local int doubts[2];
+    centre += batch * ${(tiles.walks[0].size + depth - 1) // depth * depth}; row_norms += batch * rows; column_norms += batch * columns;
+    int expanded = 1, trust = 3, side = 0;
+    if (item < 2) doubts[item] = 0;
+    __local float norms[${shape.tile_rows}];
+    for (int r = item; r < ${shape.tile_rows}; r += ${block}) norms[r] = row_norms[min((idx)(first + r), (idx)(rows - 1))];
+% endif
 % if cyclic:
     ${begin_walk(tiles.walks[0], "begin")}
+    ${mode.sync()}
 % endif
     for (idx j0 = begin; j0 < end; j0 += ${shape.tile_columns}) {
 % if tiles.early:
@@ -112,9 +124,26 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
         ${tiles.open(walk)}
 % if not cyclic:
         ${begin_walk(walk, "j0")}
+        ${mode.sync()}
 % endif
         ${contract(walk)}
 % endfor
+% if products:
+        if (expanded) { ${tiles.expand()} if (doubtful) doubts[side] = 1; }
+        ${mode.sync()}
+        const int again = expanded && doubts[side];
+        side ^= 1;
+        if (item == 0) doubts[side] = 0;
+        trust += again ? -2 : expanded && trust < 4;
+        const int then = !again && trust > 0;
+        if (then != expanded) {
+            const idx next = again ? j0 : min((idx)(j0 + ${shape.tile_columns}), (idx)(end - 1));
+            expanded = then;
+            ${begin_walk(tiles.walks[0], "next")}
+        }
+        ${mode.sync()}
+        if (again) { j0 -= ${shape.tile_columns}; continue; }
+% endif
 % if not tiles.early:
         ${column_terms()}
 % endif

@@ -1,5 +1,5 @@
-"""Functions at a device's full speed, a few units in the last place from the exact ones: for the inner loops of pairwise
-reductions. A vendor spells them; nothing else depends on one.
+"""Functions at a device's full speed, a few units in the last place from the exact ones: for the inner loops of
+pairwise reductions. Each vendor spells them its own way.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from clmapreduce.arguments import Arguments, product
 from clmapreduce.choose import choose_few, choose_mode
@@ -26,7 +26,8 @@ from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairReduct
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
-from clmapreduce.tuning import PairBox, TileBox, few_box, pair_box
+from clmapreduce.schemes.pairwise_wide import plan_wide
+from clmapreduce.tuning import PairBox, TileBox, WideBox, few_box, pair_box, wide_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -34,6 +35,7 @@ from clmapreduce.vector.slots import slotted
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}
 BACKENDS |= {f"GPU_{scheme}{place}": scheme for scheme in ("1D", "2D") for place in ("", "_device", "_host")}
+Box: TypeAlias = "PairBox | TileBox | WideBox"
 SCHEMES = ("auto", "direct_sum", "block_sum", "kahan_scheme")
 
 
@@ -80,7 +82,10 @@ def _made(form: _Form) -> tuple[Pair, PairBound]:
         inputs[variable] = PairInput(f"in{k}", role, variable.dim, dtype, symbols, rank, scalar)
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
-    return lower(form.formula, form.weight, inputs, bound.scale), bound
+    pair = lower(form.formula, form.weight, inputs, bound.scale, bound.linear and not weights)
+    if pair.expansion is not None:  # every number of a row is a sum of its own
+        bound = form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
+    return pair, bound
 
 
 def _role(category: Category, axis: int) -> Role:
@@ -127,7 +132,7 @@ def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Optio
 
 
 def prepare_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: PairBox | TileBox | None = None
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None
 ) -> Prepared | list[Any]:
     """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one."""
     (formula, weight), slots = slotted((asked.formula, asked.weight))
@@ -143,7 +148,8 @@ def prepare_pairs(
     if asked.options.k is not None and columns < asked.options.k:
         raise ShapeError(f"{asked.options.k} of {columns} values are asked for; K must be at most the reduced length")
     stored = tuple(_stored(output.dtype, given.dtype) for output in bound.outputs)
-    outputs = [((*given.batch, rows, *part.shape), dtype) for part, dtype in zip(bound.outputs, stored, strict=True)]
+    shapes = [part.shape if pair.expansion is None else (pair.expansion.size,) for part in bound.outputs]
+    outputs = [((*given.batch, rows, *shape), dtype) for shape, dtype in zip(shapes, stored, strict=True)]
     arguments = Arguments(context, tuple(given.given.values()), (rows,), given.on_device)
     batch = product(given.batch)
     if rows * batch == 0:
@@ -152,11 +158,13 @@ def prepare_pairs(
     elements = max(elements, *(product(shape) for shape, _ in outputs))
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
-    few = choose_few(domain, bound.commutative, compute)
+    few = pair.expansion is None and choose_few(domain, bound.commutative, compute)
     terms, loops = len(pair.terms.rows), bool(pair.contractions)
-    if box is None and few:
+    if pair.expansion is not None:
+        box = box or wide_box(form.dtype.itemsize, compute, context.facts)
+    elif box is None and few:
         box = few_box(terms, pair.cost, rows, compute, context.facts)
-    elif box is None:
+    elif box is None and columns:
         box = choose_tiles(pair, bound, compute, context.facts)
     if box is None:
         box = pair_box(_kind(bound), terms, pair.cost, loops, rows * batch, columns, compute, context.facts)
@@ -166,10 +174,12 @@ def prepare_pairs(
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 
-def _planned(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox) -> Plan:
+def _planned(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TileBox):
         return plan_tiles(layout, domain, mode, facts, box)
+    if isinstance(box, WideBox):
+        return plan_wide(layout, domain, mode, facts, box)
     return plan_pairwise(layout, domain, mode, facts, box)
 
 

@@ -35,6 +35,11 @@ class PairText:
     along: Role = Role.ROW
 
     @property
+    def kind(self) -> str:
+        """The C type that is computed with, one lane."""
+        return c_name(self.pair.dtype)
+
+    @property
     def outer(self) -> OperatorText:
         """The operator over everything."""
         return OperatorText(self.bound, self.narrow)
@@ -47,15 +52,11 @@ class PairText:
     # ------------------------------------------------------------------------------------------------ arguments
     def parameters(self) -> list[str]:
         """The kernel's parameters for the pair's inputs."""
-        return [text for given in self.pair.inputs for text in _parameters(given)]
+        return parameters_of(self.pair.inputs)
 
     def offsets(self, batch: str) -> str:
         """Moves every input to its part for one element of the batch."""
-        lines = []
-        for given in self.pair.inputs:
-            if given.rank:
-                lines.append(f"{given.name} += {_digits(given, batch)};")
-        return "\n".join(lines)
+        return offsets_of(self.pair.inputs, batch)
 
     # ---------------------------------------------------------------------------------------------------- terms
     def uniforms(self) -> str:
@@ -139,14 +140,36 @@ class PairText:
         lines: list[str] = []
         names: list[list[str]] = []
         for c in range(first, first + columns):
-            block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
-            self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
-            for k, contraction in enumerate(self.pair.contractions):
-                block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
-            names.append([block.texts(node)[""] for node in self.pair.values])
-            lines.append(str(block))
+            statements, texts = self.values(v, c)
+            lines.append(statements)
+            names.append(texts)
         folding = _Folding(self, op, bound, acc, names, at)
         return "\n".join([*lines, *folding.lines()])
+
+    def values(self, v: int, c: int) -> tuple[str, list[str]]:
+        """Statements, and the texts of the values of row vector v and column c."""
+        block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
+        self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
+        for k, contraction in enumerate(self.pair.contractions):
+            block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
+        texts = [block.texts(node)[""] for node in self.pair.values]
+        return str(block), texts
+
+    def expansion(self, c: int, at: str, d: str) -> tuple[str, str]:
+        """Statements, and the text of coordinate d of what column c, at the index `at`, is expanded by. Its terms are
+        declared. One lane.
+        """
+        expansion = self.pair.expansion
+        assert expansion is not None
+        block = Block(1, self.narrow, f"w{c}_", inline=self.pair.products)
+        for role, prefix in ((Role.PARAMETER, "u"), (Role.COLUMN, f"y{c}_")):
+            for k, node in enumerate(self.pair.terms.of(role)):
+                block.bind(node, Text(f"{prefix}{k}"))
+        for given, symbol in expansion.wide:
+            place = d if given.role is Role.PARAMETER else f"({at}) * {given.dim} + {d}"
+            block.bind(symbol, Text(element(given, place)))
+        text = block.text(expansion.term).c
+        return str(block), text
 
     @property
     def _inline(self) -> frozenset[int]:
@@ -405,6 +428,16 @@ class _Folding:
         node = Symbol(name, dtype)
         block.bind(node, Text(name))
         return node
+
+
+def parameters_of(inputs: Sequence[PairInput]) -> list[str]:
+    """The kernel's parameters for some inputs."""
+    return [text for given in inputs for text in _parameters(given)]
+
+
+def offsets_of(inputs: Sequence[PairInput], batch: str) -> str:
+    """Moves some inputs to their part for one element of the batch."""
+    return "\n".join(f"{given.name} += {_digits(given, batch)};" for given in inputs if given.rank)
 
 
 def _parameters(given: PairInput) -> list[str]:

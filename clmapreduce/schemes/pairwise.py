@@ -14,7 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import PairBox, TileBox
+from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.vector.pair import Pair, Role
 
 LONGEST_CHAIN = 1024
@@ -137,7 +137,7 @@ def pair_stage(
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox, splits: int
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox | WideBox, splits: int
 ) -> Stage:
     """The launch that merges the splits' accumulators of every row."""
     rows = domain.rows * domain.batch

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.pair_text import PairText, parameters_of
 from clmapreduce.schemes.pairwise import (
     PairLayout,
     cut_columns,
@@ -16,6 +19,7 @@ from clmapreduce.schemes.pairwise import (
     out_parameters,
     parts_scratch,
 )
+from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText
 from clmapreduce.tuning import TileBox, tile_box
 from clmapreduce.vector.pair import Pair
@@ -31,32 +35,98 @@ def choose_tiles(pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts) 
     return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts)
 
 
+@dataclass(frozen=True)
+class _Tiling:
+    """One problem cut into tiles."""
+
+    layout: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: TileBox
+
+    @cached_property
+    def shape(self) -> Shape:
+        return Shape(self.box, self.layout.pair.dtype.itemsize)
+
+    @cached_property
+    def text(self) -> PairText:
+        return PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, self.domain.narrow, False)
+
+    @cached_property
+    def blocks(self) -> int:
+        """Groups side by side over the rows of one element of the batch."""
+        return -(-self.domain.rows // self.shape.tile_rows)
+
+    @cached_property
+    def cut(self) -> tuple[int, int]:
+        """(splits, columns per split)."""
+        groups = self.facts.compute_units * self.box.groups
+        backend, tile = self.layout.backend, self.shape.tile_columns
+        return cut_columns(backend, self.domain, self.blocks, groups, tile, self.box.tiles)
+
+    @cached_property
+    def distance(self) -> Distance | None:
+        """The squared distance that products may give."""
+        if not self.box.products or self.domain.columns < self.shape.tile_columns * self.box.tiles:
+            return None
+        return distance_of(self.layout.pair) if self.layout.bound.smooth else None
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        pair, bound = self.layout.pair, self.layout.bound
+        box, domain, distance = self.box, self.domain, self.distance
+        splits, share = self.cut
+        text = self.text
+        targets = ("scratch0",) if splits > 1 else out_names(text.outputs)
+        out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(text.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
+            "folded": box.folded, "unroll": box.unroll, "partial": splits > 1,
+            "local_memory": self.facts.local_memory, "products": distance is not None,
+        }  # fmt: skip
+        tiles = TileText(text, self.shape, self.facts.local_memory, distance)
+        spec = kernel_spec(
+            "pairwise_tiles", self.mode, self.facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+            lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.norms(), *out]},
+        )  # fmt: skip
+        names = (*(given.name for given in pair.inputs), *(NORMS if distance is not None else ()))
+        sizes = [domain.rows, domain.columns, share, self.blocks, splits, splits * domain.rows * domain.batch]
+        arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
+        return Stage(spec, self.blocks * splits * domain.batch, box.block, arguments, names, targets)
+
+    def norms_stage(self, distance: Distance) -> Stage:
+        """The launch that finds a centre, and the squared distance of every row and column from it."""
+        domain, block = self.domain, self.box.block
+        blocks = -(-(domain.rows + domain.columns) // block)
+        given = (distance.row, distance.column)
+        pads = -(-distance.row.dim // self.box.depth) * self.box.depth
+        spec = kernel_spec(
+            "pairwise_norms", self.mode, self.facts, domain.narrow, False, {"block": block, "padded": pads},
+            {"pair": self.layout.pair},
+            lambda: {"given": given, "norms": NormsText(*given), "parameters": parameters_of(given)},
+        )  # fmt: skip
+        names = tuple(one.name for one in given)
+        arguments: Arguments = (*names, *NORMS, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
+        return Stage(spec, blocks * domain.batch, block, arguments, names, NORMS)
+
+
 def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
     """The plan of one result per row; needs at least one row and one column."""
-    pair, bound = layout.pair, layout.bound
-    shape = Shape(box, pair.dtype.itemsize)
-    blocks = -(-domain.rows // shape.tile_rows)
-    groups = facts.compute_units * box.groups
-    splits, share = cut_columns(layout.backend, domain, blocks, groups, shape.tile_columns, box.tiles)
-    text = PairText(pair, bound, layout.outputs, 1, domain.narrow, False)
-    targets = ("scratch0",) if splits > 1 else out_names(layout.outputs)
-    out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(layout.outputs)
-    numbers = {
-        "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth, "folded": box.folded,
-        "unroll": box.unroll, "partial": splits > 1, "local_memory": facts.local_memory,
-    }  # fmt: skip
-    spec = kernel_spec(
-        "pairwise_tiles", mode, facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
-        lambda: {"pairs": text, "tiles": TileText(text, shape, facts.local_memory), "parameters": text.parameters() + out},
-    )  # fmt: skip
-    names = tuple(given.name for given in pair.inputs)
-    sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]
-    arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
-    stage = Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
+    tiling = _Tiling(layout, domain, mode, facts, box)
+    (splits, share), shape, distance = tiling.cut, tiling.shape, tiling.distance
+    stages = [tiling.stage()]
+    scratch: dict[str, int] = {}
     cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
+    if distance is not None:
+        stages = [tiling.norms_stage(distance), *stages]
+        sizes = (-(-distance.row.dim // box.depth) * box.depth, domain.rows, domain.columns)
+        scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
+        cells += "; distances by products where they lose no digits"
     if splits == 1:
-        why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
-        return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
-    last = merge_stage(text, domain, mode, facts, box, splits)
+        why = f"rows (1D): {stages[-1].groups} groups fill {facts.compute_units} compute units; {cells}"
+        return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why)
+    stages.append(merge_stage(tiling.text, domain, mode, facts, box, splits))
+    scratch |= parts_scratch(layout.bound, domain, splits)
     why = f"split (2D): {splits} shares of {share} columns; {cells}"
-    return Plan((stage, last), parts_scratch(bound, domain, splits), mode, Scope.DEVICE, domain.narrow, why)
+    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why)

@@ -19,6 +19,7 @@ from clmapreduce.dtypes import FLOAT16, HEX, c_name, literal
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Node, Symbol, postorder
 from clmapreduce.schemes.pair_text import PairText, element
+from clmapreduce.schemes.tile_norms import LEAST, Distance
 from clmapreduce.tuning import TileBox
 from clmapreduce.vector.pair import Contraction, PairInput, Role
 
@@ -109,12 +110,13 @@ def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
 @dataclass(frozen=True, eq=False)
 class TileText:
     """The statements that kernel/pairwise_tiles asks for. pairs: of one lane, nothing staged. local_memory: bytes that
-    a group may take.
+    a group may take. distance: what may come from products.
     """
 
     pairs: PairText
     shape: Shape
     local_memory: int
+    distance: Distance | None = None
 
     @cached_property
     def walks(self) -> tuple[Walk, ...]:
@@ -123,7 +125,7 @@ class TileText:
     @property
     def kind(self) -> str:
         """The C type of a coordinate."""
-        return c_name(self.pairs.pair.dtype)
+        return self.pairs.kind
 
     @property
     def early(self) -> bool:
@@ -175,7 +177,7 @@ class TileText:
 
     @cached_property
     def parked(self) -> bool:
-        """Whether accumulators wait in local memory while coordinates are summed, which leaves registers to the sums."""
+        """Whether accumulators wait in local memory while coordinates are summed: it leaves registers to the sums."""
         waiting = self.shape.box.block * self.shape.box.rows * self.acc_bytes
         return self._stages * self.shape.itemsize + waiting <= self.local_memory
 
@@ -234,7 +236,7 @@ class TileText:
         return f"{place} / {runs}", f"{place} % {runs} * {run}"
 
     def put(self, walk: Walk, turn: str) -> str:
-        """Stores what `fetch` declared into the stage number `turn` (0 or 1)."""
+        """Stores what `fetch` declared into the stage number `turn` (0 or 1), less the centre where `expanded`."""
         lines, places, box = [], self._places(walk), self.shape.box
         for given in walk.inputs:
             run, times = self._chunks(given)
@@ -243,7 +245,10 @@ class TileText:
                 where, coordinate = self._part(given, run, n)
                 base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]} + {where}"
                 pitch, name = self._depth_of(given), f"p{given.name}_{n}"
-                stores = [f"memory[{base} + ({coordinate} + {q}) * {pitch}] = {name}_{q};" for q in range(run)]
+                middle = [f" - (expanded ? centre[{name}_d + {q}] : 0)" if self.distance else "" for q in range(run)]
+                stores = [
+                    f"memory[{base} + ({coordinate} + {q}) * {pitch}] = {name}_{q}{middle[q]};" for q in range(run)
+                ]
                 total = box.depth * long // run
                 guard = f"if (item + {n * box.block} < {total}) " if (n + 1) * box.block > total else ""
                 lines.append(f"{guard}{{ {' '.join(stores)} }}")
@@ -258,8 +263,8 @@ class TileText:
             for k in walk.numbers for v in range(box.rows) for c in range(box.columns)
         )  # fmt: skip
 
-    def coordinate(self, walk: Walk, turn: str, k: str) -> str:
-        """Adds the staged coordinate k to the contractions."""
+    def coordinate(self, walk: Walk, turn: str, k: str, products: bool = False) -> str:
+        """Adds the staged coordinate k to the contractions, or its products to the only one."""
         lines: list[str] = []
         box, places = self.shape.box, self._places(walk)
         for given in walk.inputs:
@@ -272,6 +277,9 @@ class TileText:
             else:
                 lines += self._read(f"w{given.name}_c", f"{base} + at_column", list(range(box.columns)))
         pairs = [(v, c) for v in range(box.rows) for c in range(box.columns)]
+        if products and self.distance is not None:
+            x, y = (f"w{given.name}" for given in (self.distance.row, self.distance.column))
+            return "\n".join([*lines, *(f"q{v}_{c}_0 = q{v}_{c}_0 + ({x}_{v} * {y}_c{c});" for v, c in pairs)])
         for number, contraction in zip(walk.numbers, walk.contractions, strict=True):
             lines += self.pairs.contracted(contraction, number, pairs)
         return "\n".join(lines)
@@ -290,6 +298,34 @@ class TileText:
                 + ", ".join(f"{prefix}{n + i} = {prefix}v{n}.s{HEX[i]}" for i in range(width))
                 + ";"
             )
+
+    # ------------------------------------------------------------------------------------------------ products
+    def norms(self) -> list[str]:
+        """The kernel's parameters for the centre and the norms."""
+        if self.distance is None:
+            return []
+        return [f"__global const float *restrict {name}" for name in ("centre", "row_norms", "column_norms")]
+
+    def expand(self) -> str:
+        """Turns the sums of products into squared distances, and declares `doubtful`: whether one of them has lost more
+        digits than it may, or is not finite.
+        """
+        columns = range(self.shape.box.columns)
+        lines = [f"const float y_norm{c} = column_norms[{self.column_place(c)}];" for c in columns]
+        lines.append(f"const float largest_y = {_largest([f'y_norm{c}' for c in columns])};")
+        lines.append(f"float least = INFINITY, most = largest_y, all = {' + '.join(f'y_norm{c}' for c in columns)};")
+        for v in range(self.shape.box.rows):
+            lines.append(f"{{ const float x_norm = norms[{self.rows()[v]}];")
+            lines.append("all += x_norm; most = fmax(most, x_norm + largest_y);")
+            lines += [f"q{v}_{c}_0 = (x_norm + y_norm{c}) - 2.0f * q{v}_{c}_0;" for c in columns]
+            lines += [f"least = fmin(least, q{v}_{c}_0);" for c in columns]
+            lines.append("}")
+        lines.append(f"const int doubtful = !(least >= {LEAST}f * most && isfinite(all));")
+        return "\n".join(lines)
+
+    def column_place(self, c: int) -> str:
+        """The index of the item's column c, which stays below the end."""
+        return f"min((idx)(j0 + at_column + {c}), (idx)(end - 1))"
 
     # ------------------------------------------------------------------------------------------------ the end
     @property
@@ -323,3 +359,11 @@ class TileText:
             found[name] = f"((__local {c_name(dtype)} *)((__local char *)memory + {offset}))"
             offset += slots * self.shape.box.block * np.dtype(dtype).itemsize
         return found
+
+
+def _largest(names: Sequence[str]) -> str:
+    """C text of the largest of some floats."""
+    if len(names) == 1:
+        return names[0]
+    half = len(names) // 2
+    return f"fmax({_largest(names[:half])}, {_largest(names[half:])})"

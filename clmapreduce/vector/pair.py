@@ -7,7 +7,7 @@ what depends on neither once per work-item: these are the pair's `terms`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -59,22 +59,31 @@ class Contraction:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The scalars reduced over the columns: `width` of the formula, then those of the weights. Compared by identity."""
+    """The scalars reduced over the columns: `width` of the formula, then those of the weights. Compared by identity.
+
+    expansion: where the formula is one scalar of the pair times a long vector of the column, that vector: its `term` at
+    one coordinate. The scalar is the only value then.
+    """
 
     inputs: tuple[PairInput, ...]
     values: tuple[Node, ...]
     width: int
     contractions: tuple[Contraction, ...] = ()
+    expansion: Contraction | None = None
     terms: Terms = field(init=False)
 
     def __post_init__(self) -> None:
-        terms = find_terms(self.values, self.contractions, self.inputs)
-        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "terms", find_terms(self.values, self.loops, self.inputs))
+
+    @property
+    def loops(self) -> tuple[Contraction, ...]:
+        """Whatever is walked coordinate by coordinate."""
+        return (*self.contractions, *([self.expansion] if self.expansion is not None else ()))
 
     @cached_property
     def products(self) -> frozenset[int]:
         """Ids of the products that are used once, by an addition or as a value: one instruction together with it."""
-        return fused_products([*self.values, *(c.term for c in self.contractions)])
+        return fused_products([*self.values, *(c.term for c in self.loops)])
 
     @property
     def dtype(self) -> DType:
@@ -155,9 +164,14 @@ def find_terms(
     return Terms(ordered[Role.PARAMETER], ordered[Role.ROW], ordered[Role.COLUMN], role)
 
 
-def roles(values: Sequence[Node], contractions: Sequence[Contraction], inputs: Iterable[PairInput]) -> dict[int, Role]:
-    """The role of every node below some values and the contractions' terms, by id."""
-    role = {id(symbol): given.role for given in inputs for symbol in given.symbols}
+def roles(
+    values: Sequence[Node],
+    contractions: Sequence[Contraction],
+    inputs: Iterable[PairInput],
+    known: Mapping[int, Role] | None = None,
+) -> dict[int, Role]:
+    """The role of every node below some values and the contractions' terms, by id. known: of other symbols."""
+    role = {id(symbol): given.role for given in inputs for symbol in given.symbols} | dict(known or {})
     for contraction in contractions:
         role[id(contraction.result)] = Role.PAIR
         role |= {id(symbol): Role.PAIR for _, symbol in contraction.wide}  # each turn of the loop has another one

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import clmapreduce as cm
-from clmapreduce.errors import ClMapReduceError, FormulaError
+from clmapreduce.errors import ClMapReduceError, DTypeError, FormulaError
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.functions import FUNCTIONS
 from clmapreduce.formula.node import Node, Record, Symbol
@@ -281,6 +281,7 @@ def ours(text: str) -> Any:
 @example("(n // 0)")
 @example("(True + True)")
 @example("(sqrt(2) * s)")
+@example("(n < (1 << 100))")
 def test_an_expression_means_what_python_and_numpy_mean(text: str) -> None:
     wanted = numpys(text)
     if wanted is None:
@@ -291,6 +292,10 @@ def test_an_expression_means_what_python_and_numpy_mean(text: str) -> None:
         with suppress(ClMapReduceError):
             ours(text)
         return
-    found = ours(text)
+    try:
+        found = ours(text)
+    except DTypeError as error:  # NumPy compares with integers that no kernel holds
+        assert "the constant" in str(error) and np.asarray(wanted).dtype == bool, text
+        return
     assert np.result_type(found) == np.result_type(wanted), text
     np.testing.assert_array_equal(found, wanted, err_msg=text)

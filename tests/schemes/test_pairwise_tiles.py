@@ -9,7 +9,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
-from clmapreduce.primitives.base import Options
+from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.tile_text import Shape
 from clmapreduce.tuning import TileBox
@@ -24,7 +24,7 @@ def points(rng: np.random.Generator, rows: int, dim: int, dtype: str, centre: fl
     return (rng.normal(size=(rows, dim)) / (2 * dim) ** 0.5 + centre).astype(dtype)
 
 
-def formula(name: str, x: Vector, y: Vector, b: Vector) -> Vector:
+def formula(name: str, x: Vector, y: Vector, b: Vector) -> Any:
     """What each reduction is asked of."""
     if name == "Sum":
         return F["Exp"](-F["SqDist"](x, y)) * b
@@ -172,6 +172,7 @@ def test_every_box(context: cm.Context, rng: np.random.Generator, box: TileBox, 
     options = PairOptions(k=5) if name == "ArgKMin" else PairOptions()
     call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1, options=options)
     prepared = prepare_pairs(call, given, Options("parallel", context), box=box)
+    assert isinstance(prepared, Prepared)
     check(name, prepared.run()[0], distances(given[x], given[y]), weights.astype("f8"), "float32")
 
 
@@ -186,3 +187,41 @@ def test_items_cover_a_tile_once(box: TileBox, itemsize: int) -> None:
         rows |= {first + shape.row_offset(v) for v in range(box.rows)}
     assert rows == set(range(shape.tile_rows))
     assert shape.tile_rows * shape.tile_columns == box.block * box.rows * box.columns
+
+
+@pytest.mark.parametrize("dim", [17, 40, 129])
+@pytest.mark.parametrize("spread", ["one blob", "two blobs", "rows equal columns", "huge"])
+def test_distances_from_products_keep_their_digits(
+    context: cm.Context, rng: np.random.Generator, dim: int, spread: str
+) -> None:
+    """Where products would lose digits, tiles are computed again by differences."""
+    x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
+    xs, ys = points(rng, 300, dim, "float32", 3), points(rng, 500, dim, "float32", 3)
+    if spread == "two blobs":  # as far apart as makes every norm large, and neighbours near
+        xs[150:] += 20
+        ys[rng.permutation(500)[:250]] += 20
+    if spread == "rows equal columns":
+        ys[:300] = xs
+    if spread == "huge":
+        ys[7] = 1e30
+    weights = rng.random((500, 1)).astype("float32")
+    for name in ("Sum", "LogSumExp"):
+        call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
+        given = {x: xs, y: ys, **({b: weights} if name == "Sum" else {})}
+        prepared = prepare_pairs(call, given, Options("parallel", context))
+        assert isinstance(prepared, Prepared)
+        assert prepared.executable.plan.stages[0].spec.template == "kernel/pairwise_norms"
+        check(name, prepared.run()[0], distances(xs, ys), weights.astype("f8"), "float32")
+
+
+def test_products_alone_are_right_where_nothing_cancels(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tile is computed again here, so that products are what is tested."""
+    monkeypatch.setattr("clmapreduce.schemes.tile_text.LEAST", -1.0)
+    x, y, b = Variable(0, 61, 0), Variable(1, 61, 1), Variable(2, 1, 1)
+    given = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
+    weights = rng.random((300, 1)).astype("float32")
+    call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
+    found = reduce_pairs(call, given | {b: weights}, mode="parallel", context=context)
+    check("Sum", found, distances(given[x], given[y]), weights.astype("f8"), "float32")

@@ -60,8 +60,10 @@ class PairBound(Bound):
     """An operator for one formula: `value` is its dtype, `width` and `weights` how many numbers it gives.
 
     scale: a factor for the formula's numbers (not the weights') before they arrive here. block: the operator in which a
-    tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above. reuses:
-    whether a number is used more than once, so that it had better have a variable.
+    tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above. smooth: values
+    that are off by a few roundings move the result as little, as in sums; places may jump. linear: whether the
+    result is a plain sum in the values' dtype, up to a factor. reuses: whether a number is used more than once, so that
+    it had better have a variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -71,6 +73,8 @@ class PairBound(Bound):
     block: PairBound | None = None
     rare: bool = False
     one_by_one: bool = False
+    smooth: bool = False
+    linear: bool = False
     reuses: bool = True
 
     @abstractmethod

@@ -51,7 +51,7 @@ class BoundShiftedSums(PairBound):
     value that is its weight (None: 1).
     """
 
-    rare = True
+    rare = smooth = True
     reuses = False
     scale = LOG2_E
 

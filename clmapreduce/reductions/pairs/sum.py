@@ -29,11 +29,14 @@ class BoundPairSum(PairBound):
 
     reuses = False
 
+    smooth = True
+
     def __init__(self, value: DType, width: int, acc: DType, result: DType, tile: DType | None, mean: bool) -> None:
         self.value, self.width, self._mean = value, width, mean
         self.components = tuple(Component(f"total{d}", acc, 0) for d in range(width))
         self.outputs = (PairOutput(result, (width,)),)
         self.block = BoundPairSum(value, width, tile, result, None, mean) if tile is not None else None
+        self.linear = self.block is not None and acc == value
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         return Record({f"total{d}": added(total, [v[d] for v in values]) for d, total in totals(acc, self.width)})

@@ -1,0 +1,100 @@
+## cmr_pairwise_wide: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d: shaped like a matrix product.
+##   A group owns as many rows as it has items and a block of d. `stage` columns at a time, every item computes s for one row into local memory and
+##   its share of w; then each adds up `rows_taken` × `numbers_taken` numbers of the product, which stay in registers.
+##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
+##   in…  the pair's inputs      parts or out…      rows, columns  of one element of the batch      share  columns per split
+##   down, across  blocks of rows and of d      splits      total  numbers of the result
+##   Local memory: a stage of s, of w and of the columns' terms. Barriers: 3 a stage.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%
+T = pairs.kind
+width = {"float": 4, "double": 2}[T]
+V = f"{T}{width}"
+beside = rows_taken * numbers_taken
+warps_across = beside // (4 * numbers_taken)
+def row_of(r):
+    return f"at_row + {r // width * 8 * width + r % width}"
+statements, coefficient = pairs.values(0, 0)
+vector_statements, vector = pairs.expansion(0, "j0 + c", "d")
+%>
+${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx down", "const idx across", "const idx splits", "const idx total"])} {
+    __local ${T} s_tile[${stage * block}] __attribute__((aligned(16)));
+    __local ${T} w_tile[${stage * beside}] __attribute__((aligned(16)));
+% for kind, name, count in pairs.tile(stage):
+    __local ${kind} ${name}[${count}];
+% endfor
+    const idx group = (idx)get_group_id(0);
+    const idx batch = group / (splits * down * across), split = group / (down * across) % splits;
+    const idx first = group / across % down * ${block}, first_d = group % across * ${beside};
+    ${pairs.offsets("batch")}
+    ${pairs.uniforms()}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
+    const int at_row = warp / ${warps_across} * ${8 * rows_taken} + lane / 4 * ${width};
+    const int at_d = (warp % ${warps_across} * 4 + lane % 4) * ${numbers_taken};
+    const idx row = min((idx)(first + item), (idx)(rows - 1));
+    ${pairs.row(0, ["row"])}
+    ${pairs.wide_rows(1, [["row"]])}
+    const idx begin = split * share, end = min(columns, (idx)(begin + share));
+% for r in range(rows_taken):
+    ${T} ${", ".join(f"acc{r}_{c}_total0 = 0" for c in range(numbers_taken))};
+% endfor
+    for (idx j0 = begin; j0 < end; j0 += ${stage}) {
+        const int count = (int)min((idx)${stage}, (idx)(end - j0));
+        ${mode.sync()}
+% if pairs.packs():
+        <%mode:each i="c" begin="0" end="count">
+            ${pairs.stage("j0 + c", "c")}
+        </%mode:each>
+        ${mode.sync()}
+% endif
+% if unroll > 1:
+        #pragma unroll ${loads}
+% endif
+        for (int e = item; e < ${stage * beside}; e += ${block}) {
+            const int c = e / ${beside};
+            const idx d = first_d + e % ${beside};
+            ${T} w = 0;
+            if (c < count && d < ${size}) { ${pairs.staged_column(0, "c")} ${vector_statements} w = ${vector}; }
+            w_tile[e] = w;
+        }
+% if unroll > 1 and not pairs.pair.contractions:
+        #pragma unroll ${unroll}
+% endif
+        for (int c = 0; c < ${stage}; c++) {
+            ${T} s = 0;
+            if (c < count) { ${pairs.staged_column(0, "c")} ${pairs.contract(1, ["j0 + c"])} ${statements} s = ${coefficient[0]}; }
+            s_tile[c * ${block} + item] = s;
+        }
+        ${mode.sync()}
+% if unroll > 1:
+        #pragma unroll ${unroll}
+% endif
+        for (int c = 0; c < ${stage}; c++) {
+% for r in range(0, rows_taken, width):
+            const ${V} s${r} = *(__local const ${V} *)(s_tile + c * ${block} + ${row_of(r)});
+% endfor
+% for n in range(0, numbers_taken, width):
+            const ${V} w${n} = *(__local const ${V} *)(w_tile + c * ${beside} + at_d + ${n});
+% endfor
+% for r in range(rows_taken):
+% for n in range(numbers_taken):
+            acc${r}_${n}_total0 = acc${r}_${n}_total0 + s${r // width * width}.s${r % width} * w${n // width * width}.s${n % width};
+% endfor
+% endfor
+        }
+    }
+% for r in range(rows_taken):
+    {
+        const idx mine = first + ${row_of(r)};
+        const size_t base = (size_t)(batch * rows + mine) * ${size};
+% for n in range(numbers_taken):
+<% d = f"(first_d + at_d + {n})" %>
+% if partial:
+        if (mine < rows && ${d} < ${size}) ((__global ${T} *)parts)[(size_t)split * total + base + ${d}] = acc${r}_${n}_total0;
+% else:
+        ${pairs.finish(f"acc{r}_{n}", 1, [f"base + {d}"], [f"mine < rows && {d} < {size}"], "columns")}
+% endif
+% endfor
+    }
+% endfor
+}

@@ -1,0 +1,119 @@
+"""Sums whose terms are a scalar of the pair times a long vector of the column, as in kernel matrix times matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.pairwise import (
+    PairLayout,
+    merge_stage,
+    out_names,
+    out_parameters,
+    parts_scratch,
+)
+from clmapreduce.tuning import WIDE_SCRATCH, WideBox
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """One problem, cut into groups. The operator of the layout is that of a single number."""
+
+    layout: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: WideBox
+
+    @property
+    def parallel(self) -> bool:
+        return self.mode is ComputeMode.PARALLEL
+
+    @property
+    def size(self) -> int:
+        """Numbers per row."""
+        assert self.layout.pair.expansion is not None
+        return self.layout.pair.expansion.size
+
+    @property
+    def lanes(self) -> int:
+        return self.box.lanes(self.layout.pair.dtype.itemsize)
+
+    @cached_property
+    def flat(self) -> Pairwise:
+        """The domain with every number of a row as a row of its own: what the merge sees."""
+        domain = self.domain
+        return Pairwise(domain.rows * self.size, domain.columns, domain.batch, domain.elements)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a group."""
+        return self.box.block if self.parallel else self.box.rows * self.lanes
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of every row that a group computes."""
+        return self.box.rows * self.box.numbers if self.parallel else min(self.box.numbers, self.size)
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Groups side by side along the rows, and along the numbers of a row."""
+        return -(-self.domain.rows // self.rows), -(-self.size // self.numbers)
+
+    @cached_property
+    def cut(self) -> tuple[int, int]:
+        """(splits, columns per split)."""
+        domain, box = self.domain, self.box
+        if self.layout.backend == "1D":
+            return domain.cut(1, box.stage)
+        down, across = self.blocks
+        wanted = -(-self.facts.compute_units * box.groups // (down * across * domain.batch))
+        wanted = min(wanted, domain.columns // (4 * box.stage))
+        wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
+        bytes_each = self.layout.bound.layout.itemsize * self.flat.rows * domain.batch
+        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), box.stage)
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
+        (down, across), (splits, share) = self.blocks, self.cut
+        text = PairText(pair, bound, self.layout.outputs, self.lanes, domain.narrow, self.parallel)
+        targets = ("scratch0",) if splits > 1 else out_names(self.layout.outputs)
+        out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(self.layout.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
+            "stage": box.stage, "taken": box.taken, "unroll": box.unroll, "loads": box.loads, "lanes": self.lanes,
+            "partial": splits > 1, "size": self.size,
+        }  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_wide" if self.parallel else "pairwise_wide_rows", self.mode, self.facts, domain.narrow, False,
+            numbers, {"pair": pair, "bound": bound},
+            lambda: {"pairs": text, "parameters": text.parameters() + out},
+        )  # fmt: skip
+        names = tuple(given.name for given in pair.inputs)
+        sizes = [domain.rows, domain.columns, share, down, across, splits, self.flat.rows * domain.batch]
+        arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
+        return Stage(spec, down * across * splits * domain.batch, box.block, arguments, names, targets)
+
+
+def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:
+    """The plan of a row of numbers per row; needs at least one row and one column. The layout's operator is that of a
+    single number, a plain sum in the values' own dtype.
+    """
+    wide = _Wide(layout, domain, mode, facts, box)
+    splits, share = wide.cut
+    stage = wide.stage()
+    cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {box.stage} columns a stage"
+    if splits == 1:
+        why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
+        return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
+    text = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+    last = merge_stage(text, wide.flat, mode, facts, box, splits)
+    why = f"split (2D): {splits} shares of {share} columns; {cells}"
+    scratch = parts_scratch(layout.bound, wide.flat, splits)
+    return Plan((stage, last), scratch, mode, Scope.DEVICE, domain.narrow, why)

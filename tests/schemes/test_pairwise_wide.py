@@ -1,0 +1,118 @@
+"""Long right-hand sides: sums against dense NumPy in float64, on every device and in both modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.tuning import WideBox
+from clmapreduce.vector import OPERATIONS, Variable
+
+F = OPERATIONS
+SUM = PAIR_REDUCTIONS["Sum"]
+SHAPES = [(1, 1), (1, 193), (31, 1), (31, 193), (193, 31), (193, 1000)]
+
+
+def points(rng: np.random.Generator, rows: int, dim: int, dtype: str) -> Any:
+    return (rng.normal(size=(rows, dim)) / (2 * dim) ** 0.5).astype(dtype)
+
+
+def gaussian(x: Any, y: Any) -> Any:
+    return np.exp(-np.square(x.astype("f8")[:, None, :] - y.astype("f8")[None, :, :]).sum(-1))
+
+
+def close(found: Any, wanted: Any, terms: Any, dtype: str) -> bool:
+    """Within a few roundings of the sum of the terms' sizes."""
+    assert found.shape == wanted.shape
+    return bool(np.all(np.abs(found - wanted) <= (2e-6 if dtype == "float32" else 1e-14) * terms))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [17, 64, 65, 300])
+def test_kernel_matrix_times_matrix(
+    context: cm.Context, mode: str, rng: np.random.Generator, size: int, dtype: str
+) -> None:
+    """Few and many coordinates, around every tile; a few of all combinations in each run."""
+    if dtype == "float64" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    for dim in (3, int(rng.choice([17, 33, 50]))):
+        rows, columns = SHAPES[rng.integers(len(SHAPES))]
+        x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, size, 1)
+        given = {x: points(rng, rows, dim, dtype), y: points(rng, columns, dim, dtype)}
+        given[b] = rng.normal(size=(columns, size)).astype(dtype)
+        call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1)
+        found = reduce_pairs(call, given, mode=mode, context=context)
+        kernel = gaussian(given[x], given[y])
+        assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), dtype)
+
+
+def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """i is reduced; the vector is made of a column's, a parameter's and scalars of both; a mean."""
+    x, y = Variable(0, 2, 0), Variable(1, 2, 1)
+    v, p, s = Variable(2, 20, 0), Variable(3, 20, 2), Variable(4, 1, 0)
+    xs, ys = points(rng, 3 * 41, 2, "float32").reshape(3, 41, 2), points(rng, 2 * 70, 2, "float32")
+    given = {x: xs, y: ys.reshape(2, 1, 70, 2), v: rng.normal(size=(41, 20)).astype("float32")}
+    given |= {p: rng.random((3, 20)).astype("float32"), s: rng.random((3, 41, 1)).astype("float32")}
+    formula = -F["Exp"](-F["SqDist"](x, y)) * (F["Sin"](v) * p + s) / 3
+    for name in ("Sum", "Mean"):
+        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], 0), given, mode=mode, context=context)
+        assert found.shape == (2, 3, 70, 20)
+        for i in range(2):
+            for j in range(3):
+                kernel = gaussian(given[y][i, 0], xs[j])
+                long = np.sin(given[v].astype("f8")) * given[p][j] + given[s][j]
+                scale = 41 if name == "Mean" else 1
+                wanted, terms = -(kernel @ long) / 3 / scale, kernel @ np.abs(long) / scale
+                assert close(found[i, j], wanted, terms, "float32")
+
+
+def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """What is no product of a scalar and a column's vector, or not summed plainly."""
+    x, y, b = Variable(0, 18, 0), Variable(1, 18, 1), Variable(2, 18, 1)
+    given = {x: points(rng, 30, 18, "float32"), y: points(rng, 50, 18, "float32")}
+    given[b] = rng.normal(size=(50, 18)).astype("float32")
+    kernel = gaussian(given[x], given[y])
+    moving = PairCall(F["Exp"](-F["SqDist"](x, y)) * (x - y), SUM, 1)
+    apart = given[x].astype("f8")[:, None] - given[y].astype("f8")[None]
+    found = reduce_pairs(moving, {x: given[x], y: given[y]}, mode=mode, context=context)
+    wanted, terms = (np.einsum("ij,ijd->id", kernel, z) for z in (apart, np.abs(apart)))
+    assert close(found, wanted, terms, "float32")
+    for options in (PairOptions(scheme="kahan_scheme"), PairOptions(accumulate=np.dtype("f8"))):
+        if options.accumulate is not None and not context.facts.fp64:
+            continue
+        call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1, options=options)
+        found = reduce_pairs(call, given, mode=mode, context=context)
+        assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
+
+
+BOXES = [WideBox(32, 4, 8, stage=4), WideBox(64, 4, 8, stage=16, unroll=2, loads=2), WideBox(256, 8, 8, stage=32)]
+
+
+@pytest.mark.parametrize("box", BOXES, ids=str)
+def test_every_box(context: cm.Context, rng: np.random.Generator, box: WideBox) -> None:
+    """The shapes that other devices take, in the parallel mode."""
+    if box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 70, 1)
+    given = {x: points(rng, 300, 3, "float32"), y: points(rng, 210, 3, "float32")}
+    given[b] = rng.normal(size=(210, 70)).astype("float32")
+    prepared = prepare_pairs(
+        PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1), given, Options("parallel", context), box
+    )
+    assert isinstance(prepared, Prepared)
+    kernel = gaussian(given[x], given[y])
+    assert close(prepared.run()[0], kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
+
+
+def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:
+    x, y, b = Variable(0, 30, 0), Variable(1, 30, 1), Variable(2, 20, 1)
+    given = {x: np.ones((5, 30), "f4"), y: np.ones((0, 30), "f4"), b: np.ones((0, 20), "f4")}
+    found = reduce_pairs(PairCall(F["SqDist"](x, y) * b, SUM, 1), given, mode=mode, context=context)
+    assert found.shape == (5, 20)
+    assert not found.any()

@@ -134,8 +134,8 @@ _PAIRS_SEQUENTIAL = {
     "logsumexp": replace(_PAIR_CPU, taken=4),
     "kmin": replace(_PAIR_CPU, taken=4),
 }
-_PAIRS_SEQUENTIAL_LONG = {name: replace(box, vectors=1, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
-_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(box, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
     "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),

@@ -134,8 +134,8 @@ _PAIRS_SEQUENTIAL = {
     "logsumexp": replace(_PAIR_CPU, taken=4),
     "kmin": replace(_PAIR_CPU, taken=4),
 }
-_PAIRS_SEQUENTIAL_LONG = {name: replace(box, vectors=1, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
-_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=1, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(box, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
     "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),
@@ -211,8 +211,8 @@ class TileBox:
     rows: int
     columns: int
     folded: int = 4
-    depth: int = 8
-    unroll: int = 2
+    depth: int = 4
+    unroll: int = 4
     products: bool = True
     groups: int = 40
     tiles: int = 8
@@ -266,7 +266,7 @@ class WideBox:
         return min(16, max(1, self.bytes // itemsize))
 
 
-_WIDE_GPU = WideBox(256, 8, 8, stage=32, unroll=2, loads=2)
+_WIDE_GPU = WideBox(256, 8, 8, stage=32, unroll=4, loads=8)
 _WIDE_PARALLEL_CPU = WideBox(32, 4, 4, stage=8, longest=64, groups=8, merge_block=32)
 _WIDE_SEQUENTIAL = WideBox(1, 2, 256, stage=128, bytes=64, taken=4, longest=1 << 20, groups=8, merge_block=1)
 WIDE_SCRATCH = 1 << 31

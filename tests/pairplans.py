@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import FLOAT16, FLOAT32
-from clmapreduce.formula.node import Symbol
+from clmapreduce.formula.evaluate import evaluate
+from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import _kind as kind_of
 from clmapreduce.pairwise.call import _planned as planned
@@ -135,3 +136,57 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         yield f"pairs of a few rows {name}", pair_plan(layout_of(**how, few=True), 3, 100_000, mode, facts)
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
+
+
+# ------------------------------------------------------------------------------------------------- pairs on numbers
+def drawn(pair: Pair, rng: np.random.Generator, rows: int = 5, columns: int = 4) -> dict[str, Any]:
+    """Random numbers in [0.5, 1.5] for a pair's inputs, by name: (rows or columns, dim), or (dim,)."""
+    counts = {Role.ROW: (rows,), Role.COLUMN: (columns,), Role.PARAMETER: ()}
+    return {g.name: rng.uniform(0.5, 1.5, (*counts[g.role], g.dim)).astype(g.symbols[0].dtype) for g in pair.inputs}
+
+
+def computed(pair: Pair, given: Mapping[str, Any]) -> list[Any]:
+    """A pair's values, each (rows, columns), computed as kernels do: every term once, from inputs of its own role and
+    the parameters' terms alone; then what is left, and contractions as loops.
+    """
+    memo: dict[int, Any] = {}
+    uniform: dict[int, Any] = {}
+    for role in (Role.PARAMETER, Role.ROW, Role.COLUMN):
+        own = _symbols(pair, given, role)
+        found = {id(node): evaluate(node, own, dict(uniform)) for node in pair.terms.of(role)}
+        uniform = uniform or found
+        memo |= found
+    results: dict[Any, Any] = {}
+    for contraction in pair.contractions:
+        total: Any = 0
+        for d in range(contraction.size):
+            turn = {symbol: _placed(g, given[g.name][..., d]) for g, symbol in contraction.wide}
+            total = total + evaluate(contraction.term, results | turn, dict(memo))
+        results[contraction.result] = total
+    shape = np.broadcast_shapes(*(np.shape(_placed(g, given[g.name][..., 0])) for g in pair.inputs))
+    return [np.broadcast_to(evaluate(node, results, dict(memo)), shape) for node in pair.values]
+
+
+def _symbols(pair: Pair, given: Mapping[str, Any], role: Role) -> dict[Any, Any]:
+    return {
+        symbol: _placed(g, given[g.name][..., d])
+        for g in pair.inputs if g.role is role
+        for d, symbol in enumerate(g.symbols)
+    }  # fmt: skip
+
+
+def _placed(given: PairInput, values: Any) -> Any:
+    """One coordinate of every row, column or of the parameter, as it broadcasts."""
+    return {Role.ROW: lambda: values[:, None], Role.COLUMN: lambda: values[None, :]}.get(given.role, lambda: values)()
+
+
+def steps(nodes: Sequence[Node], known: Sequence[Node] = ()) -> list[str]:
+    """The names of the functions that are applied below some nodes, arguments first, where `known` ones are given."""
+    below = postorder(nodes, {id(node) for node in known})
+    return [node.function.name for node in below if isinstance(node, Apply)]
+
+
+def per_pair(pair: Pair) -> list[str]:
+    """What is computed for every pair."""
+    terms = pair.terms
+    return steps(pair.values, [*terms.uniform, *terms.rows, *terms.columns])

@@ -225,6 +225,8 @@ class PairText:
             for given, symbol in contraction.wide:
                 suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
                 block.bind(symbol, Text(f"w{given.name}{suffix}"))
+            for earlier, ended in enumerate(self.pair.contractions[:k]):
+                block.bind(ended.result, Text(f"q{v}_{c}_{earlier}"))
             text = block.text(contraction.term).c
             yield f"{{ {block} q{v}_{c}_{k} = q{v}_{c}_{k} + {text}; }}"
 

@@ -26,8 +26,10 @@ from clmapreduce.vector.pair import Pair
 
 
 def choose_tiles(pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts) -> TileBox | None:
-    """The box, where the scheme suits: sums over coordinates, work-items, and an order of merging that is free."""
-    if mode is ComputeMode.SEQUENTIAL or not pair.contractions or not bound.commutative:
+    """The box, where the scheme suits: sums over coordinates, none inside another, work-items, and an order of merging
+    that is free.
+    """
+    if mode is ComputeMode.SEQUENTIAL or not pair.contractions or pair.nested or not bound.commutative:
         return None
     words = sum(-(-c.result.dtype.itemsize // 4) for c in pair.contractions)
     return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts)

@@ -45,7 +45,7 @@ class PairInput:
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """A sum over the coordinates of long vectors, kept as a loop.
+    """A sum over the coordinates of long vectors, kept as a loop; it may need the results of those before it.
 
     result: the symbol that stands for the sum in the pair's values. term: what is summed, for one coordinate. wide: per
     input that is walked, the symbol of its coordinate. size: how many coordinates.
@@ -89,6 +89,12 @@ class Pair:
     def dtype(self) -> DType:
         """The dtype of the formula's values."""
         return self.values[0].dtype
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether a contraction needs the result of another."""
+        results = {id(contraction.result) for contraction in self.contractions}
+        return any(id(node) in results for node in postorder([c.term for c in self.contractions]))
 
     @cached_property
     def cost(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts
+from clmapreduce.reductions.pairs.base import PairBound
 
 ITEM_ROW = 48
 """Where groups work side by side: rows of a batch up to this long are walked by one item each, longer ones by a group.
@@ -52,7 +53,10 @@ columns of their own.
 """
 
 
-def choose_few(domain: Pairwise, commutative: bool, mode: ComputeMode) -> bool:
-    """Whether a pairwise reduction's work-items share rows instead of owning some."""
+def choose_few(domain: Pairwise, bound: PairBound, mode: ComputeMode, facts: Facts) -> bool:
+    """Whether a pairwise reduction's work-items share rows instead of owning some; at the end a group's accumulators
+    meet in local memory.
+    """
     rows = FEW_ROWS_SEQUENTIAL if mode is ComputeMode.SEQUENTIAL else FEW_ROWS
-    return commutative and domain.rows <= rows and domain.columns >= FEW_COLUMNS
+    fits = mode is ComputeMode.SEQUENTIAL or 32 * bound.layout.itemsize <= facts.local_memory
+    return bound.commutative and fits and domain.rows <= rows and domain.columns >= FEW_COLUMNS

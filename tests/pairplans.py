@@ -12,6 +12,7 @@ from clmapreduce.dtypes import FLOAT16, FLOAT32
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.call import Box
 from clmapreduce.pairwise.call import _kind as kind_of
 from clmapreduce.pairwise.call import _planned as planned
 from clmapreduce.plan import Facts, Plan
@@ -20,7 +21,7 @@ from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_tiles import choose_tiles
-from clmapreduce.tuning import PairBox, TileBox, few_box, pair_box
+from clmapreduce.tuning import few_box, pair_box, wide_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -69,9 +70,13 @@ def layout_of(
     formula, weights, inputs = _read(text, weight, code, axis, rank)
     computing = np.dtype("f4" if code == "f2" else code)
     count = weights.dim if weights is not None else 0
-    bound = pair_reduction(op).bind(computing, formula.dim, count, np.dtype(index), PairOptions(**options))
+    how = PairOptions(**options)
+    bound = pair_reduction(op).bind(computing, formula.dim, count, np.dtype(index), how)
+    pair = lower(formula, weights, inputs, bound.scale, bound.linear and not weights)
+    if pair.expansion is not None:
+        bound = pair_reduction(op).bind(computing, 1, 0, np.dtype(index), how)
     outputs = tuple(np.dtype(code) if o.dtype == FLOAT32 else o.dtype for o in bound.outputs)
-    return PairLayout(lower(formula, weights, inputs, bound.scale), bound, outputs, few, backend)
+    return PairLayout(pair, bound, outputs, few, backend)
 
 
 def _read(
@@ -87,10 +92,12 @@ def _read(
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
 
-def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> PairBox | TileBox:
+def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
     """The box that a call takes."""
     pair, bound = layout.pair, layout.bound
     terms = len(pair.terms.rows)
+    if pair.expansion is not None:
+        return wide_box(pair.dtype.itemsize, mode, facts)
     if layout.few:
         return few_box(terms, pair.cost, domain.rows, mode, facts)
     tiles = choose_tiles(pair, bound, mode, facts)
@@ -107,7 +114,7 @@ def pair_plan(
     mode: ComputeMode,
     facts: Facts,
     batch: int = 1,
-    box: PairBox | TileBox | None = None,
+    box: Box | None = None,
 ) -> Plan:
     """The plan of a layout."""
     domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
@@ -122,6 +129,7 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         "half": {"code": "f2"}, "float64 sums": {"accumulate": np.dtype(wide)},
         "batch": {"rank": 2}, "other axis": {"axis": 0}, "index of 64 bits": {"text": DISTANCE, "op": "ArgMin", "index": "i8"},
         "long vectors": {"text": "Exp(-SqDist(Vi(0,20),Vj(1,20))*0.3)"},
+        "long values": {"text": "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"}, "longer sums": {"text": "Vi(0,70)|Vj(1,70)", "op": "LogSumExp"},
         "argmin": {"text": DISTANCE, "op": "ArgMin"}, "argmin of vectors": {"text": "Vi(0,3)*Vj(1,3)", "op": "Min_ArgMin"},
         "k-min": {"text": DISTANCE, "op": "KMin_ArgKMin", "k": 2}, "maximum": {"text": DISTANCE, "op": "Max"},
         "logsumexp": {"text": DISTANCE, "op": "LogSumExp"}, "variance": {"text": DISTANCE, "op": "Var"},
@@ -133,6 +141,8 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         layout = layout_of(**how)
         yield f"pairs {name}", pair_plan(layout, 10_000, 10_000, mode, facts, batch=6 if "rank" in how else 1)
         yield f"pairs split {name}", pair_plan(layout_of(**how, backend="2D"), 70, 100_000, mode, facts)
+        if layout.pair.expansion is not None:
+            continue
         yield f"pairs of a few rows {name}", pair_plan(layout_of(**how, few=True), 3, 100_000, mode, facts)
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)

@@ -158,7 +158,7 @@ def prepare_pairs(
     elements = max(elements, *(product(shape) for shape, _ in outputs))
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
-    few = pair.expansion is None and choose_few(domain, bound.commutative, compute)
+    few = pair.expansion is None and choose_few(domain, bound, compute, context.facts)
     terms, loops = len(pair.terms.rows), bool(pair.contractions)
     if pair.expansion is not None:
         box = box or wide_box(form.dtype.itemsize, compute, context.facts)

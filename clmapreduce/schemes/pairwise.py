@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
@@ -40,6 +41,8 @@ class PairLayout:
 
 def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
     """The plan of one result per row; needs at least one row and one column."""
+    if layout.few and mode is ComputeMode.PARALLEL:
+        box = replace(box, block=group_of(box.block, layout.bound, facts))
     text = _text(layout, domain, mode, box)
     if text.staged:
         text, box = fitting(text, box, facts)
@@ -90,7 +93,18 @@ def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: 
     wanted = max(wanted, -(-domain.columns // (tile * LONGEST_CHAIN)))
     if backend == "2D":
         wanted = max(wanted, 2)
+    if domain.narrow:  # accumulators are counted by indices too
+        wanted = min(wanted, (NARROW_LIMIT - 1) // (domain.rows * domain.batch))
     return domain.cut(wanted, tile)
+
+
+def group_of(block: int, bound: PairBound, facts: Facts) -> int:
+    """The work-items, `block` at most and 32 at least where the device allows, of which each may keep an accumulator in
+    local memory and leave half of that to a second group.
+    """
+    while block > facts.max_group_size or (block > 32 and block * bound.layout.itemsize > facts.local_memory // 2):
+        block //= 2
+    return block
 
 
 def rows_of(layout: PairLayout, box: PairBox) -> int:
@@ -141,8 +155,9 @@ def merge_stage(
 ) -> Stage:
     """The launch that merges the splits' accumulators of every row."""
     rows = domain.rows * domain.batch
-    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative
-    block = box.merge_block
+    block = group_of(box.merge_block, text.bound, facts)
+    fits = block * text.bound.layout.itemsize <= facts.local_memory
+    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative and fits
     share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
     bound = text.bound
     narrow = domain.narrow

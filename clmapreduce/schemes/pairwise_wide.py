@@ -101,9 +101,12 @@ class _Wide:
         out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(self.layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
-            "stage": self.columns, "taken": box.taken, "unroll": box.unroll, "loads": box.loads, "lanes": self.lanes,
-            "partial": splits > 1, "size": self.size,
+            "stage": self.columns, "partial": splits > 1, "size": self.size,
         }  # fmt: skip
+        if self.parallel:
+            numbers |= {"unroll": box.unroll, "loads": box.loads}
+        else:
+            numbers |= {"taken": box.taken, "lanes": self.lanes}
         spec = kernel_spec(
             "pairwise_wide" if self.parallel else "pairwise_wide_rows", self.mode, self.facts, domain.narrow, False,
             numbers, {"pair": pair, "bound": bound},

@@ -59,27 +59,45 @@ def test_indices_are_narrow_as_long_as_everything_fits() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_as_many_accumulators_as_int_cannot_count_make_indices_wide(mode: ComputeMode) -> None:
-    plan = pair_plan(layout_of(backend="2D"), NARROW_LIMIT // 2, 100_000, mode, FACTS["nvidia"])
-    total = numbers_of(plan.stages[0])[5]
-    assert total >= NARROW_LIMIT and not plan.narrow
-    assert all("typedef long idx;" in source_of(stage) for stage in plan.stages)
+def test_accumulators_are_never_more_than_indices_count(mode: ComputeMode) -> None:
+    """Rows and columns fit an int, and so does what is left of them between the launches."""
+    for rows in (NARROW_LIMIT // 3, NARROW_LIMIT // 2 + 1, NARROW_LIMIT - 1):
+        plan = pair_plan(layout_of(DISTANCE, backend="2D"), rows, 100_000, mode, FACTS["nvidia"])
+        assert plan.narrow and numbers_of(plan.stages[0])[5] < NARROW_LIMIT
+        assert numbers_of(plan.stages[0])[4] == min(2, (NARROW_LIMIT - 1) // rows)
 
 
 # ----------------------------------------------------------------------------------------------------- which scheme
 def test_a_few_rows_are_shared_where_columns_are_many() -> None:
+    facts, bound = FACTS["nvidia"], layout_of(DISTANCE).bound
     for mode, most in ((SEQUENTIAL, FEW_ROWS_SEQUENTIAL), (PARALLEL, FEW_ROWS)):
-        assert choose_few(Pairwise(most, FEW_COLUMNS), True, mode)
-        assert not choose_few(Pairwise(most + 1, FEW_COLUMNS), True, mode)
-        assert not choose_few(Pairwise(most, FEW_COLUMNS - 1), True, mode)
-        assert not choose_few(Pairwise(1, FEW_COLUMNS), False, mode), "items' columns interleave"
+        assert choose_few(Pairwise(most, FEW_COLUMNS), bound, mode, facts)
+        assert not choose_few(Pairwise(most + 1, FEW_COLUMNS), bound, mode, facts)
+        assert not choose_few(Pairwise(most, FEW_COLUMNS - 1), bound, mode, facts)
+        ordered = layout_of(DISTANCE, SECOND).bound
+        assert not choose_few(Pairwise(1, FEW_COLUMNS), ordered, mode, facts), "items' columns interleave"
+
+
+def test_accumulators_that_meet_fit_local_memory() -> None:
+    """Fewer items where each has many numbers; where not even a warp's fit, no scheme in which they meet."""
+    for k, facts in [(k, f) for k in (1, 20, 100, 400) for f in FACTS.values()]:
+        layout = layout_of(DISTANCE, "KMin_ArgKMin", k=k)
+        shared = choose_few(Pairwise(3, 10_000), layout.bound, PARALLEL, facts)
+        assert shared == (32 * 8 * k <= facts.local_memory)
+        for few in (False, True)[: 1 + shared]:
+            layout = layout_of(DISTANCE, "KMin_ArgKMin", k=k, few=few, backend="2D")
+            for stage in pair_plan(layout, 3, 10_000, PARALLEL, facts).stages:
+                meeting = stage.spec.kernel == "cmr_pairwise_few" or ("team", True) in stage.spec.key
+                assert stage.group_size <= facts.max_group_size
+                assert not meeting or stage.group_size * 8 * k <= facts.local_memory
+                assert stage.group_size >= 32 or not meeting, "a warp"
 
 
 @pytest.mark.parametrize("name", FACTS)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_columns_are_split_where_rows_do_not_fill_the_device(name: str, mode: ComputeMode) -> None:
     facts = FACTS[name]
-    rows, split = (pair_plan(layout_of(), m, n, mode, facts) for m, n in ((2_000_000, 10_000), (100, 1_000_000)))
+    rows, split = (pair_plan(layout_of(), m, n, mode, facts) for m, n in ((20_000_000, 10_000), (100, 1_000_000)))
     assert len(rows.stages) == 1 and not rows.scratch and rows.why.startswith("rows (1D)")
     assert len(split.stages) == 2 and split.why.startswith("split (2D)")
     assert split.scratch == {"scratch0": numbers_of(split.stages[0])[4] * 100 * 8}, "two floats an accumulator"

@@ -211,8 +211,8 @@ class TileBox:
     rows: int
     columns: int
     folded: int = 4
-    depth: int = 4
-    unroll: int = 4
+    depth: int = 8
+    unroll: int = 2
     products: bool = True
     groups: int = 40
     tiles: int = 8

@@ -2,6 +2,7 @@
 ##   A group owns a tile of rows and walks its share of the columns, tile by tile. An item computes `rows` × `columns` pairs of a tile at once: the
 ##   coordinates of both sides pass through local memory, `depth` of them a stage, while the next stage is on its way in registers. Then the pairs'
 ##   values are folded into the item's accumulators, one per row. At the end items that share a row merge theirs.
+##   Both sides were packed by cmr_pairwise_pack: coordinate by coordinate, whole tiles.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   Local memory: two stages and the items' accumulators, where they fit (else the stages' place serves them at the end). Barriers: 1 a stage, 2 per group of rows that meet at the end.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -86,6 +87,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
     const idx group = (idx)get_group_id(0);
     const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${shape.tile_rows};
     ${pairs.offsets("batch")}
+    ${tiles.pack_offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_row = warp / ${shape.across} * ${8 * rows_taken} + lane / 4 * ${shape.vector(rows_taken)};
@@ -137,7 +139,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
         trust += again ? -2 : expanded && trust < 4;
         const int then = !again && trust > 0;
         if (then != expanded) {
-            const idx next = again ? j0 : min((idx)(j0 + ${shape.tile_columns}), (idx)(end - 1));
+            const idx next = again || j0 + ${shape.tile_columns} >= end ? j0 : j0 + ${shape.tile_columns};
             expanded = then;
             ${begin_walk(tiles.walks[0], "next")}
         }

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_text import PairText, parameters_of
+from clmapreduce.schemes.pair_text import PairText, element, offsets_of, parameters_of
 from clmapreduce.schemes.pairwise import (
     PairLayout,
     cut_columns,
@@ -22,7 +23,7 @@ from clmapreduce.schemes.pairwise import (
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText
 from clmapreduce.tuning import TileBox, tile_box
-from clmapreduce.vector.pair import Pair
+from clmapreduce.vector.pair import Pair, PairInput, Role
 
 
 def choose_tiles(pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts) -> TileBox | None:
@@ -33,6 +34,10 @@ def choose_tiles(pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts) 
         return None
     words = sum(-(-c.result.dtype.itemsize // 4) for c in pair.contractions)
     return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts)
+
+
+PACKS = 4
+"""The number of the first scratch array for packed inputs."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,40 @@ class _Tiling:
         found = distance_of(self.layout.pair) if self.layout.bound.smooth else None
         return found if found is not None and 8 * found.row.dim <= self.facts.local_memory else None
 
+    @cached_property
+    def tiles(self) -> TileText:
+        return TileText(self.text, self.shape, self.facts.local_memory, self.distance)
+
+    @cached_property
+    def packs(self) -> dict[str, int]:
+        """The scratch that holds the packed inputs: its names and bytes."""
+        found = {}
+        for k, given in enumerate(self.tiles.packed):
+            batch = self.domain.batch if given.rank else 1
+            numbers = self.tiles.padded(given) * self._padded(given) * batch
+            found[f"scratch{PACKS + k}"] = numbers * self.layout.pair.dtype.itemsize
+        return found
+
+    def _padded(self, given: PairInput) -> int:
+        """Its rows or columns, whole tiles."""
+        if given.role is Role.ROW:
+            return self.blocks * self.shape.tile_rows
+        return -(-self.domain.columns // self.shape.tile_columns) * self.shape.tile_columns
+
+    def pack_stage(self, given: PairInput, target: str) -> Stage:
+        """The launch that packs one input."""
+        domain, block, padded = self.domain, self.box.block, self._padded(given)
+        blocks, batch = -(-padded // block), self.domain.batch if given.rank else 1
+        kind = c_name(self.layout.pair.dtype)
+        numbers = {"block": block, "depth": self.tiles.padded(given)}
+        spec = kernel_spec(
+            "pairwise_pack", self.mode, self.facts, domain.narrow, False, numbers, {"given": given},
+            lambda: {"offsets": offsets_of, "element": element, "kind": kind, "parameters": parameters_of([given])},
+        )  # fmt: skip
+        count = domain.rows if given.role is Role.ROW else domain.columns
+        arguments: Arguments = (given.name, target, ("idx", count), ("idx", padded), ("idx", blocks))
+        return Stage(spec, blocks * batch, block, arguments, (given.name,), (target,))
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         pair, bound = self.layout.pair, self.layout.bound
@@ -86,12 +125,12 @@ class _Tiling:
             "folded": box.folded, "unroll": box.unroll, "partial": splits > 1,
             "local_memory": self.facts.local_memory, "products": distance is not None,
         }  # fmt: skip
-        tiles = TileText(text, self.shape, self.facts.local_memory, distance)
+        tiles = self.tiles
         spec = kernel_spec(
             "pairwise_tiles", self.mode, self.facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
-            lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.norms(), *out]},
+            lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
         )  # fmt: skip
-        names = (*(given.name for given in pair.inputs), *(NORMS if distance is not None else ()))
+        names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
         sizes = [domain.rows, domain.columns, share, self.blocks, splits, splits * domain.rows * domain.batch]
         arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
         return Stage(spec, self.blocks * splits * domain.batch, box.block, arguments, names, targets)
@@ -116,8 +155,9 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     """The plan of one result per row; needs at least one row and one column."""
     tiling = _Tiling(layout, domain, mode, facts, box)
     (splits, share), shape, distance = tiling.cut, tiling.shape, tiling.distance
-    stages = [tiling.stage()]
-    scratch: dict[str, int] = {}
+    packs = zip(tiling.tiles.packed, tiling.packs, strict=True)
+    stages = [*(tiling.pack_stage(given, target) for given, target in packs), tiling.stage()]
+    scratch = dict(tiling.packs)
     cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
     if distance is not None:
         stages = [tiling.norms_stage(distance), *stages]

@@ -7,7 +7,6 @@ folds them at once; its rows come in runs of one vector, so that a warp's loads 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.dtypes import FLOAT16, HEX, c_name, literal
+from clmapreduce.dtypes import HEX, c_name, literal
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Node, Symbol, postorder
 from clmapreduce.schemes.pair_text import PairText, element
@@ -186,74 +185,97 @@ class TileText:
     def acc_bytes(self) -> int:
         return sum(dtype.itemsize for _, dtype in self.pairs.sorted_components())
 
-    def _chunks(self, given: PairInput) -> tuple[int, int]:
-        """(numbers, how many times): what an item carries of a stage, as runs of coordinates of one row or column."""
+    @cached_property
+    def packed(self) -> tuple[PairInput, ...]:
+        """The inputs that lie coordinate by coordinate, padded to whole tiles, in an array k_{input} of their own."""
+        found = {id(given): given for walk in self.walks for given in walk.inputs if given.role is not Role.PARAMETER}
+        return tuple(found.values())
+
+    def padded(self, given: PairInput) -> int:
+        """Its coordinates in that array: whole stages."""
+        return -(-given.dim // self.shape.box.depth) * self.shape.box.depth
+
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for those arrays, then for the centre and the norms."""
+        names = [f"k_{given.name}" for given in self.packed]
+        names += ["centre", "row_norms", "column_norms"] if self.distance is not None else []
+        return [f"__global const {self.kind} *restrict {name}" for name in names]
+
+    def pack_offsets(self, batch: str) -> str:
+        """Moves them to their part for one element of the batch, and declares how long a coordinate of each side is."""
+        shape = self.shape
+        lines = [f"const size_t row_pitch = (size_t)blocks * {shape.tile_rows};"]
+        tiles = f"(columns + {shape.tile_columns - 1}) / {shape.tile_columns}"
+        lines.append(f"const size_t column_pitch = (size_t)({tiles}) * {shape.tile_columns};")
+        for given in self.packed:
+            if given.rank:
+                lines.append(f"k_{given.name} += {batch} * {self.padded(given)} * {_pitch(given)};")
+        return "\n".join(lines)
+
+    def _runs(self, given: PairInput) -> tuple[int, int]:
+        """(numbers, how many times): what an item carries of a stage, as runs of neighbours."""
         box = self.shape.box
         if given.role is Role.PARAMETER:
             return 1, -(-box.depth // box.block)
-        long = self.shape.tile_rows if given.role is Role.ROW else self.shape.tile_columns
-        run = min(4, max(1, long * box.depth // box.block), box.depth)
-        return run, -(-long * box.depth // (box.block * run))
+        count = self._long(given) * box.depth
+        run = self.shape.vector(max(1, count // box.block))
+        return run, -(-count // (box.block * run))
+
+    def _long(self, given: PairInput) -> int:
+        """Rows or columns of a tile."""
+        return {Role.ROW: self.shape.tile_rows, Role.COLUMN: self.shape.tile_columns}.get(given.role, 1)
 
     def fetch(self, walk: Walk, stage: str, columns: str) -> str:
-        """Declares the item's part of a stage as p{input}_{n}_{q}. columns: where the tile of columns begins."""
+        """Declares the item's part of a stage as p{input}_{n}. columns: where the tile of columns begins."""
         lines: list[str] = []
         for given in walk.inputs:
-            run, times = self._chunks(given)
+            run, times = self._runs(given)
             for n in range(times):
-                lines += self._fetch_run(walk, given, run, n, stage, columns)
+                name = f"p{given.name}_{n}"
+                k, where = self._part(given, run, n)
+                lines.append(f"const int {name}_d = ({stage}) * {self.shape.box.depth} + {k};")
+                kind = c_name(self.pairs.pair.dtype, run)
+                if given.role is Role.PARAMETER:
+                    value = f"{name}_d < {given.dim} ? {element(given, f'{name}_d')} : 0"
+                else:
+                    first = "first" if given.role is Role.ROW else columns
+                    at = f"k_{given.name} + {name}_d * {_pitch(given)} + {first} + {where}"
+                    value = f"CMR_LOAD({kind}, {at})" if run > 1 else f"*({at})"
+                lines.append(f"const {kind} {name} = {value};")
         return "\n".join(lines)
 
-    def _fetch_run(self, walk: Walk, given: PairInput, run: int, n: int, stage: str, columns: str) -> Iterator[str]:
-        depth, name = self.shape.box.depth, f"p{given.name}_{n}"
-        where, coordinate = self._part(given, run, n)
-        width = 1 if given.dtype == FLOAT16 else min(math.gcd(run, given.dim), max(1, 16 // self.shape.itemsize))
-        yield f"const int {name}_d = ({stage}) * {depth} + {coordinate};"
-        if given.role is Role.PARAMETER:
-            at = f"{name}_d"
-        else:
-            first, last = ("first", "rows - 1") if given.role is Role.ROW else (columns, "end - 1")
-            yield f"const idx {name}_at = min((idx)({first} + {where}), (idx)({last})) * {given.dim} + {name}_d;"
-            at = f"{name}_at"
-        kind = c_name(self.pairs.pair.dtype, width)
-        for q in range(0, run, width):
-            value = element(given, f"{at} + {q}") if width == 1 else f"CMR_LOAD({kind}, {given.name} + {at} + {q})"
-            target = f"{name}_{q}" if width == 1 else f"{name}_v{q}"
-            if walk.size % depth:
-                zero = literal(0, self.pairs.pair.dtype, width)
-                yield f"{kind} {target} = {zero}; if ({name}_d + {q} < {walk.size}) {target} = {value};"
-            else:
-                yield f"const {kind} {target} = {value};"
-            if width > 1:
-                parts = ", ".join(f"{name}_{q + i} = {target}.s{HEX[i]}" for i in range(width))
-                yield f"const {self.kind} {parts};"
-
     def _part(self, given: PairInput, run: int, n: int) -> tuple[str, str]:
-        """The row or column within the tile, and the first coordinate within the stage, of the item's run number n."""
-        depth, place = self.shape.box.depth, f"(item + {n * self.shape.box.block})"
-        if given.role is Role.PARAMETER:
-            return "0", place
-        runs = depth // run
-        return f"{place} / {runs}", f"{place} % {runs} * {run}"
+        """The coordinate within the stage, and the row or column within the tile, of the item's run number n. Items
+        that have none take the last again.
+        """
+        place = f"(item + {n * self.shape.box.block})"
+        total = self._long(given) * self.shape.box.depth // run
+        if total < (n + 1) * self.shape.box.block:
+            place = f"min({place}, {total - 1})"
+        per = self._long(given) // run
+        return f"{place} / {per}", f"{place} % {per} * {run}"
 
     def put(self, walk: Walk, turn: str) -> str:
         """Stores what `fetch` declared into the stage number `turn` (0 or 1), less the centre where `expanded`."""
-        lines, places, box = [], self._places(walk), self.shape.box
+        lines, places = [], self._places(walk)
         for given in walk.inputs:
-            run, times = self._chunks(given)
-            long = {Role.ROW: self.shape.tile_rows, Role.COLUMN: self.shape.tile_columns}.get(given.role, 1)
+            run, times = self._runs(given)
             for n in range(times):
-                where, coordinate = self._part(given, run, n)
-                base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]} + {where}"
-                pitch, name = self._depth_of(given), f"p{given.name}_{n}"
-                middle = [f" - (expanded ? centre[{name}_d + {q}] : 0)" if self.distance else "" for q in range(run)]
-                stores = [
-                    f"memory[{base} + ({coordinate} + {q}) * {pitch}] = {name}_{q}{middle[q]};" for q in range(run)
-                ]
-                total = box.depth * long // run
-                guard = f"if (item + {n * box.block} < {total}) " if (n + 1) * box.block > total else ""
-                lines.append(f"{guard}{{ {' '.join(stores)} }}")
-        return "\n".join(lines)
+                name = f"p{given.name}_{n}"
+                k, where = self._part(given, run, n)
+                base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]}"
+                base += f" + ({k}) * {self._depth_of(given)} + {where}"
+                middle = ""
+                if self.distance:
+                    lines.append(f"const {self.kind} {name}_m = expanded ? centre[{name}_d] : 0;")
+                    middle = f" - {name}_m"
+                kind = c_name(self.pairs.pair.dtype, run)
+                if run == 1:
+                    lines.append(f"memory[{base}] = {name}{middle};")
+                else:
+                    parts = ", ".join(f"{name}.s{HEX[i]}{middle}" for i in range(run))
+                    lines.append(f"*(__local {kind} *)(memory + {base}) = ({kind})({parts});")
+        return "{\n" + "\n".join(lines) + "\n}"
 
     # ------------------------------------------------------------------------------------------------ contracting
     def open(self, walk: Walk) -> str:
@@ -301,12 +323,6 @@ class TileText:
             )
 
     # ------------------------------------------------------------------------------------------------ products
-    def norms(self) -> list[str]:
-        """The kernel's parameters for the centre and the norms."""
-        if self.distance is None:
-            return []
-        return [f"__global const float *restrict {name}" for name in ("centre", "row_norms", "column_norms")]
-
     def expand(self) -> str:
         """Turns the sums of products into squared distances, and declares `doubtful`: whether one of them has lost more
         digits than it may, or is not finite.
@@ -360,6 +376,11 @@ class TileText:
             found[name] = f"((__local {c_name(dtype)} *)((__local char *)memory + {offset}))"
             offset += slots * self.shape.box.block * np.dtype(dtype).itemsize
         return found
+
+
+def _pitch(given: PairInput) -> str:
+    """How far apart the coordinates of a packed input are."""
+    return "row_pitch" if given.role is Role.ROW else "column_pitch"
 
 
 def _largest(names: Sequence[str]) -> str:

@@ -1,0 +1,15 @@
+## cmr_pairwise_pack: rows (or columns) of coordinates as coordinates of rows, so that cmr_pairwise_tiles loads neighbours at once.
+##   An item takes one row. Past the last row the last one is repeated, past the last coordinate stand zeros.
+##   in…  [batch][count][dim]      packed [batch][${"depth"}][padded]      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
+##   Local memory: none. Barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+${mode.kernel_head("cmr_pairwise_pack", parameters + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])} {
+    const idx group = (idx)get_group_id(0), batch = group / blocks;
+    const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
+    ${offsets([given], "batch")}
+    packed += (size_t)batch * ${depth} * padded;
+    if (at < padded) {
+        for (int d = 0; d < ${given.dim}; d++) packed[(size_t)d * padded + at] = ${element(given, f"row * {given.dim} + d")};
+        for (int d = ${given.dim}; d < ${depth}; d++) packed[(size_t)d * padded + at] = 0;
+    }
+}

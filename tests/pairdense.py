@@ -16,7 +16,7 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions, pair_reduction
 from clmapreduce.vector import Variable
 
-SIZES = [(1, 1), (31, 193), (193, 31), (193, 193)]
+SIZES = [(1, 1), (31, 193), (193, 31)]
 FEW = [(1, 4097), (5, 4500)]
 """Rows few enough and columns many enough for items to share rows, in both modes."""
 
@@ -53,14 +53,14 @@ _ALONE = Formula("SqDist(x,y)", lambda x, y, b: _squares(x, y), whole=True)
 _EXPONENT = Formula("-SqDist(x,y)/D*3", lambda x, y, b: -_squares(x, y) / x.shape[-1] * 3)
 _WEIGHTED = replace(_EXPONENT, weight="b*b")
 FORMULAS: dict[str, Formula] = {
-    **{name: _GAUSSIAN for name in ("Sum", "Mean", "Var", "Std")},
+    **dict.fromkeys(("Sum", "Mean", "Var", "Std"), _GAUSSIAN),
     "Product": Formula("Exp((x|y)*(0.01/D))", lambda x, y, b: np.exp((x * y).sum(-1, keepdims=True) * (0.01 / x.shape[-1]))),
-    **{name: _WHOLE for name in ("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax", "KMin_ArgKMin")},
+    **dict.fromkeys(("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax", "KMin_ArgKMin"), _WHOLE),
     "KMin": _ALONE, "ArgKMin": _ALONE, "last": _WHOLE,
     "Any": Formula("SqDist(x,y)<D", lambda x, y, b: (_squares(x, y) < x.shape[-1]).astype(float), whole=True),
     "All": Formula("SqDist(x,y)<40*D", lambda x, y, b: (_squares(x, y) < 40 * x.shape[-1]).astype(float), whole=True),
     "LogSumExp": _EXPONENT, "Max_SumShiftExp": _EXPONENT,
-    **{name: _WEIGHTED for name in ("LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight")},
+    **dict.fromkeys(("LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"), _WEIGHTED),
     "either": Formula("Exp(-SqDist(x,y)*(3/D))*0.1", lambda x, y, b: np.exp(-_squares(x, y) * (3 / x.shape[-1])) * 0.1),
 }  # fmt: skip
 SMOOTH = [name for name in NAMES if not FORMULAS[name].whole]
@@ -203,4 +203,6 @@ def compare(made: Any, wanted: Any, far: Any, told: str) -> None:
     if not right.all():
         at = tuple(int(i) for i in np.argwhere(~right)[0])
         off = np.broadcast_to(far, wanted.shape)[at]
-        raise AssertionError(f"{told}: {(~right).sum()} of {right.size} differ, first {at}: {made[at]} for {wanted[at]}, within {off:.3g}")
+        raise AssertionError(
+            f"{told}: {(~right).sum()} of {right.size} differ, first {at}: {made[at]} for {wanted[at]}, within {off:.3g}"
+        )

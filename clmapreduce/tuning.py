@@ -134,8 +134,8 @@ _PAIRS_SEQUENTIAL = {
     "logsumexp": replace(_PAIR_CPU, taken=4),
     "kmin": replace(_PAIR_CPU, taken=4),
 }
-_PAIRS_SEQUENTIAL_LONG = {name: replace(box, vectors=1, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
-_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, vectors=2, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(box, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
     "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),
@@ -268,7 +268,7 @@ class WideBox:
 
 _WIDE_GPU = WideBox(256, 8, 8, stage=32, unroll=4, loads=8)
 _WIDE_PARALLEL_CPU = WideBox(32, 4, 4, stage=8, longest=64, groups=8, merge_block=32)
-_WIDE_SEQUENTIAL = WideBox(1, 2, 256, stage=128, bytes=64, taken=8, longest=1 << 20, groups=8, merge_block=1)
+_WIDE_SEQUENTIAL = WideBox(1, 2, 256, stage=128, bytes=64, taken=4, longest=1 << 20, groups=8, merge_block=1)
 WIDE_SCRATCH = 1 << 31
 """Bytes of partial sums that splitting the columns may cost; beyond that sums grow longer instead."""
 

@@ -70,7 +70,8 @@ class _Tiling:
         """The squared distance that products may give."""
         if not self.box.products or self.domain.columns < self.shape.tile_columns * self.box.tiles:
             return None
-        return distance_of(self.layout.pair) if self.layout.bound.smooth else None
+        found = distance_of(self.layout.pair) if self.layout.bound.smooth else None
+        return found if found is not None and 8 * found.row.dim <= self.facts.local_memory else None
 
     def stage(self) -> Stage:
         """The launch over all pairs."""

@@ -34,6 +34,20 @@ class _Wide:
     def parallel(self) -> bool:
         return self.mode is ComputeMode.PARALLEL
 
+    @cached_property
+    def text(self) -> PairText:
+        layout = self.layout
+        return PairText(layout.pair, layout.bound, layout.outputs, self.lanes, self.domain.narrow, self.parallel)
+
+    @cached_property
+    def columns(self) -> int:
+        """Columns of a stage: as many as local memory holds, where it is used."""
+        stage = self.box.stage
+        each = self.layout.pair.dtype.itemsize * (self.box.block + self.numbers) + self.text.column_bytes
+        while self.parallel and stage > 1 and stage * each > self.facts.local_memory:
+            stage //= 2
+        return stage
+
     @property
     def size(self) -> int:
         """Numbers per row."""
@@ -70,24 +84,24 @@ class _Wide:
         """(splits, columns per split)."""
         domain, box = self.domain, self.box
         if self.layout.backend == "1D":
-            return domain.cut(1, box.stage)
+            return domain.cut(1, self.columns)
         down, across = self.blocks
         wanted = -(-self.facts.compute_units * box.groups // (down * across * domain.batch))
-        wanted = min(wanted, domain.columns // (4 * box.stage))
+        wanted = min(wanted, domain.columns // (4 * self.columns))
         wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
         bytes_each = self.layout.bound.layout.itemsize * self.flat.rows * domain.batch
-        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), box.stage)
+        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), self.columns)
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
         pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
         (down, across), (splits, share) = self.blocks, self.cut
-        text = PairText(pair, bound, self.layout.outputs, self.lanes, domain.narrow, self.parallel)
+        text = self.text
         targets = ("scratch0",) if splits > 1 else out_names(self.layout.outputs)
         out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(self.layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
-            "stage": box.stage, "partial": splits > 1, "size": self.size,
+            "stage": self.columns, "partial": splits > 1, "size": self.size,
         }  # fmt: skip
         if self.parallel:
             numbers |= {"unroll": box.unroll, "loads": box.loads}
@@ -111,7 +125,7 @@ def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Fa
     wide = _Wide(layout, domain, mode, facts, box)
     splits, share = wide.cut
     stage = wide.stage()
-    cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {box.stage} columns a stage"
+    cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
     if splits == 1:
         why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
         return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)

@@ -179,7 +179,8 @@ class TileText:
     def parked(self) -> bool:
         """Whether accumulators wait in local memory while coordinates are summed: it leaves registers to the sums."""
         waiting = self.shape.box.block * self.shape.box.rows * self.acc_bytes
-        return self._stages * self.shape.itemsize + waiting <= self.local_memory
+        norms = 4 * (self.shape.tile_rows + 2)
+        return self._stages * self.shape.itemsize + waiting + norms <= self.local_memory
 
     @property
     def acc_bytes(self) -> int:

@@ -196,15 +196,16 @@ def test_distances_from_products_keep_their_digits(
 ) -> None:
     """Where products would lose digits, tiles are computed again by differences."""
     x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
-    xs, ys = points(rng, 300, dim, "float32", 3), points(rng, 500, dim, "float32", 3)
+    columns = 2000 if context.device.kind == "gpu" else 500  # fewer are not worth a launch for the norms
+    xs, ys = points(rng, 300, dim, "float32", 3), points(rng, columns, dim, "float32", 3)
     if spread == "two blobs":  # as far apart as makes every norm large, and neighbours near
         xs[150:] += 20
-        ys[rng.permutation(500)[:250]] += 20
+        ys[rng.permutation(columns)[: columns // 2]] += 20
     if spread == "rows equal columns":
         ys[:300] = xs
     if spread == "huge":
         ys[7] = 1e30
-    weights = rng.random((500, 1)).astype("float32")
+    weights = rng.random((columns, 1)).astype("float32")
     for name in ("Sum", "LogSumExp"):
         call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
         given = {x: xs, y: ys, **({b: weights} if name == "Sum" else {})}
@@ -225,3 +226,10 @@ def test_products_alone_are_right_where_nothing_cancels(
     call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
     found = reduce_pairs(call, given | {b: weights}, mode="parallel", context=context)
     check("Sum", found, distances(given[x], given[y]), weights.astype("f8"), "float32")
+
+
+def test_float16_arrays(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = Variable(0, 36, 0), Variable(1, 36, 1)
+    given = {x: points(rng, 40, 36, "float16"), y: points(rng, 200, 36, "float16")}
+    found = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), given, mode=mode, context=context)
+    check("ArgMin", found, distances(given[x], given[y]), None, "float32")

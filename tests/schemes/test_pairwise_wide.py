@@ -116,3 +116,23 @@ def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:
     found = reduce_pairs(PairCall(F["SqDist"](x, y) * b, SUM, 1), given, mode=mode, context=context)
     assert found.shape == (5, 20)
     assert not found.any()
+
+
+def test_float16_arrays_and_many_terms_of_a_column(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Arrays of half precision; and columns whose terms alone would fill local memory with the usual stage."""
+    x, y, b = Variable(0, 33, 0), Variable(1, 33, 1), Variable(2, 20, 1)
+    given = {x: points(rng, 40, 33, "float16"), y: points(rng, 60, 33, "float16")}
+    given[b] = rng.normal(size=(60, 20)).astype("float16")
+    kernel = gaussian(given[x], given[y])
+    found = reduce_pairs(PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1), given, mode=mode, context=context)
+    wanted = kernel @ given[b].astype("f8")
+    np.testing.assert_allclose(found, wanted, atol=2e-3 * float((kernel @ np.abs(given[b])).max()))
+    x, y = (Variable(k, 16 * 16, k) for k in (0, 1))
+    given = {x: points(rng, 40, 256, "float32"), y: points(rng, 60, 256, "float32"), b: given[b].astype("float32")}
+    parts = [F["SqDist"](F["Extract"](x, 16 * k, 16), F["Extract"](y, 16 * k, 16)) for k in range(16)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    found = reduce_pairs(PairCall(F["Exp"](-total) * b, SUM, 1), given, mode=mode, context=context)
+    kernel = gaussian(given[x], given[y])
+    assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")

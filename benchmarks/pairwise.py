@@ -56,14 +56,14 @@ def dots(x: Any, y: Any) -> Any:
 
 
 FORMULAS = {
-    "exp(−|x−y|²)": Formula(lambda x, y: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
-    "exp(−|x−y|)": Formula(lambda x, y: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
-    "1/(1+|x−y|²)": Formula(lambda x, y: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
+    "exp(−‖x−y‖²)": Formula(lambda x, y: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
+    "exp(−‖x−y‖)": Formula(lambda x, y: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
+    "1/(1+‖x−y‖²)": Formula(lambda x, y: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
     "exp(x·y)": Formula(lambda x, y: (x | y).exp(), lambda x, y: np.exp(dots(x, y))),
-    "(x·y) exp(−|x−y|²)": Formula(
+    "(x·y) exp(−‖x−y‖²)": Formula(
         lambda x, y: (x | y) * (-squared(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squared(x, y))
     ),
-    "exp(−Σ|x−y|)": Formula(lambda x, y: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))),
+    "exp(−‖x−y‖₁)": Formula(lambda x, y: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))),
 }
 GAUSSIAN = next(iter(FORMULAS))
 

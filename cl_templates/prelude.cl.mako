@@ -26,9 +26,13 @@ typedef ${"int" if narrow else "long"} idx;
 % if halved:
 #define CMR_CALL1(f, T, x) ((T)(f((x).lo), f((x).hi)))
 #define CMR_CALL2(f, T, x, y) ((T)(f((x).lo, (y).lo), f((x).hi, (y).hi)))
+#define CMR_CALL1Q(f, T, x) ((T)(f((x).lo.lo), f((x).lo.hi), f((x).hi.lo), f((x).hi.hi)))
+#define CMR_CALL2Q(f, T, x, y) ((T)(f((x).lo.lo, (y).lo.lo), f((x).lo.hi, (y).lo.hi), f((x).hi.lo, (y).hi.lo), f((x).hi.hi, (y).hi.hi)))
 % else:
 #define CMR_CALL1(f, T, x) f(x)
 #define CMR_CALL2(f, T, x, y) f(x, y)
+#define CMR_CALL1Q(f, T, x) f(x)
+#define CMR_CALL2Q(f, T, x, y) f(x, y)
 % endif
 % for scalar, lanes in vectors:
 % if not cpu:

@@ -57,6 +57,14 @@ INLINE float cmr_exp2_fast_float(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
+% elif T.startswith("float"):
+INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
+    ${T} r;
+% for lane in "0123456789abcdef"[:int(T.removeprefix("float"))]:
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r.s${lane}) : "f"(x.s${lane}));
+% endfor
+    return r;
+}
 % else:
 ${portable.exp2_fast(T)}
 % endif

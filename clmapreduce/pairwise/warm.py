@@ -64,14 +64,14 @@ class WarmCall:
 
 
 def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
-    """What a call's form depends on; None where an array is not on the device of the others."""
+    """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
     parts: list[Hashable] = [asked, mode]
     for variable, array in arrays.items():
         if type(array) is not DeviceArray or (context is not None and array.context is not context):
             return None
         context = array.context
         parts += (variable, array.shape, array.dtype)
-    return tuple(parts)
+    return tuple(parts) if arrays else None
 
 
 def is_kept(prepared: Prepared) -> bool:

@@ -1,0 +1,208 @@
+"""Pairwise reductions on random arrays beside dense NumPy in float64, with how far rounding may lead away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from pairplans import vector
+from pairwalk import dense
+
+import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, reduce_pairs
+from clmapreduce.reductions import Operator
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions, pair_reduction
+from clmapreduce.vector import Variable
+
+SIZES = [(1, 1), (31, 193), (193, 31)]
+FEW = [(1, 4097), (5, 4500)]
+"""Rows few enough and columns many enough for items to share rows, in both modes."""
+
+K = 3
+OPERATORS = {
+    "either": Operator(lambda a, b: a + b - a * b, 0.0, name="either"),
+    "last": Operator(lambda a, b: a * 0 + b, 0.0, commutative=False, name="last"),
+}
+NAMES = [*PAIR_REDUCTIONS, *OPERATORS]
+
+Numbers = Callable[[Any, Any, Any], Any]
+"""x (…, M, 1, D), y (…, 1, N, D) and b (…, 1, N, 2) in float64 → what is reduced, (…, M, N, width)."""
+
+
+def _squares(x: Any, y: Any) -> Any:
+    return ((x - y) ** 2).sum(-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula as KeOps writes it (D stands for the dimension) and as NumPy does. whole: whether of whole numbers, so
+    that ties abound and every dtype is exact. weight: the weights' formula.
+    """
+
+    text: str
+    numbers: Numbers
+    whole: bool = False
+    weight: str | None = None
+
+
+_GAUSSIAN = Formula("Exp(-SqDist(x,y)*(0.5/D))*b", lambda x, y, b: np.exp(-_squares(x, y) * (0.5 / x.shape[-1])) * b)
+_WHOLE = Formula("SqDist(x,y)*b", lambda x, y, b: _squares(x, y) * b, whole=True)
+_ALONE = Formula("SqDist(x,y)", lambda x, y, b: _squares(x, y), whole=True)
+_EXPONENT = Formula("-SqDist(x,y)/D*3", lambda x, y, b: -_squares(x, y) / x.shape[-1] * 3)
+_WEIGHTED = replace(_EXPONENT, weight="b*b")
+FORMULAS: dict[str, Formula] = {
+    **dict.fromkeys(("Sum", "Mean", "Var", "Std"), _GAUSSIAN),
+    "Product": Formula("Exp((x|y)*(0.01/D))", lambda x, y, b: np.exp((x * y).sum(-1, keepdims=True) * (0.01 / x.shape[-1]))),
+    **dict.fromkeys(("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax", "KMin_ArgKMin"), _WHOLE),
+    "KMin": _ALONE, "ArgKMin": _ALONE, "last": _WHOLE,
+    "Any": Formula("SqDist(x,y)<D", lambda x, y, b: (_squares(x, y) < x.shape[-1]).astype(float), whole=True),
+    "All": Formula("SqDist(x,y)<40*D", lambda x, y, b: (_squares(x, y) < 40 * x.shape[-1]).astype(float), whole=True),
+    "LogSumExp": _EXPONENT, "Max_SumShiftExp": _EXPONENT,
+    **dict.fromkeys(("LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"), _WEIGHTED),
+    "either": Formula("Exp(-SqDist(x,y)*(3/D))*0.1", lambda x, y, b: np.exp(-_squares(x, y) * (3 / x.shape[-1])) * 0.1),
+}  # fmt: skip
+SMOOTH = [name for name in NAMES if not FORMULAS[name].whole]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One reduction of one form. batch: leading axes of x, of y and b. centre: of the points. strange: how many
+    coordinates are NaN or infinite.
+    """
+
+    name: str
+    dim: int = 3
+    code: str = "f4"
+    axis: int = 1
+    backend: str = "auto"
+    batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    centre: float = 0.0
+    strange: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def formula(self) -> Formula:
+        return FORMULAS[self.name]
+
+    def call(self) -> tuple[PairCall, tuple[Variable, Variable, Variable]]:
+        """What is asked, and the variables x, y and b."""
+        aliases = (f"x=Vi(0,{self.dim})", f"y=Vj(1,{self.dim})", "b=Vj(2,2)")
+        formula = vector(self.formula.text.replace("D", str(self.dim)).replace(f"Sq{self.dim}ist", "SqDist"), *aliases)
+        weight = vector(self.formula.weight, *aliases) if self.formula.weight else None
+        k = K if "KMin" in self.name else None
+        reduction = pair_reduction(OPERATORS.get(self.name, self.name))
+        options = PairOptions(k=k, **self.options)
+        asked = PairCall(formula, reduction, self.axis, weight, options, self.backend)
+        return asked, (Variable(0, self.dim, 0), Variable(1, self.dim, 1), Variable(2, 2, 1))
+
+    def arrays(self, rng: np.random.Generator, rows: int, columns: int) -> tuple[Any, Any, Any]:
+        """x, y and b for so many results and so many numbers each."""
+        m, n = (rows, columns) if self.axis == 1 else (columns, rows)
+        shapes = ((*self.batch[0], m, self.dim), (*self.batch[1], n, self.dim), (*self.batch[1], n, 2))
+        if self.formula.whole:
+            made = [rng.integers(-3, 4, shape).astype(float) for shape in shapes]
+        else:
+            made = [rng.normal(size=shape) for shape in shapes]
+        x, y, b = (array.astype(self.code) for array in (made[0] + self.centre, made[1] + self.centre, made[2]))
+        for array in (x, y):
+            for _ in range(self.strange):
+                array.reshape(-1)[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -np.inf])
+        return x, y, b
+
+    def check(self, rng: np.random.Generator, context: cm.Context, mode: str, sizes: Sequence[tuple[int, int]]) -> None:
+        """One kernel, all sizes: shapes, dtypes and every number, in outputs that held something else."""
+        asked, variables = self.call()
+        for rows, columns in sizes:
+            if "KMin" in self.name:
+                columns = max(columns, K)
+            given = self.arrays(rng, rows, columns)
+            used = {v: a for v, a in zip(variables, given, strict=True) if v in _read(asked)}
+            wanted, allowed = self.expected(*given)
+            batch = np.broadcast_shapes(*self.batch)
+            outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._stored(w)) for w in wanted]
+            out = outs[0] if len(outs) == 1 else tuple(outs)
+            reduce_pairs(asked, used, mode=mode, context=context, out=out)
+            told = f"{self}, {rows} of {columns}"
+            for made, right, far in zip(outs, wanted, allowed, strict=True):
+                compare(made.reshape(-1, *right.shape[1:]), right, far, told)
+
+    def _stored(self, wanted: Any) -> Any:
+        return wanted.dtype if wanted.dtype.kind in "ib" else np.dtype(self.code)
+
+    def expected(self, x: Any, y: Any, b: Any) -> tuple[list[Any], list[Any]]:
+        """Every output, its batch and rows in one axis, and how far from it a result may be."""
+        wide = [a.astype(float) for a in (x, y, b)]
+        batch = np.broadcast_shapes(*self.batch)
+        x, y, b = (np.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(-1, *a.shape[-2:]) for a in wide)
+        outputs, far = [], []
+        for one in zip(x, y, b, strict=True):
+            made, tolerances = self._one(*one)
+            outputs.append(made)
+            far.append(tolerances)
+        return [np.concatenate(parts) for parts in zip(*outputs, strict=True)], [
+            np.concatenate([np.broadcast_to(t, o.shape) for t, o in zip(ts, os, strict=True)])
+            for ts, os in zip(zip(*far, strict=True), zip(*outputs, strict=True), strict=True)
+        ]
+
+    def _one(self, x: Any, y: Any, b: Any) -> tuple[list[Any], list[Any]]:
+        with np.errstate(all="ignore"):
+            numbers = self.formula.numbers(x[:, None], y[None], b[None])
+            weights = np.broadcast_to((b * b)[None], (*numbers.shape[:2], 2))
+        if self.axis == 0:
+            numbers, weights = numbers.swapaxes(0, 1), weights.swapaxes(0, 1)
+        f, w = np.moveaxis(numbers, -1, 0), np.moveaxis(weights, -1, 0)
+        if self.name in OPERATORS:
+            with np.errstate(all="ignore"):
+                either = np.moveaxis(1 - np.prod(1 - f, -1), 0, -1)
+                made = [np.moveaxis(f[..., -1], 0, -1) if self.name == "last" else either]
+        else:
+            made = dense(self.name, f, w, K)
+        return made, self._allowed(made, f, w)
+
+    def _allowed(self, made: list[Any], f: Any, w: Any) -> list[Any]:
+        """How far rounding may lead: of every term a few units, as many more as its exponent is long; and of sums
+        that are added in blocks a few units of the sum of what they add.
+        """
+        eps, count = float(np.finfo("f4" if self.code == "f2" else self.code).eps), f.shape[-1]
+        if self.formula.whole:
+            return [0.0 for _ in made]
+        with np.errstate(all="ignore"):
+            finite = np.where(np.isfinite(f), np.abs(f), 0)
+            top = finite.max(-1, initial=0).T
+            unit = 64 * eps
+            near = {
+                "Sum": lambda: unit * finite.sum(-1).T, "Mean": lambda: unit * finite.mean(-1).T,
+                "Product": lambda: (4 * count + 64) * eps * np.abs(made[0]), "either": lambda: (count + 64) * eps,
+                "Var": lambda: unit * (finite**2).mean(-1).T,
+                "Std": lambda: np.minimum(np.sqrt(unit) * top, unit * (finite**2).mean(-1).T / made[0]),
+                "LogSumExp": lambda: unit * (1 + top), "SumSoftMaxWeight": lambda: unit * (1 + top) * w.max(),
+                "LogSumExpWeight": lambda: unit * (1 + top),
+            }  # fmt: skip
+            if self.name in near:
+                far = near[self.name]()
+            else:
+                far = unit * (1 + top) * np.where(np.isfinite(made[0]), np.abs(made[0]), 0) + unit
+            if self.code == "f2":
+                far = far + np.finfo("f2").eps * np.abs(made[0])
+        return [far]
+
+
+def _read(asked: PairCall) -> tuple[Variable, ...]:
+    weights = asked.weight.variables if asked.weight is not None else ()
+    return (*asked.formula.variables, *weights)
+
+
+def compare(made: Any, wanted: Any, far: Any, told: str) -> None:
+    """Within `far`; NaN and infinities where they belong, whole numbers exactly."""
+    assert made.shape == wanted.shape, (made.shape, wanted.shape, told)
+    with np.errstate(all="ignore"):
+        right = np.abs(made.astype(float) - wanted) <= far
+        right |= (made == wanted) | (np.isnan(made) & np.isnan(wanted))
+    if not right.all():
+        at = tuple(int(i) for i in np.argwhere(~right)[0])
+        off = np.broadcast_to(far, wanted.shape)[at]
+        raise AssertionError(
+            f"{told}: {(~right).sum()} of {right.size} differ, first {at}: {made[at]} for {wanted[at]}, within {off:.3g}"
+        )

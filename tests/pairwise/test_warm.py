@@ -1,0 +1,210 @@
+"""Calls that are made again: the same bits as the first time, whatever arrays they are given, from any thread."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from pairplans import vector
+
+import clmapreduce as cm
+from clmapreduce.pairwise import warm
+from clmapreduce.pairwise.call import PairCall, reduce_pairs
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.vector import Variable
+
+X, Y, S = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 2)
+ASKED = PairCall(vector("Exp(-SqDist(Vi(0,2),Vj(1,2))*0.5*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
+
+
+def drawn(rng: np.random.Generator, rows: int = 19, columns: int = 23, dtype: str = "f4") -> dict[Variable, Any]:
+    given = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), S: rng.uniform(0.5, 1, 1)}
+    return {variable: array.astype(dtype) for variable, array in given.items()}
+
+
+def on(context: cm.Context, given: dict[Variable, Any]) -> dict[Variable, Any]:
+    return {variable: cm.array(array, context) for variable, array in given.items()}
+
+
+def dense(given: dict[Variable, Any]) -> Any:
+    x, y, s = (given[v].astype(float) for v in (X, Y, S))
+    return np.exp(-((x[:, None] - y) ** 2).sum(-1) * 0.5 * s).sum(1)[:, None]
+
+
+def close(got: Any, given: dict[Variable, Any]) -> None:
+    np.testing.assert_allclose(np.asarray(got), dense(given), rtol=1e-5)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One entry for every call that went the short way."""
+    calls: list[str] = []
+    plain = warm.WarmCall.__call__
+
+    def counting(self: warm.WarmCall, *args: Any) -> Any:
+        calls.append("warm")
+        return plain(self, *args)
+
+    monkeypatch.setattr(warm.WarmCall, "__call__", counting)
+    return calls
+
+
+def kept(context: cm.Context) -> int:
+    return len(warm._kept.get(context, ()))
+
+
+def test_a_call_made_again_gives_the_same_bits(
+    context: cm.Context, mode: str, rng: np.random.Generator, counted: list[str]
+) -> None:
+    given = drawn(rng)
+    arrays = on(context, given)
+    first = reduce_pairs(ASKED, arrays, mode=mode)
+    begun = len(counted)
+    again = [reduce_pairs(ASKED, arrays, mode=mode) for _ in range(3)]
+    assert len(counted) == begun + 3
+    close(first.to_numpy(), given)
+    for result in again:
+        assert result is not first and result.to_numpy().tobytes() == first.to_numpy().tobytes()
+    cold = reduce_pairs(ASKED, given, mode=mode, context=context)
+    assert isinstance(cold, np.ndarray) and cold.tobytes() == first.to_numpy().tobytes()
+    assert len(counted) == begun + 3, "NumPy arrays have to be brought over"
+
+
+def test_it_reads_what_the_arrays_hold_now(context: cm.Context, rng: np.random.Generator, counted: list[str]) -> None:
+    """Other arrays of the same shapes, and the same ones written anew."""
+    for _ in range(4):
+        given = drawn(rng)
+        close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+    assert len(counted) >= 3
+    given = drawn(rng)
+    arrays = on(context, given)
+    reduce_pairs(ASKED, arrays)
+    cm.Map("x * 2")(arrays[X], out=arrays[X])
+    close(reduce_pairs(ASKED, arrays).to_numpy(), {**given, X: 2 * given[X]})
+
+
+def test_results_of_calls_are_told_apart(context: cm.Context, rng: np.random.Generator) -> None:
+    """Queued one behind the other, each waited for later."""
+    several = [drawn(rng) for _ in range(5)]
+    results = [reduce_pairs(ASKED, on(context, given)) for given in several]
+    for result, given in zip(results, several, strict=True):
+        close(result.to_numpy(), given)
+
+
+def test_a_result_may_be_the_next_calls_argument(context: cm.Context, rng: np.random.Generator) -> None:
+    square = PairCall(vector("SqDist(Vi(0,1),Vj(1,1))"), PAIR_REDUCTIONS["Sum"], 1)
+    x, y = Variable(0, 1, 0), Variable(1, 1, 1)
+    values = rng.uniform(0, 0.2, (9, 1))
+    current = cm.array(values, context)
+    for _ in range(4):
+        current = reduce_pairs(square, {x: current, y: current})
+        values = ((values - values.T) ** 2).sum(1)[:, None]
+    np.testing.assert_allclose(current.to_numpy(), values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("changed", ["rows", "columns", "batch", "dtype", "number", "axis", "reduction", "mode"])
+def test_another_form_is_planned_anew(changed: str, context: cm.Context, rng: np.random.Generator) -> None:
+    if changed == "dtype" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    given = drawn(rng)
+    wanted = dense(given)
+    asked, how = ASKED, {"mode": "sequential"}
+    for turn in range(2):
+        close(reduce_pairs(ASKED, on(context, given), mode="sequential").to_numpy(), given)
+        if changed in ("rows", "columns", "dtype"):
+            other = {"rows": {"rows": 1}, "columns": {"columns": 5000}, "dtype": {"dtype": "f8"}}[changed]
+            more = drawn(rng, **other)  # type: ignore[arg-type]
+            close(reduce_pairs(ASKED, on(context, more), **how).to_numpy(), more)
+            continue
+        arrays = dict(given)
+        if changed == "batch":
+            arrays[X] = np.stack([given[X], given[X][::-1]])
+            wanted = np.stack([dense(given), dense(given)[::-1]])
+        if changed == "number":
+            asked = PairCall(vector(f"Exp(-SqDist(Vi(0,2),Vj(1,2))*{0.25 + turn}*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
+            wanted = dense({**given, S: given[S] * (0.5 + 2 * turn)})
+        if changed == "axis":
+            asked, wanted = PairCall(ASKED.formula, ASKED.reduction, 0), dense({**given, X: given[Y], Y: given[X]})
+        if changed == "reduction":
+            asked = PairCall(ASKED.formula, PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=1 + turn))
+            wanted = np.sort(np.exp(-((given[X][:, None] - given[Y]) ** 2).sum(-1) * 0.5 * given[S]), 1)[:, : 1 + turn]
+        if changed == "mode":
+            how = {"mode": "parallel"}
+        got = reduce_pairs(asked, on(context, arrays), **how)  # type: ignore[arg-type]
+        np.testing.assert_allclose(got.to_numpy(), wanted, rtol=1e-5)
+
+
+def test_an_output_given_and_an_array_of_numpy_go_the_long_way(
+    context: cm.Context, rng: np.random.Generator, counted: list[str]
+) -> None:
+    given = drawn(rng)
+    arrays = on(context, given)
+    reduce_pairs(ASKED, arrays)
+    begun = len(counted)
+    out = cm.array(np.zeros((19, 1), "f4"), context)
+    assert reduce_pairs(ASKED, arrays, out=out) is out
+    close(out.to_numpy(), given)
+    close(reduce_pairs(ASKED, {**arrays, S: given[S]}).to_numpy(), given)
+    assert len(counted) == begun
+
+
+def test_wrong_arrays_are_refused_after_right_ones(context: cm.Context, rng: np.random.Generator) -> None:
+    arrays = on(context, drawn(rng))
+    reduce_pairs(ASKED, arrays)
+    with pytest.raises(cm.ShapeError, match="variable 1"):
+        reduce_pairs(ASKED, {**arrays, Y: cm.array(np.zeros((23, 3), "f4"), context)})
+    with pytest.raises(cm.DeviceError):
+        other = cm.Context(context.device)
+        reduce_pairs(ASKED, {**arrays, Y: cm.array(np.zeros((23, 2), "f4"), other)})
+
+
+def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
+    context = cm.Context(cm.devices()[0])
+    for rows in range(1, warm.KEPT + 12):
+        reduce_pairs(ASKED, on(context, drawn(rng, rows, 3)))
+    assert kept(context) == warm.KEPT
+    given = drawn(rng, 1, 3)
+    close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+    context.wait()
+
+
+def test_a_context_ends_with_its_calls() -> None:
+    """What is kept for a context does not keep it alive, and goes with it."""
+
+    def used() -> weakref.ref[cm.Context]:
+        context = cm.Context(cm.devices()[0])
+        for _ in range(2):
+            result = reduce_pairs(ASKED, on(context, drawn(np.random.default_rng(0))))
+        result.to_numpy()
+        assert kept(context) == 1
+        return weakref.ref(context)
+
+    gone = used()
+    count = len(warm._kept)
+    gc.collect()
+    assert gone() is None
+    assert len(warm._kept) <= count
+
+
+def test_threads_may_share_a_call(context: cm.Context) -> None:
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for turn in range(6):
+            given = drawn(rng, 19 + turn % 2)
+            close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+def test_splits_share_scratch_without_mixing(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Two launches a call: the accumulators between them are this call's."""
+    asked = PairCall(ASKED.formula, ASKED.reduction, 1, backend="2D")
+    several = [drawn(rng, 5, 3000) for _ in range(4)]
+    results = [reduce_pairs(asked, on(context, given), mode=mode) for given in several]
+    for result, given in zip(results, several, strict=True):
+        close(result.to_numpy(), given)

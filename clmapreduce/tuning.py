@@ -211,8 +211,8 @@ class TileBox:
     rows: int
     columns: int
     folded: int = 4
-    depth: int = 8
-    unroll: int = 2
+    depth: int = 20
+    unroll: int = 20
     products: bool = True
     groups: int = 40
     tiles: int = 8
@@ -220,7 +220,7 @@ class TileBox:
 
 
 _TILES_GPU = (TileBox(256, 8, 8), TileBox(256, 4, 8), TileBox(256, 4, 4), TileBox(256, 2, 4), TileBox(256, 1, 4))
-_TILES_CPU = TileBox(32, 2, 2, unroll=1, groups=8, tiles=2, merge_block=32)
+_TILES_CPU = TileBox(32, 2, 2, depth=8, unroll=1, groups=8, tiles=2, merge_block=32)
 TILE_WORDS = 96
 """Registers of 32 bits that an item's sums and accumulators may take; the coordinates at hand need the others."""
 

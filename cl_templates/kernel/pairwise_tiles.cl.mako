@@ -57,10 +57,16 @@ ${tiles.put(walk, "turn")}
 }
 </%def>
 <%def name="stage(walk, expanded)">
-% if unroll > 1:
-#pragma unroll ${unroll}
+<% steps = unroll if expanded or not products else min(unroll, 4) %>
+% if steps > 1:
+#pragma unroll ${steps}
 % endif
-for (int k = 0; k < ${depth}; k++) { ${tiles.coordinate(walk, "turn", "k", expanded)} }
+for (int k = 0; k < ${depth}; k++) {
+% if walk.size % depth:
+    if (k == ${walk.size % depth} && last) break;
+% endif
+    ${tiles.coordinate(walk, "turn", "k", expanded)}
+}
 </%def>
 <%def name="contract(walk)">
 <% full, rest = divmod(walk.size, depth); stages = full + (rest > 0) %>
@@ -70,11 +76,6 @@ for (int s = 0; s < ${stages}; s++) {
     ${tiles.fetch(walk, "last ? 0 : s + 1", "next")}
 % if products:
     if (expanded) { ${stage(walk, True)} } else
-% endif
-% if rest and not walk.neutral:
-    if (last) {
-        for (int k = 0; k < ${rest}; k++) { ${tiles.coordinate(walk, "turn", "k")} }
-    } else
 % endif
     { ${stage(walk, False)} }
     ${tiles.put(walk, "turn ^ 1")}

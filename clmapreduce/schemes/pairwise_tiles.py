@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
@@ -152,8 +152,13 @@ class _Tiling:
 
 
 def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
-    """The plan of one result per row; needs at least one row and one column."""
+    """The plan of one result per row; needs at least one row and one column. Stages are as deep as the box says, or as
+    local memory allows.
+    """
     tiling = _Tiling(layout, domain, mode, facts, box)
+    while box.depth > 1 and not tiling.tiles.fits:
+        box = replace(box, depth=box.depth // 2)
+        tiling = _Tiling(layout, domain, mode, facts, box)
     (splits, share), shape, distance = tiling.cut, tiling.shape, tiling.distance
     packs = zip(tiling.tiles.packed, tiling.packs, strict=True)
     stages = [*(tiling.pack_stage(given, target) for given, target in packs), tiling.stage()]

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from clmapreduce.dtypes import HEX, c_name, literal
-from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.node import Node, Symbol, postorder
+from clmapreduce.formula.node import postorder
 from clmapreduce.schemes.pair_text import PairText, element
 from clmapreduce.schemes.tile_norms import LEAST, Distance
 from clmapreduce.tuning import TileBox
@@ -84,16 +82,6 @@ class Walk:
     def inputs(self) -> tuple[PairInput, ...]:
         """What is staged."""
         return tuple({id(given): given for c in self.contractions for given, _ in c.wide}.values())
-
-    @cached_property
-    def neutral(self) -> bool:
-        """Whether coordinates that are all zero add nothing, so that a last stage may be filled up with them."""
-        for contraction in self.contractions:
-            zeros: dict[Node, Any] = {symbol: symbol.dtype.type(0) for _, symbol in contraction.wide}
-            symbols = {node for node in postorder([contraction.term]) if isinstance(node, Symbol)}
-            if not symbols <= set(zeros) or evaluate(contraction.term, zeros) != 0:
-                return False
-        return True
 
 
 def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
@@ -166,6 +154,11 @@ class TileText:
     def _stages(self) -> int:
         """Numbers of the two stages."""
         return 2 * max(self.stage_size(walk) for walk in self.walks)
+
+    @property
+    def fits(self) -> bool:
+        """Whether local memory holds two stages."""
+        return self._stages * self.shape.itemsize + 4 * (self.shape.tile_rows + 2) <= self.local_memory
 
     @property
     def memory(self) -> int:

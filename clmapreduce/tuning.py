@@ -241,7 +241,7 @@ def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
 
 @dataclass(frozen=True)
 class WideBox:
-    """For pairs whose value is a long vector of the column. block: work-items per group, rows of a group in the
+    """For pairs whose value is a long vector. block: work-items per group, rows of a group in the
     parallel mode. rows, numbers: of the result that one item keeps, each whole vectors of 16 bytes and at most an
     eighth of the block; in the sequential mode vectors of rows, and a stretch of numbers. bytes: of one vector of rows
     (sequential). stage: columns between two barriers, or two sums of sums. taken: columns at once. unroll: of the loops
@@ -273,11 +273,16 @@ WIDE_SCRATCH = 1 << 31
 """Bytes of partial sums that splitting the columns may cost; beyond that sums grow longer instead."""
 
 
-def wide_box(itemsize: int, mode: ComputeMode, facts: Facts) -> WideBox:
-    """The box for pairs whose value is a long vector of the column."""
+def wide_box(itemsize: int, rows: int, loops: bool, mode: ComputeMode, facts: Facts) -> WideBox:
+    """The box for pairs whose value is a long vector. rows: how many numbers of a row every coordinate needs. loops:
+    whether the pair's scalars are sums over coordinates themselves, so that they had better be computed only once.
+    """
     if mode is ComputeMode.SEQUENTIAL:
-        return _WIDE_SEQUENTIAL if facts.kind == "cpu" else replace(_WIDE_SEQUENTIAL, bytes=1)
+        box = replace(_WIDE_SEQUENTIAL, rows=1 if rows else 2, numbers=512 if rows or loops else 256)
+        return box if facts.kind == "cpu" else replace(box, bytes=1)
     if facts.kind == "cpu":
         return _WIDE_PARALLEL_CPU
     box = _WIDE_GPU if itemsize == 4 else replace(_WIDE_GPU, numbers=4, stage=16)
+    if rows:  # they stay in registers beside the sums
+        box = replace(box, numbers=4)
     return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU

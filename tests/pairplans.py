@@ -21,7 +21,8 @@ from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_tiles import choose_tiles
-from clmapreduce.tuning import few_box, pair_box, wide_box
+from clmapreduce.schemes.pairwise_wide import choose_wide
+from clmapreduce.tuning import few_box, pair_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -96,8 +97,9 @@ def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
     """The box that a call takes."""
     pair, bound = layout.pair, layout.bound
     terms = len(pair.terms.rows)
-    if pair.expansion is not None:
-        return wide_box(pair.dtype.itemsize, mode, facts)
+    wide = choose_wide(pair, mode, facts)
+    if wide is not None:
+        return wide
     if layout.few:
         return few_box(terms, pair.cost, domain.rows, mode, facts)
     tiles = choose_tiles(pair, bound, mode, facts)
@@ -129,7 +131,7 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         "half": {"code": "f2"}, "float64 sums": {"accumulate": np.dtype(wide)},
         "batch": {"rank": 2}, "other axis": {"axis": 0}, "index of 64 bits": {"text": DISTANCE, "op": "ArgMin", "index": "i8"},
         "long vectors": {"text": "Exp(-SqDist(Vi(0,20),Vj(1,20))*0.3)"},
-        "long values": {"text": "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"}, "longer sums": {"text": "Vi(0,70)|Vj(1,70)", "op": "LogSumExp"},
+        "long values": {"text": "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"}, "gradients": {"text": "Exp(-SqDist(Vi(0,40),Vj(1,40)))*(Vi(0,40)-Vj(1,40))"}, "longer sums": {"text": "Vi(0,70)|Vj(1,70)", "op": "LogSumExp"},
         "argmin": {"text": DISTANCE, "op": "ArgMin"}, "argmin of vectors": {"text": "Vi(0,3)*Vj(1,3)", "op": "Min_ArgMin"},
         "k-min": {"text": DISTANCE, "op": "KMin_ArgKMin", "k": 2}, "maximum": {"text": DISTANCE, "op": "Max"},
         "logsumexp": {"text": DISTANCE, "op": "LogSumExp"}, "variance": {"text": DISTANCE, "op": "Var"},

@@ -26,8 +26,8 @@ from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairReduct
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
-from clmapreduce.schemes.pairwise_wide import plan_wide
-from clmapreduce.tuning import PairBox, TileBox, WideBox, few_box, pair_box, wide_box
+from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
+from clmapreduce.tuning import PairBox, TileBox, WideBox, few_box, pair_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -161,7 +161,7 @@ def prepare_pairs(
     few = pair.expansion is None and choose_few(domain, bound, compute, context.facts)
     terms, loops = len(pair.terms.rows), bool(pair.contractions)
     if pair.expansion is not None:
-        box = box or wide_box(form.dtype.itemsize, compute, context.facts)
+        box = box or choose_wide(pair, compute, context.facts)
     elif box is None and few:
         box = few_box(terms, pair.cost, rows, compute, context.facts)
     elif box is None and columns:

@@ -12,17 +12,13 @@ from clmapreduce.dtypes import FLOAT16, FLOAT32
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.call import Box
-from clmapreduce.pairwise.call import _kind as kind_of
-from clmapreduce.pairwise.call import _planned as planned
+from clmapreduce.pairwise.form import Form, made_of
+from clmapreduce.pairwise.planned import Box, choose_box, plan_layout, planned
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.schemes.pairwise_tiles import choose_tiles
-from clmapreduce.schemes.pairwise_wide import choose_wide
-from clmapreduce.tuning import few_box, pair_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -80,6 +76,14 @@ def layout_of(
     return PairLayout(pair, bound, outputs, few, backend)
 
 
+def form_of(text: str, op: str, weight: str | None = None, code: str = "f4", **options: Any) -> Form:
+    """What a call asks of arrays without a batch."""
+    formula, weights, inputs = _read(text, weight, code, 1, 0)
+    arrays = tuple((variable, given.dtype, 0, given.scalar) for variable, given in inputs.items())
+    dtype = np.dtype("f4" if code == "f2" else code)
+    return Form(formula, weights, pair_reduction(op), PairOptions(**options), 1, arrays, dtype, np.dtype("i4"))
+
+
 def _read(
     text: str, weight: str | None, code: str, axis: int, rank: int
 ) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
@@ -93,22 +97,6 @@ def _read(
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
 
-def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
-    """The box that a call takes."""
-    pair, bound = layout.pair, layout.bound
-    terms = len(pair.terms.rows)
-    wide = choose_wide(pair, mode, facts)
-    if wide is not None:
-        return wide
-    if layout.few:
-        return few_box(terms, pair.cost, domain.rows, mode, facts)
-    tiles = choose_tiles(pair, bound, mode, facts)
-    if tiles is not None:
-        return tiles
-    rows, loops = domain.rows * domain.batch, bool(pair.contractions)
-    return pair_box(kind_of(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
-
-
 def pair_plan(
     layout: PairLayout,
     rows: int,
@@ -120,7 +108,7 @@ def pair_plan(
 ) -> Plan:
     """The plan of a layout."""
     domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
-    return planned(layout, domain, mode, facts, box or box_of(layout, domain, mode, facts))
+    return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
 
 
 def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
@@ -146,6 +134,12 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         if layout.pair.expansion is not None:
             continue
         yield f"pairs of a few rows {name}", pair_plan(layout_of(**how, few=True), 3, 100_000, mode, facts)
+    for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
+        made = made_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
+        for rows, backend in ((10_000, "auto"), (3, "2D")):
+            domain = Pairwise(rows, 100_000, 1, 4_000_000)
+            plan = planned(made, (FLOAT32,), domain, mode, facts, backend)
+            yield f"pairs with long weights {op} {rows}", plan
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
 

@@ -16,6 +16,7 @@ def row_of(r):
     return f"at_row + {r // width * 8 * width + r % width}"
 statements, values = pairs.values(0, 0)
 column_statements, column_parts = pairs.long_column(0, "j0 + c", "d")
+# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
 scalars, parts = range(len(values)), range(len(column_parts))
 def of(name, k, r):
     return f"{name}{k}_{r // width * width}.s{r % width}"
@@ -39,7 +40,9 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
     const int at_row = warp / ${warps_across} * ${8 * rows_taken} + lane / 4 * ${width};
     const int at_d = (warp % ${warps_across} * 4 + lane % 4) * ${numbers_taken};
     const idx row = min((idx)(first + item), (idx)(rows - 1));
+% if not cpu:
     ${pairs.row(0, ["row"])}
+% endif
     ${pairs.wide_rows(1, [["row"]])}
     const idx begin = split * share, end = min(columns, (idx)(begin + share));
 % for r in range(rows_taken):
@@ -78,6 +81,9 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
             w${k}_tile[e] = w${k};
 % endfor
         }
+% if cpu:
+        ${pairs.row(0, ["row"])}
+% endif
 % if unroll > 1 and not pairs.pair.contractions:
         #pragma unroll ${unroll}
 % endif

@@ -342,10 +342,7 @@ class PairText:
                 for lane in range(lanes):
                     part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
                     place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
-                    stored = f"out{k}[{place}] = {part}"
-                    if dtype == FLOAT16:
-                        stored = f"vstore_half({part}, {place}, out{k})"
-                    block.add(f"if ({live[lane]}) {stored};")
+                    block.add(f"if ({live[lane]}) {stored(k, dtype, place, part)};")
         return "{\n" + str(block) + "\n}"
 
     # ------------------------------------------------------------------------------------------------- internals
@@ -465,6 +462,13 @@ def is_product(expansion: Expansion) -> bool:
     term = expansion.term
     assert isinstance(term, Apply)
     return bool(expansion.columns) and term.args[1] is expansion.columns[0].result
+
+
+def stored(output: int, dtype: DType, place: str, text: str) -> str:
+    """The statement that stores a number in a result array, without its semicolon."""
+    if dtype == FLOAT16:
+        return f"vstore_half({text}, {place}, out{output})"
+    return f"out{output}[{place}] = {text}"
 
 
 def parameters_of(inputs: Sequence[PairInput]) -> list[str]:

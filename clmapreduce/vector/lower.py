@@ -133,14 +133,18 @@ def lower(
 
 
 def lower_weighted(
-    formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], power: Callable[[Node], Node]
-) -> Pair | None:
-    """The pair of power(formula) · weight, of which the formula has dimension 1 and the weight is long; None where the
-    weight cannot be walked coordinate by coordinate. inputs: as for `lower`.
+    formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
+    power: Callable[[Node, Node], Node],
+) -> Pair | None:  # fmt: skip
+    """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1 and the weight is long;
+    None where the weight cannot be walked coordinate by coordinate. inputs: as for `lower`. marks: what an earlier
+    launch has found, the first of it being the mark.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs))
-    expanded = lowering.expanded(weight, power(lowering.of(formula)[0]))
-    return _finished(lowering, [expanded[0]], 1, expanded[1]) if expanded is not None else None
+    value = lowering.of(formula)[0]
+    scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
+    expanded = lowering.expanded(weight, power(scaled.astype(lowering.dtype), marks.symbols[0]))
+    return None if expanded is None else _finished(lowering, [expanded[0]], 1, expanded[1], marks)
 
 
 def computing_dtype(inputs: Mapping[Variable, PairInput]) -> DType:
@@ -148,9 +152,11 @@ def computing_dtype(inputs: Mapping[Variable, PairInput]) -> DType:
     return next(iter(inputs.values())).symbols[0].dtype
 
 
-def _finished(lowering: _Lowering, values: Sequence[Node], width: int, long: Contraction | None = None) -> Pair:
-    """The pair, regrouped, with what it reads. long: what the last value multiplies."""
-    inputs = lowering.inputs.values()
+def _finished(
+    lowering: _Lowering, values: Sequence[Node], width: int, long: Contraction | None = None, *more: PairInput
+) -> Pair:
+    """The pair, regrouped, with what it reads. long: what the value multiplies. more: inputs that are no variables."""
+    inputs = (*lowering.inputs.values(), *more)
     values = [node.astype(lowering.dtype) for node in values]
     loops = [*lowering.contractions, *([long] if long is not None else ())]
     known = roles(values, loops, inputs)

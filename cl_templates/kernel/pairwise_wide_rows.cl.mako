@@ -76,7 +76,9 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + ["const idx rows", "co
         const int count = (int)min((idx)${stage}, (idx)(end - j0));
         int k = 0;
         for (; k <= count - ${taken}; k += ${taken}) { ${turn(taken)} }
+% if taken > 1:
         for (; k < count; k++) { ${turn(1)} }
+% endif
         for (int e = 0; e < numbers * ${vectors}; e++) { acc[e] = acc[e] + part[e]; part[e] = 0; }
     }
     for (int e = 0; e < numbers; e++) {

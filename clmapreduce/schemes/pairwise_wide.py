@@ -134,7 +134,8 @@ def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
     """The box, where the pair's value is a long vector."""
     if pair.expansion is None:
         return None
-    return wide_box(pair.dtype.itemsize, len(pair.expansion.rows), bool(pair.contractions), mode, facts)
+    rows, loops = len(pair.expansion.rows), bool(pair.contractions)
+    return wide_box(pair.dtype.itemsize, rows, pair.cost, loops, mode, facts)
 
 
 def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:

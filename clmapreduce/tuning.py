@@ -288,6 +288,6 @@ def wide_box(itemsize: int, rows: int, cost: int, loops: bool, mode: ComputeMode
     if facts.kind == "cpu":
         return _WIDE_PARALLEL_CPU
     box = _WIDE_GPU if itemsize == 4 else replace(_WIDE_GPU, numbers=4, stage=16)
-    if rows:  # they stay in registers beside the sums
+    if rows and not loops:  # they stay in registers beside the sums
         box = replace(box, numbers=4)
     return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU

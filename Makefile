@@ -1,5 +1,6 @@
 # Each target is enough on its own: it makes .venv and installs what it needs from the Python package index.
-# Another interpreter: make PYTHON=python3.12 test.  Options for the command behind a target: make test ARGS="-k reduce".
+# Another interpreter: make PYTHON=python3.12 test.  Options for the command behind a target: make test ARGS="-k reduce",
+# make bench ARGS="--device pocl --rounds 3".
 
 PYTHON ?= python3
 ARGS ?=
@@ -33,6 +34,8 @@ docs: $(VENV)/.demo
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/primitives.py $(ARGS)
+	$(BIN)/python benchmarks/composition.py $(ARGS)
+	$(BIN)/python benchmarks/pairwise.py $(ARGS)
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \

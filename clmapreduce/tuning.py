@@ -126,6 +126,8 @@ class PairBox:
         return min(16, max(1, self.bytes // itemsize))
 
 
+LONG_TEXT = 64
+"""Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
 _PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, taken=2, tile=512, groups=8, merge_block=1)
 _PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, taken=1, tile=256, unroll=4)
 _PAIRS_SEQUENTIAL = {
@@ -146,7 +148,7 @@ _PAIRS_GPU = {
 
 def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -> PairBox:
     """The box for pairs of a few rows: as many at a time as a work-item's registers hold."""
-    vectors = min(rows, 4 if terms <= 4 and cost <= 64 else 1)
+    vectors = min(rows, 4 if terms <= 4 and cost <= LONG_TEXT else 1)
     if mode is ComputeMode.SEQUENTIAL:
         box = replace(_PAIR_CPU, vectors=vectors, taken=1)
         return box if facts.kind == "cpu" else replace(box, bytes=1)
@@ -163,7 +165,7 @@ def pair_box(
     if mode is ComputeMode.SEQUENTIAL:
         boxes = _PAIRS_SEQUENTIAL_LOOP if loops else _PAIRS_SEQUENTIAL if terms <= 4 else _PAIRS_SEQUENTIAL_LONG
         box = boxes[kind]
-        if cost > 64 and not loops:
+        if cost > LONG_TEXT and not loops:
             box = replace(box, vectors=1, taken=1)
         return box if facts.kind == "cpu" else replace(box, bytes=1)
     box = _PAIRS_GPU[kind]
@@ -173,7 +175,7 @@ def pair_box(
         box = replace(box, tile=128, tiles=2, groups=16)
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
-    if loops or cost > 64 or terms > 16:
+    if loops or cost > LONG_TEXT or terms > 16:
         box = replace(box, vectors=1, unroll=1, taken=min(box.taken, 2))
     box = _filling(box, rows, columns, facts)
     while box.block > facts.max_group_size:
@@ -241,7 +243,7 @@ def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
 
 @dataclass(frozen=True)
 class WideBox:
-    """For pairs whose value is a long vector of the column. block: work-items per group, rows of a group in the
+    """For pairs whose value is a long vector. block: work-items per group, rows of a group in the
     parallel mode. rows, numbers: of the result that one item keeps, each whole vectors of 16 bytes and at most an
     eighth of the block; in the sequential mode vectors of rows, and a stretch of numbers. bytes: of one vector of rows
     (sequential). stage: columns between two barriers, or two sums of sums. taken: columns at once. unroll: of the loops
@@ -273,11 +275,19 @@ WIDE_SCRATCH = 1 << 31
 """Bytes of partial sums that splitting the columns may cost; beyond that sums grow longer instead."""
 
 
-def wide_box(itemsize: int, mode: ComputeMode, facts: Facts) -> WideBox:
-    """The box for pairs whose value is a long vector of the column."""
+def wide_box(itemsize: int, rows: int, cost: int, loops: bool, mode: ComputeMode, facts: Facts) -> WideBox:
+    """The box for pairs whose value is a long vector. rows: how many numbers of a row every coordinate needs. cost: of
+    the pair's scalars. loops: whether they are sums over coordinates themselves, so that they had better be computed
+    only once.
+    """
     if mode is ComputeMode.SEQUENTIAL:
-        return _WIDE_SEQUENTIAL if facts.kind == "cpu" else replace(_WIDE_SEQUENTIAL, bytes=1)
+        box = replace(_WIDE_SEQUENTIAL, rows=1 if rows else 2, numbers=512 if rows or loops else 256)
+        if cost > LONG_TEXT and not loops:
+            box = replace(box, rows=1, taken=1)
+        return box if facts.kind == "cpu" else replace(box, bytes=1)
     if facts.kind == "cpu":
         return _WIDE_PARALLEL_CPU
     box = _WIDE_GPU if itemsize == 4 else replace(_WIDE_GPU, numbers=4, stage=16)
+    if rows and not loops:  # they stay in registers beside the sums
+        box = replace(box, numbers=4)
     return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU

@@ -12,16 +12,13 @@ from clmapreduce.dtypes import FLOAT16, FLOAT32
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.call import Box
-from clmapreduce.pairwise.call import _kind as kind_of
-from clmapreduce.pairwise.call import _planned as planned
+from clmapreduce.pairwise.form import Form, made_of
+from clmapreduce.pairwise.planned import Box, choose_box, plan_layout, planned
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.schemes.pairwise_tiles import choose_tiles
-from clmapreduce.tuning import few_box, pair_box, wide_box
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -79,6 +76,14 @@ def layout_of(
     return PairLayout(pair, bound, outputs, few, backend)
 
 
+def form_of(text: str, op: str, weight: str | None = None, code: str = "f4", **options: Any) -> Form:
+    """What a call asks of arrays without a batch."""
+    formula, weights, inputs = _read(text, weight, code, 1, 0)
+    arrays = tuple((variable, given.dtype, 0, given.scalar) for variable, given in inputs.items())
+    dtype = np.dtype("f4" if code == "f2" else code)
+    return Form(formula, weights, pair_reduction(op), PairOptions(**options), 1, arrays, dtype, np.dtype("i4"))
+
+
 def _read(
     text: str, weight: str | None, code: str, axis: int, rank: int
 ) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
@@ -92,21 +97,6 @@ def _read(
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
 
-def box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
-    """The box that a call takes."""
-    pair, bound = layout.pair, layout.bound
-    terms = len(pair.terms.rows)
-    if pair.expansion is not None:
-        return wide_box(pair.dtype.itemsize, mode, facts)
-    if layout.few:
-        return few_box(terms, pair.cost, domain.rows, mode, facts)
-    tiles = choose_tiles(pair, bound, mode, facts)
-    if tiles is not None:
-        return tiles
-    rows, loops = domain.rows * domain.batch, bool(pair.contractions)
-    return pair_box(kind_of(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
-
-
 def pair_plan(
     layout: PairLayout,
     rows: int,
@@ -118,7 +108,7 @@ def pair_plan(
 ) -> Plan:
     """The plan of a layout."""
     domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
-    return planned(layout, domain, mode, facts, box or box_of(layout, domain, mode, facts))
+    return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
 
 
 def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
@@ -129,7 +119,7 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         "half": {"code": "f2"}, "float64 sums": {"accumulate": np.dtype(wide)},
         "batch": {"rank": 2}, "other axis": {"axis": 0}, "index of 64 bits": {"text": DISTANCE, "op": "ArgMin", "index": "i8"},
         "long vectors": {"text": "Exp(-SqDist(Vi(0,20),Vj(1,20))*0.3)"},
-        "long values": {"text": "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"}, "longer sums": {"text": "Vi(0,70)|Vj(1,70)", "op": "LogSumExp"},
+        "long values": {"text": "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"}, "gradients": {"text": "Exp(-SqDist(Vi(0,40),Vj(1,40)))*(Vi(0,40)-Vj(1,40))"}, "longer sums": {"text": "Vi(0,70)|Vj(1,70)", "op": "LogSumExp"},
         "argmin": {"text": DISTANCE, "op": "ArgMin"}, "argmin of vectors": {"text": "Vi(0,3)*Vj(1,3)", "op": "Min_ArgMin"},
         "k-min": {"text": DISTANCE, "op": "KMin_ArgKMin", "k": 2}, "maximum": {"text": DISTANCE, "op": "Max"},
         "logsumexp": {"text": DISTANCE, "op": "LogSumExp"}, "variance": {"text": DISTANCE, "op": "Var"},
@@ -144,6 +134,12 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         if layout.pair.expansion is not None:
             continue
         yield f"pairs of a few rows {name}", pair_plan(layout_of(**how, few=True), 3, 100_000, mode, facts)
+    for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
+        made = made_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
+        for rows, backend in ((10_000, "auto"), (3, "2D")):
+            domain = Pairwise(rows, 100_000, 1, 4_000_000)
+            plan = planned(made, (FLOAT32,), domain, mode, facts, backend)
+            yield f"pairs with long weights {op} {rows}", plan
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
 

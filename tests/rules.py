@@ -137,5 +137,5 @@ def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> Non
     """As many arguments as parameters; a strided input brings two numbers per dimension."""
     head = kernel[: kernel.index("{")]
     parameters = [p for p in head[head.index("void") :].split("(", 1)[1].rsplit(")", 1)[0].split(",") if p.strip()]
-    strided = sum("_stride" in p for p in parameters) + sum("_size" in p for p in parameters)
+    strided = sum(re.search(r"\bin\d+_(stride|size)\d", p) is not None for p in parameters)
     assert len(parameters) == len(stage.arguments) + strided, f"{name}: {parameters} for {stage.arguments}"

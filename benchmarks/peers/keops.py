@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +14,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # its idle threads would sl
 os.environ.setdefault("PYKEOPS_VERBOSE", "0")
 
 
+def check_compiler() -> None:
+    """Raises RuntimeError where there is no C++ compiler, which PyKeOps calls for every formula."""
+    named = os.environ.get("CXX", "").split()
+    if not any(shutil.which(name) for name in (named[:1] or ["g++", "clang++", "c++"])):
+        raise RuntimeError("PyKeOps needs a C++ compiler at run time, and none was found: set CXX, or install g++")
+
+
 class OnNumpy:
-    """PyKeOps on the CPU."""
+    """PyKeOps on the CPU. Raises RuntimeError without a C++ compiler."""
 
     def __init__(self) -> None:
+        check_compiler()
         with contextlib.redirect_stdout(io.StringIO()):  # it tells what it does not find
             import pykeops
             from pykeops.numpy import Vi, Vj
@@ -44,9 +53,10 @@ class OnNumpy:
 
 
 class OnTorch:
-    """PyKeOps on a CUDA device. Raises RuntimeError where PyTorch finds none."""
+    """PyKeOps on a CUDA device. Raises RuntimeError where PyTorch finds none, or without a C++ compiler."""
 
     def __init__(self) -> None:
+        check_compiler()
         import torch
 
         if not torch.cuda.is_available():

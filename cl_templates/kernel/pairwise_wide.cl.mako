@@ -1,10 +1,10 @@
-## cmr_pairwise_wide: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d: shaped like a matrix product.
+## cmr_pairwise_wide: out[row][d] = sum over columns of t(s(row, column), x(row, d), w(column, d)), for many d; often s · w, a matrix product.
 ##   A group owns as many rows as it has items and a block of d. `stage` columns at a time, every item computes s for one row into local memory and
-##   its share of w; then each adds up `rows_taken` × `numbers_taken` numbers of the product, which stay in registers.
+##   its share of w; then each adds up `rows_taken` × `numbers_taken` numbers of the result, which stay in registers, as their x do.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts or out…      rows, columns  of one element of the batch      share  columns per split
 ##   down, across  blocks of rows and of d      splits      total  numbers of the result
-##   Local memory: a stage of s, of w and of the columns' terms. Barriers: 3 a stage.
+##   Local memory: a stage of every s and w, and of the columns' terms. Barriers: 3 a stage.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
 T = pairs.kind
@@ -14,12 +14,20 @@ beside = rows_taken * numbers_taken
 warps_across = beside // (4 * numbers_taken)
 def row_of(r):
     return f"at_row + {r // width * 8 * width + r % width}"
-statements, coefficient = pairs.values(0, 0)
-vector_statements, vector = pairs.expansion(0, "j0 + c", "d")
+statements, values = pairs.values(0, 0)
+column_statements, column_parts = pairs.long_column(0, "j0 + c", "d")
+# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
+scalars, parts = range(len(values)), range(len(column_parts))
+def of(name, k, r):
+    return f"{name}{k}_{r // width * width}.s{r % width}"
 %>
 ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx down", "const idx across", "const idx splits", "const idx total"])} {
-    __local ${T} s_tile[${stage * block}] __attribute__((aligned(16)));
-    __local ${T} w_tile[${stage * beside}] __attribute__((aligned(16)));
+% for k in scalars:
+    __local ${T} s${k}_tile[${stage * block}] __attribute__((aligned(16)));
+% endfor
+% for k in parts:
+    __local ${T} w${k}_tile[${stage * beside}] __attribute__((aligned(16)));
+% endfor
 % for kind, name, count in pairs.tile(stage):
     __local ${kind} ${name}[${count}];
 % endfor
@@ -32,12 +40,24 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
     const int at_row = warp / ${warps_across} * ${8 * rows_taken} + lane / 4 * ${width};
     const int at_d = (warp % ${warps_across} * 4 + lane % 4) * ${numbers_taken};
     const idx row = min((idx)(first + item), (idx)(rows - 1));
+% if not cpu:
     ${pairs.row(0, ["row"])}
+% endif
     ${pairs.wide_rows(1, [["row"]])}
     const idx begin = split * share, end = min(columns, (idx)(begin + share));
 % for r in range(rows_taken):
     ${T} ${", ".join(f"acc{r}_{c}_total0 = 0" for c in range(numbers_taken))};
 % endfor
+% if pairs.expansion.rows:
+% for r in range(rows_taken):
+    const idx long${r} = min((idx)(first + ${row_of(r)}), (idx)(rows - 1));
+% for n in range(numbers_taken):
+<% row_statements, texts = pairs.long_row(0, [f"long{r}"], f"min((idx)(first_d + at_d + {n}), (idx){size - 1})") %>
+    ${T} ${", ".join(f"x{k}_{r}_{n}" for k in range(len(texts)))};
+    { ${row_statements} ${" ".join(f"x{k}_{r}_{n} = {text};" for k, text in enumerate(texts))} }
+% endfor
+% endfor
+% endif
     for (idx j0 = begin; j0 < end; j0 += ${stage}) {
         const int count = (int)min((idx)${stage}, (idx)(end - j0));
         ${mode.sync()}
@@ -53,32 +73,47 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
         for (int e = item; e < ${stage * beside}; e += ${block}) {
             const int c = e / ${beside};
             const idx d = first_d + e % ${beside};
-            ${T} w = 0;
-            if (c < count && d < ${size}) { ${pairs.staged_column(0, "c")} ${vector_statements} w = ${vector}; }
-            w_tile[e] = w;
+% for k in parts:
+            ${T} w${k} = 0;
+% endfor
+            if (c < count && d < ${size}) { ${pairs.staged_column(0, "c")} ${column_statements} ${" ".join(f"w{k} = {text};" for k, text in enumerate(column_parts))} }
+% for k in parts:
+            w${k}_tile[e] = w${k};
+% endfor
         }
+% if cpu:
+        ${pairs.row(0, ["row"])}
+% endif
 % if unroll > 1 and not pairs.pair.contractions:
         #pragma unroll ${unroll}
 % endif
         for (int c = 0; c < ${stage}; c++) {
-            ${T} s = 0;
-            if (c < count) { ${pairs.staged_column(0, "c")} ${pairs.contract(1, ["j0 + c"])} ${statements} s = ${coefficient[0]}; }
-            s_tile[c * ${block} + item] = s;
+% for k in scalars:
+            ${T} s${k} = 0;
+% endfor
+            if (c < count) { ${pairs.staged_column(0, "c")} ${pairs.contract(1, ["j0 + c"])} ${statements} ${" ".join(f"s{k} = {text};" for k, text in enumerate(values))} }
+% for k in scalars:
+            s${k}_tile[c * ${block} + item] = s${k};
+% endfor
         }
         ${mode.sync()}
 % if unroll > 1:
         #pragma unroll ${unroll}
 % endif
-        for (int c = 0; c < ${stage}; c++) {
+        for (int c = 0; c < ${stage if pairs.plain else "count"}; c++) {
+% for k in scalars:
 % for r in range(0, rows_taken, width):
-            const ${V} s${r} = *(__local const ${V} *)(s_tile + c * ${block} + ${row_of(r)});
+            const ${V} s${k}_${r} = *(__local const ${V} *)(s${k}_tile + c * ${block} + ${row_of(r)});
 % endfor
+% endfor
+% for k in parts:
 % for n in range(0, numbers_taken, width):
-            const ${V} w${n} = *(__local const ${V} *)(w_tile + c * ${beside} + at_d + ${n});
+            const ${V} w${k}_${n} = *(__local const ${V} *)(w${k}_tile + c * ${beside} + at_d + ${n});
+% endfor
 % endfor
 % for r in range(rows_taken):
 % for n in range(numbers_taken):
-            acc${r}_${n}_total0 = acc${r}_${n}_total0 + s${r // width * width}.s${r % width} * w${n // width * width}.s${n % width};
+            ${pairs.expand(f"acc{r}_{n}_total0", 1, [of("s", k, r) for k in scalars], [f"x{k}_{r}_{n}" for k in range(len(pairs.expansion.rows))], [of("w", k, n) for k in parts])}
 % endfor
 % endfor
         }

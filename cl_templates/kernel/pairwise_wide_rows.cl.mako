@@ -1,6 +1,6 @@
 ## cmr_pairwise_wide_rows: as cmr_pairwise_wide, one work-item per group: vectors of rows, and one accumulator of a vector per d in private memory.
-##   `taken` columns at a time: their s for all rows of the group, then a loop over d that adds s · w of all of them to every accumulator. The sums
-##   of a stage of columns end with it.
+##   `taken` columns at a time: their s for all rows of the group, then a loop over d that adds t(s, x, w) of all of them to every accumulator. The
+##   sums of a stage of columns end with it.
 ##   in…, parts or out…, rows, columns, share, down, across, splits, total  as in cmr_pairwise_wide
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -8,6 +8,7 @@
 vectors, beside = rows_taken, numbers_taken
 T = pairs.kind
 V = T + (str(lanes) if lanes > 1 else "")
+long = range(len(pairs.expansion.rows))
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
@@ -19,7 +20,7 @@ ${pairs.contract(vectors, [f"j0 + k + {c}" for c in range(count)])}
 % for v in range(vectors):
 % for c in range(count):
 <% statements, texts = pairs.values(v, c) %>
-${V} s${v}_${c}; { ${statements} s${v}_${c} = ${texts[0]}; }
+${V} ${", ".join(f"s{k}_{v}_{c}" for k in range(len(texts)))}; { ${statements} ${" ".join(f"s{k}_{v}_{c} = {text};" for k, text in enumerate(texts))} }
 % endfor
 % endfor
 for (int e = 0; e < numbers; e++) {
@@ -28,11 +29,13 @@ ${V} sum${v} = part[e * ${vectors} + ${v}];
 % endfor
 % for c in range(count):
 {
-<% statements, text = pairs.expansion(c, f"j0 + k + {c}", "(first_d + e)") %>
+<% statements, texts = pairs.long_column(c, f"j0 + k + {c}", "(first_d + e)") %>
 ${statements}
-const ${V} w = (${V})(${text});
+% for k, text in enumerate(texts):
+const ${V} w${k} = (${V})(${text});
+% endfor
 % for v in range(vectors):
-sum${v} = sum${v} + s${v}_${c} * w;
+${pairs.expand(f"sum{v}", lanes, [f"s{k}_{v}_{c}" for k in range(len(pairs.expansion.scalars))], [f"x{k}[e * {vectors} + {v}]" for k in long], [f"w{k}" for k in range(len(texts))])}
 % endfor
 }
 % endfor
@@ -43,6 +46,9 @@ part[e * ${vectors} + ${v}] = sum${v};
 </%def>
 ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx down", "const idx across", "const idx splits", "const idx total"])} {
     ${V} part[${beside * vectors}], acc[${beside * vectors}];
+% for k in long:
+    ${V} x${k}[${beside * vectors}];
+% endfor
     const idx group = (idx)get_group_id(0);
     const idx batch = group / (splits * down * across), split = group / (down * across) % splits;
     const idx first = group / across % down * ${vectors * lanes}, first_d = group % across * ${beside};
@@ -57,12 +63,22 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + ["const idx rows", "co
 % endfor
     ${pairs.wide_rows(vectors, [rows_of(v) for v in range(vectors)])}
     for (int e = 0; e < numbers * ${vectors}; e++) { part[e] = 0; acc[e] = 0; }
+% if long:
+    for (int e = 0; e < numbers; e++) {
+% for v in range(vectors):
+<% statements, texts = pairs.long_row(v, rows_of(v), "(first_d + e)") %>
+        { ${statements} ${" ".join(f"x{k}[e * {vectors} + {v}] = {text};" for k, text in enumerate(texts))} }
+% endfor
+    }
+% endif
     const idx begin = split * share, end = min(columns, (idx)(begin + share));
     for (idx j0 = begin; j0 < end; j0 += ${stage}) {
         const int count = (int)min((idx)${stage}, (idx)(end - j0));
         int k = 0;
         for (; k <= count - ${taken}; k += ${taken}) { ${turn(taken)} }
+% if taken > 1:
         for (; k < count; k++) { ${turn(1)} }
+% endif
         for (int e = 0; e < numbers * ${vectors}; e++) { acc[e] = acc[e] + part[e]; part[e] = 0; }
     }
     for (int e = 0; e < numbers; e++) {

@@ -176,6 +176,18 @@ INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return (${T})(cmr_sqrt_fast_${half}(x.l
 INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return sqrt(x); }
 % endif
 </%def>
+## |x|; what drivers have for half differs.
+<%def name="abs(T)">
+<%
+S, lanes = split(T)
+U = "ushort" + (str(lanes) if lanes > 1 else "")
+%>
+% if S == "half":
+INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}((${U})(as_${U}(x) & (ushort)0x7fff)); }
+% else:
+INLINE ${T} cmr_abs_${T}(${T} x) { return fabs(x); }
+% endif
+</%def>
 ## The lesser and the greater of two numbers; b is no NaN, and a NaN in a is passed over.
 <%def name="lesser(T)">
 INLINE ${T} cmr_lesser_${T}(${T} a, ${T} b) { return a < b ? a : b; }

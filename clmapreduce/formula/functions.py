@@ -282,8 +282,8 @@ _define("mod", 2, real_numeric, "cmr_mod_{S}({0}, {1})", np.mod, split=True)
 _define("power", 2, without_bool,
         _by(real="pow({0}, {1})", integer="cmr_power_{S}({0}, {1})"), _power, split=True)  # fmt: skip
 _define("abs", 1, complex_part,
-        _by(real="fabs({0})", integer="(({0} < {zero}) ? {I}(-{U}({0})) : {0})", unsigned="({0})", boolean="({0})",
-            complex_="hypot({0}.x, {0}.y)"), np.abs)  # fmt: skip
+        _by(real="cmr_abs_{V}({0})", integer="(({0} < {zero}) ? {I}(-{U}({0})) : {0})", unsigned="({0})",
+            boolean="({0})", complex_="hypot({0}.x, {0}.y)"), np.abs)  # fmt: skip
 _define("sign", 1, real_numeric,
         _by(real="(({0} != {0}) ? {0} : ({0} > {zero}) ? {one} : ({0} < {zero}) ? -{one} : {zero})",
             integer="(({0} > {zero}) ? {one} : ({0} < {zero}) ? -{one} : {zero})",

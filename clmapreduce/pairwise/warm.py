@@ -67,7 +67,7 @@ def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context
     """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
     parts: list[Hashable] = [asked, mode]
     for variable, array in arrays.items():
-        if type(array) is not DeviceArray or (context is not None and array.context is not context):
+        if not isinstance(array, DeviceArray) or (context is not None and array.context is not context):
             return None
         context = array.context
         parts += (variable, array.shape, array.dtype)
@@ -76,7 +76,7 @@ def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context
 
 def is_kept(prepared: Prepared) -> bool:
     """Whether all that a call reads is numbers and arrays on the device."""
-    return all(g.signature.access is Access.ARGUMENT or type(g.value) is DeviceArray for g in prepared.call.given)
+    return all(g.signature.access is Access.ARGUMENT or isinstance(g.value, DeviceArray) for g in prepared.call.given)
 
 
 def find(context: Context, key: Hashable) -> WarmCall | None:

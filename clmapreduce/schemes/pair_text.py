@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from clmapreduce.dtypes import FLOAT16, FLOAT32, HEX, DType, broadcast_text, c_name, literal
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
-from clmapreduce.formula.node import Node, Record, Symbol, postorder
+from clmapreduce.formula.node import Apply, Node, Record, Symbol, postorder
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role
+from clmapreduce.vector.pair import Contraction, Expansion, Pair, PairInput, Role
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,21 +155,51 @@ class PairText:
         texts = [block.texts(node)[""] for node in self.pair.values]
         return str(block), texts
 
-    def expansion(self, c: int, at: str, d: str) -> tuple[str, str]:
-        """Statements, and the text of coordinate d of what column c, at the index `at`, is expanded by. Its terms are
-        declared. One lane.
+    @property
+    def expansion(self) -> Expansion:
+        """The pair's."""
+        assert self.pair.expansion is not None
+        return self.pair.expansion
+
+    @property
+    def plain(self) -> bool:
+        """Whether the expansion is a product of one scalar and one number of the column, 0 where both are."""
+        return len(self.expansion.scalars) == 1 and is_product(self.expansion)
+
+    def long_column(self, c: int, at: str, d: str) -> tuple[str, list[str]]:
+        """Statements, and the texts of what column c, at the index `at`, gives the expansion at coordinate d. Its terms
+        are declared. One lane.
         """
-        expansion = self.pair.expansion
-        assert expansion is not None
         block = Block(1, self.narrow, f"w{c}_", inline=self.pair.products)
-        for role, prefix in ((Role.PARAMETER, "u"), (Role.COLUMN, f"y{c}_")):
-            for k, node in enumerate(self.pair.terms.of(role)):
-                block.bind(node, Text(f"{prefix}{k}"))
-        for given, symbol in expansion.wide:
-            place = d if given.role is Role.PARAMETER else f"({at}) * {given.dim} + {d}"
-            block.bind(symbol, Text(element(given, place)))
+        self._bind(block, {Role.PARAMETER: "u", Role.COLUMN: f"y{c}_"})
+        return self._long(block, self.expansion.columns, [at], d)
+
+    def long_row(self, v: int, places: Sequence[str], d: str) -> tuple[str, list[str]]:
+        """Statements, and the texts of what row vector v, whose rows stand at the places, gives at coordinate d."""
+        block = Block(len(places), self.narrow, f"z{v}_", inline=self.pair.products)
+        self._bind(block, {Role.PARAMETER: "u"})
+        return self._long(block, self.expansion.rows, places, d)
+
+    def _long(self, block: Block, parts: Sequence[Contraction], places: Sequence[str], d: str) -> tuple[str, list[str]]:
+        for given, symbol in parts[0].wide if parts else ():
+            if given.role is Role.PARAMETER:
+                block.bind(symbol, Text(broadcast_text(symbol.dtype, element(given, d), block.lanes)))
+            else:
+                block.bind(symbol, Text(_gathered(given, [f"({at})" for at in places], d)))
+        texts = [block.text(part.term).c for part in parts]
+        return str(block), texts
+
+    def expand(
+        self, total: str, lanes: int, scalars: Sequence[str], rows: Sequence[str], columns: Sequence[str]
+    ) -> str:
+        """Adds one coordinate of one pair to a sum; its parts are given as texts."""
+        expansion = self.expansion
+        block = Block(lanes, self.narrow, "e", inline=self.pair.products)
+        symbols = (*expansion.scalars, *(part.result for part in (*expansion.rows, *expansion.columns)))
+        for symbol, text in zip(symbols, (*scalars, *rows, *columns), strict=True):
+            block.bind(symbol, Text(text))
         text = block.text(expansion.term).c
-        return str(block), text
+        return f"{{ {block} {total} = {total} + {text}; }}"
 
     @property
     def _inline(self) -> frozenset[int]:
@@ -312,10 +342,7 @@ class PairText:
                 for lane in range(lanes):
                     part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
                     place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
-                    stored = f"out{k}[{place}] = {part}"
-                    if dtype == FLOAT16:
-                        stored = f"vstore_half({part}, {place}, out{k})"
-                    block.add(f"if ({live[lane]}) {stored};")
+                    block.add(f"if ({live[lane]}) {stored(k, dtype, place, part)};")
         return "{\n" + str(block) + "\n}"
 
     # ------------------------------------------------------------------------------------------------- internals
@@ -428,6 +455,20 @@ class _Folding:
         node = Symbol(name, dtype)
         block.bind(node, Text(name))
         return node
+
+
+def is_product(expansion: Expansion) -> bool:
+    """Whether an expansion's term is its first scalar times its only number of the column."""
+    term = expansion.term
+    assert isinstance(term, Apply)
+    return bool(expansion.columns) and term.args[1] is expansion.columns[0].result
+
+
+def stored(output: int, dtype: DType, place: str, text: str) -> str:
+    """The statement that stores a number in a result array, without its semicolon."""
+    if dtype == FLOAT16:
+        return f"vstore_half({text}, {place}, out{output})"
+    return f"out{output}[{place}] = {text}"
 
 
 def parameters_of(inputs: Sequence[PairInput]) -> list[str]:

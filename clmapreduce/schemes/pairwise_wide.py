@@ -1,4 +1,6 @@
-"""Sums whose terms are a scalar of the pair times a long vector of the column, as in kernel matrix times matrix."""
+"""Sums of long vectors: of scalars of the pair, and of what rows and columns give at every coordinate. Products of a
+kernel matrix and a matrix are such, and gradients of kernels of long vectors.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from clmapreduce.schemes.pairwise import (
     out_parameters,
     parts_scratch,
 )
-from clmapreduce.tuning import WIDE_SCRATCH, WideBox
+from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
+from clmapreduce.vector.pair import Pair, PairInput
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class _Wide:
     def columns(self) -> int:
         """Columns of a stage: as many as local memory holds, where it is used."""
         stage = self.box.stage
-        each = self.layout.pair.dtype.itemsize * (self.box.block + self.numbers) + self.text.column_bytes
+        expansion = self.text.expansion
+        staged = self.box.block * len(expansion.scalars) + self.numbers * len(expansion.columns)
+        each = self.layout.pair.dtype.itemsize * staged + self.text.column_bytes
         while self.parallel and stage > 1 and stage * each > self.facts.local_memory:
             stage //= 2
         return stage
@@ -51,8 +56,7 @@ class _Wide:
     @property
     def size(self) -> int:
         """Numbers per row."""
-        assert self.layout.pair.expansion is not None
-        return self.layout.pair.expansion.size
+        return self.text.expansion.size
 
     @property
     def lanes(self) -> int:
@@ -114,8 +118,24 @@ class _Wide:
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         sizes = [domain.rows, domain.columns, share, down, across, splits, self.flat.rows * domain.batch]
-        arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
+        given = [part for one in pair.inputs for part in argument_of(one, domain)]
+        arguments: Arguments = (*given, *targets, *(("idx", size) for size in sizes))
         return Stage(spec, down * across * splits * domain.batch, box.block, arguments, names, targets)
+
+
+def argument_of(given: PairInput, domain: Pairwise) -> Arguments:
+    """An input among a kernel's arguments; the strides of others come with the call."""
+    if not given.made:
+        return (given.name,)
+    return given.name, ("idx", domain.batch), ("idx", domain.rows * given.dim)
+
+
+def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
+    """The box, where the pair's value is a long vector."""
+    if pair.expansion is None:
+        return None
+    rows, loops = len(pair.expansion.rows), bool(pair.contractions)
+    return wide_box(pair.dtype.itemsize, rows, pair.cost, loops, mode, facts)
 
 
 def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Apply, Literal, Node, Symbol
+from clmapreduce.formula.node import Literal, Node, Symbol
 from clmapreduce.formula.node import postorder as nodes_below
 from clmapreduce.vector.algebra import SUM
+from clmapreduce.vector.expand import expansion_of, factored
 from clmapreduce.vector.node import Constant, Variable, Vector, postorder
 from clmapreduce.vector.operation import SUM_T, ZERO
-from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role, roles
+from clmapreduce.vector.pair import Contraction, Pair, PairInput, roles
 from clmapreduce.vector.regroup import Regrouper
 
 UNROLLED = 16
@@ -88,58 +89,20 @@ class _Lowering:
                 )
         return term[long], tuple(wide)
 
-    def expanded(self, formula: Vector) -> tuple[Node, Contraction] | None:
-        """A long formula as a scalar of the pair and a vector of the column, of which it is the product; None where it
-        is none.
+    def expanded(self, long: Vector, factor: Node | None = None) -> tuple[Node, Contraction] | None:
+        """A long vector, times a factor, as a scalar of the pair and what it multiplies; None where there is no such
+        thing coordinate by coordinate.
         """
-        walked = self._walked(formula)
-        if walked is not None and all(given.role is not Role.ROW for given, _ in walked[1]):
-            parts = factored(walked[0], {id(symbol) for _, symbol in walked[1]})
-            if parts is not None and not self._depends_on_rows(parts[1], walked[1]):
-                coefficient = parts[0] if parts[0] is not None else Literal(1, self.dtype)
-                return coefficient, Contraction(Symbol("expansion", self.dtype), parts[1], walked[1], formula.dim)
-        return None
-
-    def _depends_on_rows(self, term: Node, wide: Sequence[tuple[PairInput, Symbol]]) -> bool:
-        own = {id(symbol): given.role for given, symbol in wide}
-        known = roles([term], self.contractions, self.inputs.values(), own)
-        return known[id(term)] not in (Role.COLUMN, Role.PARAMETER)
-
-
-def factored(node: Node, long: Set[int]) -> tuple[Node | None, Node] | None:
-    """A product as (the factors without, the factors with) the symbols of which `long` has the ids; None where no
-    factor has any.
-    """
-    short_factors: list[Node] = []
-    long_factors: list[Node] = []
-    todo = [node]
-    while todo:
-        factor = todo.pop()
-        name = factor.function.name if isinstance(factor, Apply) else ""
-        if isinstance(factor, Apply) and name == "multiply":
-            todo += factor.args[::-1]
-        elif isinstance(factor, Apply) and name == "negative":
-            short_factors.append(Literal(-1, factor.dtype))
-            todo.append(factor.args[0])
-        elif isinstance(factor, Apply) and name == "divide" and not _has(factor.args[1], long):
-            short_factors.append(apply("divide", Literal(1, factor.dtype), factor.args[1]))
-            todo.append(factor.args[0])
-        else:
-            (long_factors if _has(factor, long) else short_factors).append(factor)
-    if not long_factors:
-        return None
-    return (_product(short_factors) if short_factors else None), _product(long_factors)
-
-
-def _has(node: Node, symbols: Set[int]) -> bool:
-    return any(id(part) in symbols for part in nodes_below([node]))
-
-
-def _product(factors: Sequence[Node]) -> Node:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = apply("multiply", product, factor)
-    return product
+        walked = self._walked(long)
+        if walked is None:
+            return None
+        term, wide = walked
+        product = term if factor is None else apply("multiply", factor, term)
+        parts = factored(product, {id(symbol) for _, symbol in wide})
+        if parts is None:
+            return None
+        coefficient = parts[0] if parts[0] is not None else Literal(1, self.dtype)
+        return coefficient, Contraction(Symbol("expansion", self.dtype), parts[1], wide, long.dim)
 
 
 class _Short:
@@ -159,24 +122,53 @@ def lower(
     """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
     in one dtype. scale: a factor of the formula's values. expand: whether a long formula may become an expansion.
     """
-    dtype = next(iter(inputs.values())).symbols[0].dtype
-    lowering = _Lowering(inputs, dtype)
+    lowering = _Lowering(inputs, computing_dtype(inputs))
     expanded = lowering.expanded(formula) if expand and formula.dim > UNROLLED else None
-    own = [expanded[0]] if expanded is not None else lowering.of(formula)
-    values = [apply("multiply", node, Literal(scale, dtype)) if scale != 1 else node for node in own]
+    if expanded is not None:
+        return _finished(lowering, [expanded[0]], 1, expanded[1])
+    own = lowering.of(formula)
+    values = [apply("multiply", node, Literal(scale, lowering.dtype)) if scale != 1 else node for node in own]
     values += lowering.of(weight) if weight is not None else []
-    values = [node.astype(dtype) for node in values]
-    loops = [*lowering.contractions, *([expanded[1]] if expanded is not None else ())]
-    known = roles(values, loops, inputs.values())
+    return _finished(lowering, values, formula.dim)
+
+
+def lower_weighted(
+    formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
+    power: Callable[[Node, Node], Node],
+) -> Pair | None:  # fmt: skip
+    """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1 and the weight is long;
+    None where the weight cannot be walked coordinate by coordinate. inputs: as for `lower`. marks: what an earlier
+    launch has found, the first of it being the mark.
+    """
+    lowering = _Lowering(inputs, computing_dtype(inputs))
+    value = lowering.of(formula)[0]
+    scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
+    expanded = lowering.expanded(weight, power(scaled.astype(lowering.dtype), marks.symbols[0]))
+    return None if expanded is None else _finished(lowering, [expanded[0]], 1, expanded[1], marks)
+
+
+def computing_dtype(inputs: Mapping[Variable, PairInput]) -> DType:
+    """The dtype that is computed with."""
+    return next(iter(inputs.values())).symbols[0].dtype
+
+
+def _finished(
+    lowering: _Lowering, values: Sequence[Node], width: int, long: Contraction | None = None, *more: PairInput
+) -> Pair:
+    """The pair, regrouped, with what it reads. long: what the value multiplies. more: inputs that are no variables."""
+    inputs = (*lowering.inputs.values(), *more)
+    values = [node.astype(lowering.dtype) for node in values]
+    loops = [*lowering.contractions, *([long] if long is not None else ())]
+    known = roles(values, loops, inputs)
     rewritten = Regrouper(known).rewritten([*values, *(c.term for c in loops)])
-    values = list(rewritten[: len(values)])
-    terms = rewritten[len(values) :]
+    values, terms = rewritten[: len(values)], rewritten[len(values) :]
     done = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
     used = _used(values, done)
-    kept = tuple(given for given in inputs.values() if used(given))
-    if expanded is not None:
-        return Pair(kept, tuple(values), 1, done[:-1], done[-1])
-    return Pair(kept, tuple(values), formula.dim, done)
+    kept = tuple(given for given in inputs if used(given))
+    if long is None:
+        return Pair(kept, values, width, done)
+    scalars, expansion = expansion_of(values[0], done[-1], known)
+    return Pair(kept, scalars, width, done[:-1], expansion)
 
 
 def _used(values: Sequence[Node], loops: Sequence[Contraction]) -> Callable[[PairInput], bool]:

@@ -31,7 +31,7 @@ class PairInput:
 
     name: in plans and kernels. dtype: in memory. symbols: one per coordinate, in the dtype that is computed with.
     rank: collapsed batch dimensions; 0 when there is no batch or one array serves all of it. scalar: a number among the
-    kernel's arguments.
+    kernel's arguments. made: by an earlier launch of the same plan, (batch, rows, dim) in one piece.
     """
 
     name: str
@@ -41,6 +41,7 @@ class PairInput:
     symbols: tuple[Symbol, ...]
     rank: int = 0
     scalar: bool = False
+    made: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +59,32 @@ class Contraction:
 
 
 @dataclass(frozen=True, eq=False)
+class Expansion:
+    """A long value that is walked coordinate by coordinate: `term` at one of them, made of symbols.
+
+    scalars: they stand for the pair's values. rows, columns: what long vectors of the row, and of the column, give at
+    the coordinate; a `result` for each `term`.
+    """
+
+    term: Node
+    scalars: tuple[Symbol, ...]
+    rows: tuple[Contraction, ...]
+    columns: tuple[Contraction, ...]
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
 class Pair:
     """The scalars reduced over the columns: `width` of the formula, then those of the weights. Compared by identity.
 
-    expansion: where the formula is one scalar of the pair times a long vector of the column, that vector: its `term` at
-    one coordinate. The scalar is the only value then.
+    expansion: where the value is a long vector, how it is made from scalars of the pair, which are the values then.
     """
 
     inputs: tuple[PairInput, ...]
     values: tuple[Node, ...]
     width: int
     contractions: tuple[Contraction, ...] = ()
-    expansion: Contraction | None = None
+    expansion: Expansion | None = None
     terms: Terms = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,12 +93,14 @@ class Pair:
     @property
     def loops(self) -> tuple[Contraction, ...]:
         """Whatever is walked coordinate by coordinate."""
-        return (*self.contractions, *([self.expansion] if self.expansion is not None else ()))
+        expansion = self.expansion
+        return (*self.contractions, *((*expansion.rows, *expansion.columns) if expansion is not None else ()))
 
     @cached_property
     def products(self) -> frozenset[int]:
         """Ids of the products that are used once, by an addition or as a value: one instruction together with it."""
-        return fused_products([*self.values, *(c.term for c in self.loops)])
+        long = [self.expansion.term] if self.expansion is not None else []
+        return fused_products([*self.values, *(c.term for c in self.loops), *long])
 
     @property
     def dtype(self) -> DType:

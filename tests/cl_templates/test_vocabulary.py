@@ -135,7 +135,7 @@ TYPES = {
     "lanes_up8": "float16",
     "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "any": "char16 short8 int int16 long8",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
-    "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
+    "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",

@@ -323,3 +323,20 @@ def assert_close(name: str, given: Any, twin: Any, a: Any, b: Any) -> None:
 
 def test_lanes_have_names_for_every_width() -> None:
     assert [c_name(np.dtype("f4"), lanes) for lanes in LANES] == ["float", "float2", "float4", "float8", "float16"]
+
+
+@pytest.mark.parametrize("code", ["f2", "f4", "f8"])
+def test_abs_clears_the_sign_and_nothing_else(
+    context: cm.Context, mode: str, rng: np.random.Generator, code: str
+) -> None:
+    """Bit by bit, of every kind of number: zeros, subnormals, infinities, NaNs; sizes beyond a vector's."""
+    if not {"f2": context.device.fp16, "f4": True, "f8": context.facts.fp64}[code]:
+        pytest.skip("no such numbers here")
+    bits = np.dtype(code.replace("f", "u"))
+    x = rng.integers(0, 1 << 8 * bits.itemsize, 67, bits, endpoint=False).view(code)
+    limits = np.finfo(code)
+    x[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, -limits.smallest_subnormal, -limits.max]
+    found = np.asarray(cm.Map(abs)(x, mode=mode, context=context))
+    usual = ~np.isnan(x)
+    np.testing.assert_array_equal(found.view(bits)[usual], np.abs(x).view(bits)[usual])
+    assert np.isnan(found[~usual]).all()

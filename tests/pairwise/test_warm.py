@@ -12,6 +12,7 @@ import pytest
 from pairplans import vector
 
 import clmapreduce as cm
+from clmapreduce import LazyTensor
 from clmapreduce.pairwise import warm
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
@@ -208,3 +209,17 @@ def test_splits_share_scratch_without_mixing(context: cm.Context, mode: str, rng
     results = [reduce_pairs(asked, on(context, given), mode=mode) for given in several]
     for result, given in zip(results, several, strict=True):
         close(result.to_numpy(), given)
+
+
+def test_lazy_tensors_on_the_device_take_the_short_way(
+    context: cm.Context, mode: str, rng: np.random.Generator, counted: list[str]
+) -> None:
+    """Their arrays are views of those given: (M, 1, D) as (M, D), (N,) as (N, 1)."""
+    x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((19, 1, 2), (1, 23, 2), (23,)))
+    on_device = [cm.array(array, context) for array in (x, y, b)]
+    kernel = np.exp(-((x.astype(float) - y) ** 2).sum(-1) / 2)
+    for calls in range(3):
+        x_i, y_j = LazyTensor(on_device[0]), LazyTensor(on_device[1])
+        found = (-((x_i - y_j) ** 2).sum(-1) / 2).exp().__matmul__(on_device[2], mode=mode)
+        assert len(counted) == calls
+        np.testing.assert_allclose(np.asarray(found), kernel @ b, atol=1e-5 * kernel.sum(1).max())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import DISTANCE, GAUSSIAN, box_of, layout_of, pair_plan
+from pairplans import DISTANCE, GAUSSIAN, layout_of, pair_plan
 from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, source_of
 from rules import assert_arguments_are_parameters, kernel_of, without_comments
 
@@ -15,6 +15,7 @@ from clmapreduce.choose import FEW_COLUMNS, FEW_ROWS, FEW_ROWS_SEQUENTIAL, choos
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions import Operator
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, TEAM_ROWS, rows_of
@@ -168,7 +169,7 @@ def test_other_sizes_need_no_other_kernel(few: bool) -> None:
     layout = layout_of(few=few, backend="1D")
     for facts in FACTS.values():
         for mode in MODES:
-            box = box_of(layout, Pairwise(100_000, 100_000), mode, facts)
+            box = choose_box(layout, Pairwise(100_000, 100_000), mode, facts)
             stages = [
                 pair_plan(layout, m, n, mode, facts, box=box).stages[0] for m, n in ((5, 7), (10_000, 10), (1, 10_000))
             ]

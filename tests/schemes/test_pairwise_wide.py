@@ -13,6 +13,7 @@ from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.tuning import WideBox
 from clmapreduce.vector import OPERATIONS, Variable
+from clmapreduce.vector.derivative import gradient
 
 F = OPERATIONS
 SUM = PAIR_REDUCTIONS["Sum"]
@@ -73,7 +74,7 @@ def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.ran
 
 
 def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """What is no product of a scalar and a column's vector, or not summed plainly."""
+    """What depends on the row at every coordinate, or is not summed plainly."""
     x, y, b = Variable(0, 18, 0), Variable(1, 18, 1), Variable(2, 18, 1)
     given = {x: points(rng, 30, 18, "float32"), y: points(rng, 50, 18, "float32")}
     given[b] = rng.normal(size=(50, 18)).astype("float32")
@@ -89,6 +90,72 @@ def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, r
         call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1, options=options)
         found = reduce_pairs(call, given, mode=mode, context=context)
         assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dim", [17, 64, 65, 300])
+def test_gradients_of_long_vectors(
+    context: cm.Context, mode: str, rng: np.random.Generator, dim: int, dtype: str
+) -> None:
+    """x − y at every coordinate, far from the origin as well; both axes."""
+    if dtype == "float64" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    rows, columns = SHAPES[rng.integers(len(SHAPES))]
+    x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
+    given = {v: (1000 + rng.random((n, dim))).astype(dtype) for v, n in ((x, rows), (y, columns))}
+    given[b] = rng.normal(size=(columns, 1)).astype(dtype)
+    formula = F["Exp"](-F["SqDist"](x, y) / dim) * b
+    wide = {v: a.astype("f8") for v, a in given.items()}
+    apart = wide[x][:, None] - wide[y]
+    kernel = np.exp(-np.square(apart).sum(-1) / dim) * wide[b].T
+    terms = -2 / dim * kernel[..., None] * apart
+    for axis, v, sign in ((1, x, 1), (0, y, -1)):
+        call = PairCall(gradient(formula, v, 1.0), SUM, axis)
+        found = reduce_pairs(call, given, mode=mode, context=context)
+        wanted, size = sign * terms.sum(axis), np.abs(terms).sum(axis)
+        assert close(found, wanted, size, dtype)
+
+
+MIXED: dict[str, tuple[Any, Any]] = {
+    "two products": (lambda x, y, b, p: F["Exp"](-F["SqDist"](x, y)) * (x - y) + F["Sin"](F["SqDist"](x, y)) * b * p,
+                     lambda x, y, b, p, d: np.exp(-d) * (x - y) + np.sin(d) * b * p),
+    "no scalar": (lambda x, y, b, p: F["Exp"](-F["Square"](x - y * p)), lambda x, y, b, p, d: np.exp(-((x - y * p) ** 2))),
+    "a condition": (lambda x, y, b, p: F["Abs"](x - y) * F["Step"](x - b), lambda x, y, b, p, d: np.abs(x - y) * (x >= b)),
+    "a row alone": (lambda x, y, b, p: F["Sin"](x) * F["SqDist"](x, y), lambda x, y, b, p, d: np.sin(x) * d + 0 * y),
+    "logarithms": (lambda x, y, b, p: F["Log"](F["Square"](b)) + F["SqNorm2"](x) * x, lambda x, y, b, p, d: np.log(b * b) + (x * x).sum(-1, keepdims=True) * x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_long_values_of_rows_and_columns(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
+    """Several scalars, several numbers of a row and of a column at each coordinate, in a batch."""
+    build, dense = MIXED[name]
+    x, y, b, p = Variable(0, 21, 0), Variable(1, 21, 1), Variable(2, 21, 1), Variable(3, 21, 2)
+    shapes = {x: (2, 37, 21), y: (70, 21), b: (2, 70, 21), p: (2, 21)}
+    given = {v: (rng.normal(size=shape) / 6).astype("f4") for v, shape in shapes.items()}
+    formula = build(x, y, b, p)
+    used = {v: a for v, a in given.items() if v in formula.variables} | {y: given[y]}
+    found = reduce_pairs(PairCall(formula, SUM, 1), used, mode=mode, context=context)
+    for k in range(2):
+        one = [given[v].astype("f8") for v in (x, y, b, p)]
+        xs, ys, bs, ps = one[0][k][:, None], one[1][None], one[2][k][None], one[3][k]
+        terms = np.broadcast_to(dense(xs, ys, bs, ps, np.square(xs - ys).sum(-1, keepdims=True)), (37, 70, 21))
+        found_one = found[k] if found.ndim == 3 else found
+        assert close(found_one, terms.sum(1), np.abs(terms).sum(1) + 1e-3, "float32")
+
+
+def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Rows, columns and coordinates beyond the end of a tile bring no NaN."""
+    x, y, s = Variable(0, 20, 0), Variable(1, 20, 1), Variable(2, 1, 1)
+    given = {x: rng.normal(size=(37, 20)).astype("f4"), y: rng.normal(size=(70, 20)).astype("f4")}
+    given[s] = rng.random((70, 1)).astype("f4")
+    given[x][5, 7], given[x][11, 19], given[x][36, 0] = np.inf, np.nan, -np.inf
+    found = reduce_pairs(PairCall(s * (x - y), SUM, 1), given, mode=mode, context=context)
+    wide = {v: a.astype("f8") for v, a in given.items()}
+    terms = wide[s] * (wide[x][:, None] - wide[y])
+    usual = np.isfinite(wide[x])
+    np.testing.assert_array_equal(found[~usual], given[x][~usual])
+    assert close(found[usual], terms.sum(1)[usual], np.abs(terms).sum(1)[usual], "float32")
 
 
 BOXES = [WideBox(32, 4, 8, stage=4), WideBox(64, 4, 8, stage=16, unroll=2, loads=2), WideBox(256, 8, 8, stage=32)]
@@ -108,6 +175,13 @@ def test_every_box(context: cm.Context, rng: np.random.Generator, box: WideBox) 
     assert isinstance(prepared, Prepared)
     kernel = gaussian(given[x], given[y])
     assert close(prepared.run()[0], kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
+    x, y = Variable(0, 70, 0), Variable(1, 70, 1)
+    given = {x: points(rng, 300, 70, "float32"), y: points(rng, 210, 70, "float32")}
+    asked = PairCall(F["Exp"](-F["SqDist"](x, y)) * (x - y), SUM, 1)
+    prepared = prepare_pairs(asked, given, Options("parallel", context), box)
+    assert isinstance(prepared, Prepared)
+    terms = gaussian(given[x], given[y])[..., None] * (given[x].astype("f8")[:, None] - given[y].astype("f8"))
+    assert close(prepared.run()[0], terms.sum(1), np.abs(terms).sum(1), "float32")
 
 
 def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:

@@ -20,7 +20,7 @@ a kernel does with one operator:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -54,6 +54,21 @@ class PairOptions:
     k: int | None = None
     accumulate: DType | None = None
     scheme: Scheme = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPasses:
+    """A weighted operator as two passes over all pairs, for weights of many numbers.
+
+    first: reduces the formula alone, its output the row's marks, the numbers that the second pass needs. power(value,
+    mark): the factor of a column's weights, from its value and the row's first mark; their products are summed. last:
+    the operator of a single weight, whose components are the marks, as many as it has, and at the end that sum; its
+    output is what the row is given once, and then what it is given for every weight.
+    """
+
+    first: PairBound
+    power: Callable[[Node, Node], Node]
+    last: PairBound
 
 
 class PairBound(Bound):
@@ -105,6 +120,10 @@ class PairBound(Bound):
     def widened(self, block: Record) -> Record:
         """The block's accumulator as one of this operator."""
         raise NotImplementedError(f"{type(self).__name__} has no block")
+
+    def in_two_passes(self) -> TwoPasses | None:
+        """The same result by two passes over the pairs; None where there is no such way, or it would round more."""
+        return None
 
     def finish(self, acc: Record) -> Value:
         raise NotImplementedError("the result of a pairwise reduction is finish_pairs")

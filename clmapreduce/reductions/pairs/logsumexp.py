@@ -13,6 +13,9 @@ overflows). NaN propagates: no comparison holds for it, and the exponential hand
 Precision: a tile's terms are summed in the block, a fresh sum relative to the same top (`seed`), and the tiles' sums in
 the row's. A row of 10⁶ columns is so two chains of about 10³ additions instead of one of 10⁶, at the cost of one merge
 per tile and nothing per column.
+
+Weights of many numbers would need as many sums beside the top. They are summed in a second pass instead, relative to
+the top that the first has found (`in_two_passes`).
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from clmapreduce.reductions.pairs.base import (
     PairOptions,
     PairOutput,
     PairReduction,
+    TwoPasses,
     Values,
     computing,
     identity,
@@ -127,6 +131,17 @@ class BoundShiftedSums(PairBound):
     def widened(self, block: Record) -> Record:
         return Record({c.name: cast(block[c.name], c.dtype) for c in self.components})
 
+    def in_two_passes(self) -> TwoPasses | None:
+        acc = self.components[-1].dtype
+        if not self.weights or self.block is None or acc != self.computing:
+            return None
+        first = self._marks()(self.value, 1, 0, acc, acc, [(0, None)])
+        last = type(self)(self.value, 1, 1, acc, None, [term for term in self.terms if term[1] in (None, 1)])
+        return TwoPasses(first, lambda value, top: self._exponential(value - top), last)
+
+    def _marks(self) -> type[BoundShiftedSums]:
+        return BoundMarks
+
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
         return [[cast(number, self.result) for number in self.finished(acc)]]
 
@@ -156,6 +171,17 @@ class BoundShiftedSums(PairBound):
     def _totals_of(self, acc: Record, d: int) -> list[tuple[int, Node]]:
         """The sums whose exponent is the formula's number d."""
         return [(k, total) for k, total in totals(acc, len(self.terms)) if self.terms[k][0] == d]
+
+
+class BoundMarks(BoundShiftedSums):
+    """The top and Σ 2^(f − top), as they are: what a second pass sums weights with."""
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    def finished(self, acc: Record) -> list[Node]:
+        return [acc["top0"], acc["total0"]]
 
 
 class BoundSoftMax(BoundShiftedSums):
@@ -194,6 +220,20 @@ class BoundMaxSumShift(BoundShiftedSums):
 
     def _exponential(self, x: Node) -> Node:
         return exp2_fast(x * LOG2_E)
+
+    def _marks(self) -> type[BoundShiftedSums]:
+        return BoundMaxMarks
+
+
+class BoundMaxMarks(BoundMaxSumShift):
+    """As BoundMarks, the top being the maximum."""
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    def finished(self, acc: Record) -> list[Node]:
+        return [acc["top0"], acc["total0"]]
 
 
 class ShiftedSums(PairReduction):

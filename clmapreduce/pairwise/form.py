@@ -1,0 +1,81 @@
+"""From what is asked for to a pair of scalars and its operator, which kernels are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clmapreduce.dtypes import DType
+from clmapreduce.formula.node import Symbol
+from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
+from clmapreduce.reductions.pairs.base import PairBound, PairOutput
+from clmapreduce.schemes.pairwise_weighted import MARKS
+from clmapreduce.vector.lower import UNROLLED, lower, lower_weighted
+from clmapreduce.vector.node import Category, Variable, Vector
+from clmapreduce.vector.pair import Pair, PairInput, Role
+
+
+@dataclass(frozen=True)
+class Form:
+    """All that a kernel's text depends on, but sizes and launch box."""
+
+    formula: Vector
+    weight: Vector | None
+    reduction: PairReduction
+    options: PairOptions
+    axis: int
+    arrays: tuple[tuple[Variable, DType, int, bool], ...]
+    dtype: DType
+    index: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A pair with its operator; for long weights those of the second pass, with what the first and the last need."""
+
+    pair: Pair
+    bound: PairBound
+    first: tuple[Pair, PairBound] | None = None
+    last: PairBound | None = None
+
+    @property
+    def outputs(self) -> tuple[PairOutput, ...]:
+        """The result arrays."""
+        expansion, last = self.pair.expansion, self.last or self.bound
+        if expansion is None:
+            return self.bound.outputs
+        (one,) = last.outputs
+        return (PairOutput(one.dtype, (one.shape[0] - 1 + expansion.size,)),)
+
+
+@lru_cache(maxsize=256)
+def made_of(form: Form) -> Made:
+    """The pair and its operator; equal forms share them, so that kernels are found again."""
+    inputs = {}
+    for k, (variable, dtype, rank, scalar) in enumerate(form.arrays):
+        symbols = tuple(Symbol(f"in{k}.{d}", form.dtype) for d in range(variable.dim))
+        role = _role(variable.category, form.axis)
+        inputs[variable] = PairInput(f"in{k}", role, variable.dim, dtype, symbols, rank, scalar)
+    weights = form.weight.dim if form.weight is not None else 0
+    bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
+    if form.weight is not None and weights > UNROLLED and (passes := bound.in_two_passes()) is not None:
+        symbols = tuple(Symbol(f"{MARKS}.{d}", form.dtype) for d in range(passes.first.outputs[0].shape[0]))
+        marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, made=True)
+        pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power)
+        if pair is not None:
+            first = lower(form.formula, None, inputs, bound.scale), passes.first
+            return Made(pair, _sum(form), first, passes.last)
+    pair = lower(form.formula, form.weight, inputs, bound.scale, bound.linear and not weights)
+    if pair.expansion is not None:  # every number of a row is a sum of its own
+        bound = form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
+    return Made(pair, bound)
+
+
+def _sum(form: Form) -> PairBound:
+    return pair_reduction("Sum").bind(form.dtype, 1, 0, form.index, PairOptions())
+
+
+def _role(category: Category, axis: int) -> Role:
+    if category is Category.PARAMETER:
+        return Role.PARAMETER
+    return Role.ROW if (category is Category.I) == (axis == 1) else Role.COLUMN

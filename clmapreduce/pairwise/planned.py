@@ -1,0 +1,80 @@
+"""Which scheme computes a pair, in which launch box."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from clmapreduce.choose import choose_few
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import DType
+from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.form import Made
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
+from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
+from clmapreduce.schemes.pairwise_weighted import plan_weighted
+from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
+from clmapreduce.tuning import PairBox, TileBox, WideBox, few_box, pair_box
+from clmapreduce.vector.pair import Pair
+
+Box: TypeAlias = "PairBox | TileBox | WideBox"
+
+
+def planned(
+    made: Made, outputs: tuple[DType, ...], domain: Pairwise, mode: ComputeMode, facts: Facts, backend: str = "auto",
+    box: Box | None = None,
+) -> Plan:  # fmt: skip
+    """The plan of one result per row, or per row and number. outputs: dtypes of the results in memory. box: instead of
+    the chosen one.
+    """
+    pair, last, dtype = made.pair, made.last, made.pair.dtype
+    if made.first is None or last is None or pair.expansion is None:
+        return plan_pair(pair, made.bound, outputs, domain, mode, facts, backend, box)
+    first = plan_pair(*made.first, (dtype,), domain, mode, facts, backend)
+    second = plan_pair(pair, made.bound, (dtype,), domain, mode, facts, backend, box)
+    (marks,) = made.first[1].outputs[0].shape
+    return plan_weighted(first, second, last, marks, pair.expansion.size, outputs[0], domain, mode, facts)
+
+
+def plan_pair(
+    pair: Pair, bound: PairBound, outputs: tuple[DType, ...], domain: Pairwise, mode: ComputeMode, facts: Facts,
+    backend: str = "auto", box: Box | None = None,
+) -> Plan:  # fmt: skip
+    """The plan of one pass over all pairs."""
+    few = pair.expansion is None and choose_few(domain, bound, mode, facts)
+    layout = PairLayout(pair, bound, outputs, few, backend)
+    return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
+
+
+def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
+    """The launch box, which says the scheme as well."""
+    pair, bound = layout.pair, layout.bound
+    terms = len(pair.terms.rows)
+    box: Box | None = choose_wide(pair, mode, facts)
+    if box is None and layout.few:
+        box = few_box(terms, pair.cost, domain.rows, mode, facts)
+    elif box is None and domain.columns:
+        box = choose_tiles(pair, bound, mode, facts)
+    if box is not None:
+        return box
+    rows, loops = domain.rows * domain.batch, bool(pair.contractions)
+    return pair_box(_kind(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+
+
+def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:
+    """The plan of the scheme that a box belongs to."""
+    if isinstance(box, TileBox):
+        return plan_tiles(layout, domain, mode, facts, box)
+    if isinstance(box, WideBox):
+        return plan_wide(layout, domain, mode, facts, box)
+    return plan_pairwise(layout, domain, mode, facts, box)
+
+
+def _kind(bound: PairBound) -> str:
+    """Which launch box suits an operator."""
+    if bound.one_by_one:
+        return "kmin"
+    if bound.scale != 1:
+        return "logsumexp"
+    return "argument" if bound.rare else "sum"

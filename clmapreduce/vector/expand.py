@@ -1,0 +1,143 @@
+"""Long values as sums that wait for their coordinate: what of them is a scalar of the pair, what a row's long vectors
+give at a coordinate, and what a column's give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Literal, Node, Symbol
+from clmapreduce.formula.node import postorder as nodes_below
+from clmapreduce.vector.pair import Contraction, Expansion, Role, is_constant
+
+
+class _Needs(IntFlag):
+    """What a node is made of. Parameters, and what is made of them alone, count as nothing."""
+
+    LONG_ROW = 1
+    LONG_COLUMN = 2
+    PAIR = 4
+    COLUMN = 8
+
+
+LONG = _Needs.LONG_ROW | _Needs.LONG_COLUMN
+
+
+def factored(node: Node, long: Set[int]) -> tuple[Node | None, Node] | None:
+    """A product as (the factors without, the factors with) the symbols of which `long` has the ids; None where no
+    factor has any.
+    """
+    short_factors: list[Node] = []
+    long_factors: list[Node] = []
+    todo = [node]
+    while todo:
+        factor = todo.pop()
+        name = factor.function.name if isinstance(factor, Apply) else ""
+        if isinstance(factor, Apply) and name == "multiply":
+            todo += factor.args[::-1]
+        elif isinstance(factor, Apply) and name == "negative":
+            short_factors.append(Literal(-1, factor.dtype))
+            todo.append(factor.args[0])
+        elif isinstance(factor, Apply) and name == "divide" and not _has(factor.args[1], long):
+            short_factors.append(apply("divide", Literal(1, factor.dtype), factor.args[1]))
+            todo.append(factor.args[0])
+        else:
+            (long_factors if _has(factor, long) else short_factors).append(factor)
+    if not long_factors:
+        return None
+    return (_product(short_factors) if short_factors else None), _product(long_factors)
+
+
+def _has(node: Node, symbols: Set[int]) -> bool:
+    return any(id(part) in symbols for part in nodes_below([node]))
+
+
+def _product(factors: Sequence[Node]) -> Node:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = apply("multiply", product, factor)
+    return product
+
+
+def expansion_of(coefficient: Node, long: Contraction, role: Mapping[int, Role]) -> tuple[tuple[Node, ...], Expansion]:
+    """The pair's values and how they make coefficient · long. role: of the symbols below, by id; those that `long`
+    walks are told by their inputs.
+    """
+    cutting = _Cutting(long, role)
+    first = cutting.named(coefficient, "s", cutting.scalars)
+    term = apply("multiply", first, cutting.cut())
+    scalars, rows, columns = cutting.scalars, cutting.rows, cutting.columns
+    parts = [tuple(Contraction(s, node, long.wide, long.size) for node, s in found) for found in (rows, columns)]
+    expansion = Expansion(term, tuple(symbol for _, symbol in scalars), parts[0], parts[1], long.size)
+    return tuple(node for node, _ in scalars), expansion
+
+
+Found = list[tuple[Node, Symbol]]
+
+
+@dataclass
+class _Cutting:
+    """A long term, cut where its parts depend on one side alone."""
+
+    long: Contraction
+    role: Mapping[int, Role]
+    scalars: Found = field(default_factory=list)
+    rows: Found = field(default_factory=list)
+    columns: Found = field(default_factory=list)
+
+    def cut(self) -> Node:
+        """The term, of symbols and constants."""
+        needs = self._needs()
+        new: dict[int, Node] = {}
+        todo = [self.long.term]
+        while todo:
+            node = todo[-1]
+            if id(node) in new:
+                todo.pop()
+                continue
+            if (part := self._part(node, needs[id(node)])) is not None:
+                new[id(node)] = part
+                continue
+            assert isinstance(node, Apply)  # symbols are parts
+            missing = [arg for arg in node.args if id(arg) not in new]
+            todo += missing[::-1]
+            if not missing:
+                args = tuple(new[id(arg)] for arg in node.args)
+                new[id(node)] = Apply(node.function, args, node.dtype, node.weak)
+        return new[id(self.long.term)]
+
+    def named(self, node: Node, prefix: str, found: Found) -> Symbol:
+        """The symbol of a part."""
+        found.append((node, Symbol(f"{prefix}{len(found)}", node.dtype)))
+        return found[-1][1]
+
+    def _part(self, node: Node, needs: _Needs) -> Node | None:
+        """What a node is called, if it is not cut further."""
+        if is_constant(node):
+            return node
+        if node.dtype != self.long.term.dtype:  # a condition is made of what it compares
+            return None
+        if not needs & LONG and needs & _Needs.PAIR:
+            return self.named(node, "s", self.scalars)
+        if not needs & (_Needs.LONG_ROW | _Needs.PAIR):
+            return self.named(node, "w", self.columns)
+        return self.named(node, "x", self.rows) if needs == _Needs.LONG_ROW else None
+
+    def _needs(self) -> dict[int, _Needs]:
+        """What every node of the term is made of, by id."""
+        walked = {id(symbol): given.role for given, symbol in self.long.wide}
+        short = {Role.PARAMETER: _Needs(0), Role.COLUMN: _Needs.COLUMN, Role.ROW: _Needs.PAIR, Role.PAIR: _Needs.PAIR}
+        needs: dict[int, _Needs] = {}
+        for node in nodes_below([self.long.term]):
+            mine = _Needs(0)
+            if id(node) in walked:
+                mine = _Needs.LONG_ROW if walked[id(node)] is Role.ROW else _Needs.LONG_COLUMN
+            elif isinstance(node, Symbol):
+                mine = short[self.role[id(node)]]
+            for arg in node.args if isinstance(node, Apply) else ():
+                mine |= needs[id(arg)]
+            needs[id(node)] = mine
+        return needs

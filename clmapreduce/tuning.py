@@ -281,3 +281,32 @@ def wide_box(itemsize: int, mode: ComputeMode, facts: Facts) -> WideBox:
         return _WIDE_PARALLEL_CPU
     box = _WIDE_GPU if itemsize == 4 else replace(_WIDE_GPU, numbers=4, stage=16)
     return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU
+
+
+@dataclass(frozen=True)
+class SegmentBox:
+    """For segments. block: work-items per group. bytes: of one vector of columns. least, chunks: a chunk weighs at
+    least so much, and there are at most so many. join_block: work-items per group of the launch that joins pieces.
+    """
+
+    block: int
+    least: int
+    chunks: int
+    bytes: int = 1
+    join_block: int = 1
+
+    def share(self, weight: int) -> int:
+        """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
+        return max(self.least, -(-weight // self.chunks))
+
+    def lanes(self, itemsize: int, vectorisable: bool) -> int:
+        """How many columns one vector holds."""
+        return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
+
+
+def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
+    """The box for segments whose chunks are walked by one item each."""
+    if mode is ComputeMode.SEQUENTIAL:
+        return SegmentBox(1, 2048, 128, bytes=64 if facts.kind == "cpu" else 1)
+    block = 32 if facts.kind == "cpu" else 128
+    return SegmentBox(block, 64, 1 << 16, join_block=32)

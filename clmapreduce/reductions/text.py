@@ -133,9 +133,9 @@ class OperatorText:
         """Sets `target` to `source`."""
         return " ".join(f"{target}_{name} = {source}_{name};" for name in self.dtypes)
 
-    def reset(self, acc: str) -> str:
+    def reset(self, acc: str, lanes: int = 1) -> str:
         """Sets `acc` to the identity."""
-        return " ".join(f"{acc}_{c.name} = {literal(c.identity, c.dtype)};" for c in self.bound.components)
+        return " ".join(f"{acc}_{c.name} = {literal(c.identity, c.dtype, lanes)};" for c in self.bound.components)
 
     def finish(self, acc: str, store: Callable[[Mapping[Leaf, str]], str], lanes: int = 1) -> str:
         """Computes the result of `acc` and hands its parts' texts to `store`."""

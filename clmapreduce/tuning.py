@@ -310,3 +310,21 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
         return SegmentBox(1, 2048, 128, bytes=64 if facts.kind == "cpu" else 1)
     block = 32 if facts.kind == "cpu" else 128
     return SegmentBox(block, 64, 1 << 16, join_block=32)
+
+
+@dataclass(frozen=True)
+class TeamBox:
+    """For segments whose chunks are streamed by teams. block: work-items per team. share: what a chunk weighs. window:
+    offsets that one item holds. unroll: of the loop that stores results. join_block: as in a SegmentBox.
+    """
+
+    block: int = 32
+    share: int = 16384
+    window: int = 8
+    unroll: int = 2
+    join_block: int = 32
+
+
+def team_box(facts: Facts) -> TeamBox:
+    """The box for segments whose chunks are streamed by teams."""
+    return TeamBox(share=4096) if facts.kind == "cpu" else TeamBox()

@@ -8,7 +8,7 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Literal, Record, Value, components, rebuild
+from clmapreduce.formula.node import Value, components, rebuild
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import out_parameters, store_text
@@ -77,21 +77,24 @@ class SegmentText:
         block.assign({f"{acc}_{name}": folded[name] for name in names})
         return _braces(block)
 
-    def store(self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1) -> str:
-        """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`."""
+    def store(
+        self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1, tile: bool = False
+    ) -> str:
+        """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or
+        between tiles.
+        """
         layout, op = self.layout, self.layout.op
+        bound, text = (op.tile, self.tile) if tile else (op.whole, self.whole)
         block = Block(lanes, self.narrow, uniform=True)
         place = Place("0", column=column if self.columned else "")
         for given in (layout.init, layout.empty):
             if given is not None:
                 block.read(given, place, f"{given.name}_")
-        whole = block.record(acc, self.whole.dtypes)
+        whole = block.record(acc, text.dtypes)
         if layout.init is not None:
-            identity = Record({c.name: Literal(c.identity, c.dtype) for c in op.whole.components})
-            first = op.whole.absorb(identity, [layout.init.value], [block.index("0")])
-            whole = op.whole.merge(first, whole)
+            whole = bound.merge(bound.single(layout.init.value, block.index("0")), whole)
         count = block.index(f"({end} - {begin})")
-        value = op.finish(whole, block.index(begin), count)
+        value = op.finish(whole, block.index(begin), count, bound)
         if layout.empty is not None:
             value = _chosen(count == 0, layout.empty.value, value)
         at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"

@@ -26,8 +26,9 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
 from clmapreduce.schemes.segment_text import SegmentLayout
-from clmapreduce.schemes.segmented import plan_walk
-from clmapreduce.tuning import SegmentBox, walk_box
+from clmapreduce.schemes.segmented import plan_team, plan_walk
+from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.tuning import SegmentBox, TeamBox, team_box, walk_box
 
 Front = Callable[..., Any]
 
@@ -102,7 +103,7 @@ def _single(dtype: DType, place: int) -> Input:
 
 def prepare_segments(
     asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
-    context: Context, options: Options, on_device: bool, box: SegmentBox | None = None,
+    context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None,
 ) -> Prepared | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no segments. All arrays are checked.
 
@@ -132,14 +133,18 @@ def prepare_segments(
         return empty_results(arguments, outputs, options)
     domain = Segments(length, segments, columns)
     mode = choose_mode(options.mode, context.facts)
+    if box is None and mode is ComputeMode.PARALLEL and columns == 1 and suits_teams(layout):
+        box = team_box(context.facts)
     box = box or walk_box(mode, context.facts)
     key = ("segments", layout, domain, mode, box)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 
-def _planned(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox) -> Plan:
+def _planned(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox) -> Plan:
     """The plan of the scheme that a box belongs to."""
+    if isinstance(box, TeamBox):
+        return plan_team(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)
 
 

@@ -13,6 +13,7 @@
 op, wide = text.tile, text.whole
 warp = subgroup == block
 TILE = 16 * block
+unsigned = "uint" if narrow else "ulong"
 LANES = range(16)
 def blocked(j):
     return f"20 * lane + {4 * j}"
@@ -37,21 +38,25 @@ apart = 0;
 #define PLACE(p) ((p) + 4 * ((p) >> 4))
 #define STRIPED PLACE(4 * lane)
 #define FULL(t) ((t) >= begin && (t) + ${TILE} <= end)
-${path.functions(text.offset, weight)}
+${path.functions(text.offset, text.closed, weight, search=not warp)}
 ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
 % for part, type in op.parts:
-    __local ${type} kept_${part}[${TILE + TILE // 4}] __attribute__((aligned(64)));
+    __local ${type} kept_${part}[${TILE + TILE // 4}] __attribute__((aligned(16)));
     __local ${type} before_${part}[${block}];
 % endfor
     __local uint flags[${TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
     __local uint ballots[${block}];
-    __local int ended;
+    __local int ended[1];
     ${mode.group_scratch(op, block, "scan")}
 % endif
     ${mode.group_scratch(wide, block, "team")}
     const int lane = get_local_id(0);
+% if warp:
+    ${path.chunk_by_warp("get_group_id(0)", weight)}
+% else:
     ${path.chunk("get_group_id(0)", weight)}
+% endif
     const int earlier = first < last && cmr_edge(offsets, first, segments, n) < begin;
     const idx early = first;
 % if warp:
@@ -75,8 +80,8 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
     ${wide.declare("mine")}
     int apart = 0;
     ${mode.sync()}
-    int more = 1;
-    while (more) {
+    const idx till = end > t ? end : t + 1;
+    for (; t < till; t += ${TILE}) {
         const idx t_end = CMR_MIN(t + ${TILE}, end);
 % for j in range(4):
         ${op.declare(f"u{j}", 4)}
@@ -102,7 +107,6 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
 % endfor
 % endfor
         }
-        __local uchar *flag_at = (__local uchar *)flags;
 % if warp:
         int used;
         int searching = 1;
@@ -110,7 +114,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
             used = 0;
 % for j in range(window):
             used += popcount(cmr_ballot_int(ends[${j}] <= t_end));
-            if (ends[${j}] > t && ends[${j}] <= t_end) flag_at[ends[${j}] - t - 1] = 1;
+            if ((${unsigned})(ends[${j}] - t - 1) < (${unsigned})(t_end - t)) ((__local uchar *)flags)[ends[${j}] - t - 1] = 1;
 % endfor
             searching = used == ${32 * window} && held + used < last;
             if (searching) {
@@ -120,19 +124,19 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
         }
         const idx next = CMR_MIN(held + used, last);
 % else:
-        if (lane == 0) ended = 0;
+        if (lane == 0) ended[0] = 0;
         ${mode.sync()}
         int found = 0;
         for (idx s = first + lane; s < last; s += ${block}) {
             const idx upto = cmr_edge(offsets, s + 1, segments, n);
             const int inside = upto <= t_end;
             found += inside;
-            if (inside && upto > t) flag_at[upto - t - 1] = 1;
+            if (inside && upto > t) ((__local uchar *)flags)[upto - t - 1] = 1;
             if (!inside) s = last;
         }
-        atomic_add(&ended, found);
+        atomic_add(ended, found);
         ${mode.sync()}
-        const idx next = first + ended;
+        const idx next = first + ended[0];
 % endif
 % if warp and not ordered:
         if (next == first) {
@@ -220,7 +224,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
             #pragma unroll ${unroll}
 % endif
             for (idx s = first + lane; s < next; s += ${block}) {
-                const idx from = cmr_edge(offsets, s, segments, n), upto = cmr_edge(offsets, s + 1, segments, n);
+                const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
                 ${op.declare("acc")}
                 if (upto > from) {
                     const int p = (int)(upto - t - 1);
@@ -249,8 +253,6 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
 % endif
             first = next;
         }
-        more = t_end < end;
-        t += ${TILE};
     }
 % if warp and not ordered:
     ${gather_mine()}

@@ -16,7 +16,8 @@ from clmapreduce.schemes.common import out_parameters, store_text
 
 @dataclass(frozen=True, eq=False)
 class SegmentLayout:
-    """What is reduced: the formula of an element, the operator, and the offsets' dtype. init: folded into every segment
+    """What is reduced: the formula of an element, the operator, and the offsets' dtype. closed: whether
+    there is one more offset than segments. init: folded into every segment
     once, first. empty: the result of an empty segment. stored: the result's dtype in memory.
     """
 
@@ -24,6 +25,7 @@ class SegmentLayout:
     op: SegmentOp
     offsets: DType
     stored: DType
+    closed: bool = True
     init: Input | None = None
     empty: Input | None = None
 
@@ -53,9 +55,17 @@ class SegmentText:
         return OperatorText(self.layout.op.whole, self.narrow)
 
     @property
+    def closed(self) -> bool:
+        return self.layout.closed
+
+    @property
     def offset(self) -> str:
         """The C type of the offsets."""
         return c_name(self.layout.offsets)
+
+    def start(self, segment: str) -> str:
+        """Where a segment that there is begins, or, behind the last one, where the elements end."""
+        return f"(idx)offsets[{segment}]" if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
 
     def parameters(self, partial: bool, read: bool = False) -> list[str]:
         """The kernel's parameters, less its numbers. partial: with pieces. read: it reads these, and no elements."""

@@ -76,9 +76,7 @@ def scratch(layout: SegmentLayout, domain: Segments, chunks: int) -> dict[str, i
     }
 
 
-def join_stage(
-    text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, block: int
-) -> Stage:
+def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, block: int) -> Stage:
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
     spec = kernel_spec(
@@ -87,7 +85,7 @@ def join_stage(
         lambda: {"text": text},
     )  # fmt: skip
     given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
-    sizes = [domain.length, domain.segments, domain.columns]
+    sizes = [domain.length, domain.segments, chunks, domain.columns]
     read = (*given, "in0", "parts", "places")
     arguments: Arguments = (*given, "in0", "out0", "parts", "places", *(("idx", size) for size in sizes))
-    return Stage(spec, chunks * domain.columns, block, arguments, read, ("out0",))
+    return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))

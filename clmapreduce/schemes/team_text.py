@@ -1,4 +1,4 @@
-"""The statements of the kernel in which a team of work-items streams a chunk: tiles of four times four elements per item.
+"""The statements of the kernel in which a team of work-items streams a chunk: tiles of 16 elements per item.
 
 A tile is read striped, four neighbouring elements per item and load, and turned in local memory into sixteen
 neighbouring ones per item. `u0` … `u3` are accumulators of four lanes, `v0` … `v15` of one.
@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32, c_name
 from clmapreduce.formula.block import Block
-from clmapreduce.formula.formula import Access, Input, Place, load
+from clmapreduce.formula.formula import Access, Input
 from clmapreduce.formula.node import components
+from clmapreduce.plan import Facts
 from clmapreduce.reductions.sum import BoundSum
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common import vectorisable
 from clmapreduce.schemes.segment_text import SegmentLayout, SegmentText
 
+TEAM = 32
+"""Work-items of a team, a group of their own."""
 QUADS = 4
 """Loads of four elements per item and tile."""
 
@@ -46,7 +50,7 @@ class TeamText(SegmentText):
 
     def load_raw(self, at: str) -> str:
         """Loads the tile whose first element of this item is `at`."""
-        size = 32 * 4
+        size = 4 * TEAM
         lines = [
             f"raw{j}_{name} = cmr_stream_load_{kind}4({name} + ({at}) + {size * j});"
             for j in range(QUADS)
@@ -56,7 +60,7 @@ class TeamText(SegmentText):
 
     def lift_raw(self, at: str) -> str:
         """Sets u0 … u3 to the accumulators of the loaded elements, the first of which is `at`."""
-        return "\n".join(self._lifted(j, f"({at}) + {32 * 4 * j}") for j in range(QUADS))
+        return "\n".join(self._lifted(j, f"({at}) + {4 * TEAM * j}") for j in range(QUADS))
 
     def _lifted(self, j: int, at: str) -> str:
         block = Block(4, self.narrow)
@@ -130,7 +134,7 @@ def _gathered(given: Input, j: int) -> str:
     return f"({c_name(given.dtype, 4)})({', '.join(each)})"
 
 
-def suits_teams(layout: SegmentLayout) -> bool:
+def suits_teams(layout: SegmentLayout, facts: Facts) -> bool:
     """Whether a layout's elements can be loaded four at a time, and its accumulators kept in registers and local memory
     by the sixteen.
     """
@@ -138,4 +142,5 @@ def suits_teams(layout: SegmentLayout) -> bool:
     plain = all(given.access in (Access.VECTOR, Access.GATHERED) for given in layout.formula.inputs)
     dtypes = (op.tile.value, *(c.dtype for c in (*op.tile.components, *op.whole.components)))
     plain = plain and all(dtype.names is None and dtype.kind != "c" for dtype in dtypes)
-    return plain and op.tile.layout.itemsize <= 16
+    plain = plain and vectorisable(layout.formula, facts)
+    return plain and op.tile.layout.itemsize <= 16 and facts.max_group_size >= TEAM

@@ -74,6 +74,7 @@ class _Form:
     fp64: bool
     elements: tuple[tuple[Signature, tuple[int, ...], bool, bool], ...]
     offsets: DType
+    closed: bool
     init: bool
     empty: bool
 
@@ -94,7 +95,7 @@ def _layout(form: _Form) -> SegmentLayout:
     after = len(made) + 1
     init = _single(op.whole.value, after) if form.init else None
     empty = _single(op.result, after + form.init) if form.empty else None
-    return SegmentLayout(formula, op, form.offsets, op.result, init, empty)
+    return SegmentLayout(formula, op, form.offsets, op.result, form.closed, init, empty)
 
 
 def _single(dtype: DType, place: int) -> Input:
@@ -113,6 +114,7 @@ def prepare_segments(
     default = asked.empty
     form = _Form(
         asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets.dtype,
+        offsets.shape[0] > segments,
         asked.init is not None, default is not None or asked.op.name in ("argmin", "argmax"),
     )  # fmt: skip
     layout = _layout(form)
@@ -133,15 +135,17 @@ def prepare_segments(
         return empty_results(arguments, outputs, options)
     domain = Segments(length, segments, columns)
     mode = choose_mode(options.mode, context.facts)
-    if box is None and mode is ComputeMode.PARALLEL and columns == 1 and suits_teams(layout):
-        box = team_box(context.facts)
+    if box is None and mode is ComputeMode.PARALLEL and columns == 1 and suits_teams(layout, context.facts):
+        box = team_box(length / segments, context.facts)
     box = box or walk_box(mode, context.facts)
     key = ("segments", layout, domain, mode, box)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 
-def _planned(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox) -> Plan:
+def _planned(
+    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox
+) -> Plan:
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TeamBox):
         return plan_team(layout, domain, mode, facts, box)

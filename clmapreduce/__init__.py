@@ -35,6 +35,7 @@ from clmapreduce.pairwise import (
 )
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.reductions import Operator
+from clmapreduce.segmented import SegmentPlan, segmented_reduce
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ __all__ = [
     "Pm",
     "Reduce",
     "Scan",
+    "SegmentPlan",
     "ShapeError",
     "Unfold",
     "Var",
@@ -77,6 +79,7 @@ __all__ = [
     "guard",
     "index",
     "math",
+    "segmented_reduce",
     "select_device",
     "series",
     "use",

@@ -35,7 +35,7 @@ from clmapreduce.pairwise import (
 )
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.reductions import Operator
-from clmapreduce.segmented import SegmentPlan, segmented_reduce
+from clmapreduce.segmented import KeyPlan, SegmentPlan, reduce_by_key, run_lengths, segmented_reduce
 
 __version__ = "0.1.0"
 
@@ -52,6 +52,7 @@ __all__ = [
     "FormulaError",
     "Genred",
     "KeptPartials",
+    "KeyPlan",
     "KernelSolve",
     "LazyTensor",
     "Map",
@@ -79,6 +80,8 @@ __all__ = [
     "guard",
     "index",
     "math",
+    "reduce_by_key",
+    "run_lengths",
     "segmented_reduce",
     "select_device",
     "series",

@@ -49,17 +49,17 @@ def segmented_reduce(
     device is: one number is read back. Raises ShapeError naming the first wrong position, DTypeError, ModeError,
     FormulaError or DeviceError before the reduction is launched.
     """
-    arrays, front = _front(values, map)
+    arrays, front = front_of(values, map)
     found = gathered([offsets, sources, *arrays], context)
     offsets, sources, *arrays = found.arrays
     options = Options(mode, found.context, wait_for, out)
     given = columns(arrays)
-    asked = _asked(op, front, accumulate, init, empty)
+    asked = asked_for(op, front, accumulate, init, empty)
     shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
     return run(prepare_columns(shape, given, asked, options, found.on_device))
 
 
-def _front(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
+def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
     """The arrays given, and what an element is made of them."""
     arrays = list(values) if isinstance(values, tuple) else [values]
     if mapped is None:
@@ -79,7 +79,7 @@ def _expression(text: str) -> Map:
     return Map(text)
 
 
-def _asked(
+def asked_for(
     op: str | ReductionOp, front: Callable[..., Any], accumulate: Accumulate, init: Any, empty: Any
 ) -> SegmentCall:
     name, operator = segment_operator(op)
@@ -179,11 +179,11 @@ class SegmentPlan:
         self, values: Any, op: str | ReductionOp, init: Any, empty: Any, mapped: Mapped, accumulate: Accumulate,
         options: Options,
     ) -> Prepared | list[Any]:  # fmt: skip
-        arrays, front = _front(values, mapped)
+        arrays, front = front_of(values, mapped)
         found = gathered(arrays, self.context)
         if found.context is not self.context:
             raise DeviceError(f"the values live on {found.context!r}, the plan on {self.context!r}")
-        asked = _asked(op, front, accumulate, init, empty)
+        asked = asked_for(op, front, accumulate, init, empty)
         options = Options(options.mode, self.context, options.wait_for, options.out)
         return prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device)
 

@@ -35,7 +35,7 @@ from clmapreduce.pairwise import (
 )
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.reductions import Operator
-from clmapreduce.segmented import KeyPlan, SegmentPlan, reduce_by_key, run_lengths, segmented_reduce
+from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
 
 __version__ = "0.1.0"
 
@@ -52,8 +52,8 @@ __all__ = [
     "FormulaError",
     "Genred",
     "KeptPartials",
-    "KeyPlan",
     "KernelSolve",
+    "KeyPlan",
     "LazyTensor",
     "Map",
     "ModeError",
@@ -65,6 +65,7 @@ __all__ = [
     "Scan",
     "SegmentPlan",
     "ShapeError",
+    "SpmvPlan",
     "Unfold",
     "Var",
     "Vi",
@@ -85,6 +86,7 @@ __all__ = [
     "segmented_reduce",
     "select_device",
     "series",
+    "spmv",
     "use",
     "where",
 ]

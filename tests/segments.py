@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def geometries(draw: st.DrawFn) -> np.ndarray:
 
 def slices(offsets: np.ndarray) -> list[slice]:
     """One slice per segment."""
-    return [slice(int(a), int(b)) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in pairwise(offsets)]
 
 
 def summed(x: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

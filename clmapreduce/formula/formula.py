@@ -55,8 +55,8 @@ class Place:
 class Input:
     """One input: its name in plans and kernels, its dtype (scalar or record), the value that stands for it in the
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
-    that lead to its elements: the place in each is what the one before holds. ahead: when GATHERED, by how many elements
-    the place lies ahead of the index. trailing: an element is several numbers, of which the formula sees one.
+    that lead to its elements: the place in each is what the one before holds. ahead: when GATHERED, how far the place
+    lies ahead of the index. trailing: an element is several numbers, of which the formula sees one.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,10 +70,8 @@ def plan_runs(
     narrow = Line(line.length + 2).narrow
     groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * STRETCH)
     layout = Layout(changes, (bound.result,))
-    counting = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
-    counting = Stage(
-        counting.spec, groups, counting.group_size, (*counting.arguments[:-1], ("idx", share)), counting.reads, ("out0",)
-    )
+    stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
+    counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
     text = RunsText(changes, begins_dtype(line.length), narrow, last)
     spec = kernel_spec(
         "runs", mode, facts, narrow, False,
@@ -93,5 +91,3 @@ def plan_runs(
 def begins_dtype(pairs: int) -> DType:
     """The dtype of places among the keys."""
     return np.dtype(np.int32 if Line(pairs + 2).narrow else np.int64)
-
-

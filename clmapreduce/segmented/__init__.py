@@ -2,5 +2,6 @@
 
 from clmapreduce.segmented.keys import KeyPlan, reduce_by_key, run_lengths
 from clmapreduce.segmented.reduce import SegmentPlan, segmented_reduce
+from clmapreduce.segmented.spmv import SpmvPlan, spmv
 
-__all__ = ["KeyPlan", "SegmentPlan", "reduce_by_key", "run_lengths", "segmented_reduce"]
+__all__ = ["KeyPlan", "SegmentPlan", "SpmvPlan", "reduce_by_key", "run_lengths", "segmented_reduce", "spmv"]

@@ -1,4 +1,4 @@
-"""Offsets and sources checked, on the device where they live there: the first wrong position, and what would be right."""
+"""Offsets and sources checked, on the device where they live there: what is wrong first, and what would be right."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ def check_offsets(
         return _check(offsets, sources, length, count, starts, name)
     pairs = len(offsets) - 1
     if pairs < FEW or not _on_device(offsets, sources, length, count, starts, options):
-        numbers = [v.to_numpy() if isinstance(v, DeviceArray) else v for v in (offsets, sources)]
-        _check(*numbers, length, count, starts, name)
+        _check(_numbers(offsets), _numbers(sources), length, count, starts, name)
+
+
+def _numbers(x: Any) -> Any:
+    return x.to_numpy() if isinstance(x, DeviceArray) else x
 
 
 def _on_device(offsets: Any, sources: Any, length: int, count: int, starts: bool, options: Options) -> bool:
@@ -40,7 +43,7 @@ def _on_device(offsets: Any, sources: Any, length: int, count: int, starts: bool
     return not holds_anywhere(_wrong_starts if starts else _wrong, rows, len(offsets) - 1, options)
 
 
-def _wrong(begin: Node, end: Node, length: Node, last: Node, source: Any = None, count: Any = None) -> Node:
+def _wrong(begin: Node, end: Node, length: Node, last: Node, source: Any = None, count: Any = None) -> Any:
     wrong = (end < begin) | ((as_node(index) == 0) & (begin != 0)) | ((index == last) & (end != length))
     if source is None:
         return wrong
@@ -58,7 +61,8 @@ def _check(offsets: Any, sources: Any, length: int, count: int, starts: bool, na
     falls = offsets[1:] < offsets[:-1]
     if falls.any():
         at = int(falls.argmax()) + 1
-        raise ShapeError(f"{name}[{at}] is {offsets[at]}, less than {name}[{at - 1}] = {offsets[at - 1]}; never decrease")
+        before = f"{name}[{at - 1}] = {offsets[at - 1]}"
+        raise ShapeError(f"{name}[{at}] is {offsets[at]}, less than {before}; they must never decrease")
     end, last = int(offsets[-1]), len(offsets) - 1
     if starts and end > length:
         at = int(np.searchsorted(offsets, length, side="right"))

@@ -157,5 +157,3 @@ class KeyPlan:
         options = Options(mode, self.context, wait_for, out)
         reduced = run(prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device))
         return _delivered(self._runs.keys, None, found.on_device), reduced
-
-

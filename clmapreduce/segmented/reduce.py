@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import product
 from clmapreduce.context import Context
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.trace import check_arity
@@ -186,5 +185,3 @@ class SegmentPlan:
         asked = asked_for(op, front, accumulate, init, empty)
         options = Options(options.mode, self.context, options.wait_for, options.out)
         return prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device)
-
-

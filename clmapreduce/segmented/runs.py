@@ -139,5 +139,3 @@ def _at_most_one(keys: Any, context: Any, count: str) -> Runs:
     rows: Any = len(keys)
     kept = array(keys.to_numpy() if isinstance(keys, DeviceArray) else keys.copy(), context)
     return Runs(begins, kept, array(np.array(rows, np.int64), context) if count == "device" else rows, len(keys))
-
-

@@ -66,12 +66,12 @@ def _check(offsets: Any, sources: Any, length: int, count: int, starts: bool, na
     end, last = int(offsets[-1]), len(offsets) - 1
     if starts and end > length:
         at = int(np.searchsorted(offsets, length, side="right"))
-        raise ShapeError(f"{name}[{at}] is {offsets[at]}, but there are {length} values; start at {length} at most")
+        raise ShapeError(f"{name}[{at}] is {offsets[at]}, but there are {length} elements; start at {length} at most")
     if not starts and end != length:
         at = int(np.searchsorted(offsets, length, side="right")) if end > length else last
+        hint = " (or pass starts=True, if it holds no more than where segments begin)" if name == "offsets" else ""
         raise ShapeError(
-            f"{name}[{at}] is {offsets[at]}, but there are {length} values; {name} must end with {length} "
-            "(or pass starts=True, if it holds no more than where segments begin)"
+            f"{name}[{at}] is {offsets[at]}, but there are {length} elements; {name} must end with {length}{hint}"
         )
     if sources is not None:
         _check_sources(offsets, sources, count)
@@ -83,5 +83,5 @@ def _check_sources(offsets: Any, sources: Any, count: int) -> None:
         at = int(wrong.argmax())
         raise ShapeError(
             f"sources[{at}] is {sources[at]}: segment {at} has {offsets[at + 1] - offsets[at]} elements, "
-            f"and there are {count} values"
+            f"and there are {count} to read from"
         )

@@ -18,6 +18,7 @@ from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, components
+from clmapreduce.formula.trace import check_arity
 from clmapreduce.plan import Plan
 from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.reductions import Bound, operator
@@ -61,8 +62,10 @@ def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, 
     context, pairs = found.context, len(keys) - 1
     if isinstance(keys, np.ndarray) and not context.facts.host_unified:
         keys = array(keys, context)
+    if equal is not None:
+        check_arity(equal, 2, "equal")
     changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
-    _check_equal(changes, equal)
+    _check_equal(changes)
     check_device(changes.dtypes, context)
     if pairs < 1:
         return _at_most_one(keys, context, count)
@@ -82,7 +85,7 @@ def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, 
 def _changes(equal: Equal | None) -> Callable[..., Any]:
     def changes(key: Any, after: Any) -> Any:
         same = _alike(key, after) if equal is None else equal(key, after)
-        return apply("logical_not", same) if isinstance(same, Node) else same
+        return apply("logical_not", same) if isinstance(same, Node) and same.dtype == BOOL else same
 
     return changes
 
@@ -99,7 +102,7 @@ def _alike(key: Any, after: Any) -> Node:
     return whole
 
 
-def _check_equal(changes: Formula, equal: Equal | None) -> None:
+def _check_equal(changes: Formula) -> None:
     made = changes.outputs
     if len(made) != 1 or value_dtype(made[0]) != BOOL:
         given = ", ".join(str(value_dtype(value)) for value in made)

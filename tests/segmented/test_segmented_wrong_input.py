@@ -41,12 +41,12 @@ OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
     (changed(0, -1), {}, r"offsets\[0\] is -1"),
     (changed(7000, 3), {}, r"offsets\[7000\] is 3, less than offsets\[6999\] = 6999"),
     (changed(7000, 9000), {}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 9000"),
-    (LONG[:-1], {}, r"offsets\[9999\] is 9999, but there are 10000 values; offsets must end with 10000 \(or pass starts=True"),
-    (np.append(LONG, [20_000]), {}, r"offsets\[10001\] is 20000, but there are 10000 values"),
+    (LONG[:-1], {}, r"offsets\[9999\] is 9999, but there are 10000 elements; offsets must end with 10000 \(or pass starts=True"),
+    (np.append(LONG, [20_000]), {}, r"offsets\[10001\] is 20000, but there are 10000 elements"),
     (np.append(LONG, [20_000]), {"starts": True}, r"offsets\[10001\] is 20000, .*start at 10000 at most"),
     (changed(7000, 3), {"starts": True}, r"offsets\[7000\] is 3, less than"),
     (changed(0, 1), {"starts": True}, r"offsets\[0\] is 1"),
-    (LONG, {"sources": changed(20, 9_999)[:-1] * 0 - (LONG[:-1] == 20)}, r"sources\[20\] is -1: segment 20 has 1 elements, and there are 10000"),
+    (LONG, {"sources": changed(20, 9_999)[:-1] * 0 - (LONG[:-1] == 20)}, r"sources\[20\] is -1: segment 20 has 1 elements, and there are 10000 to read"),
     (LONG, {"sources": np.where(LONG == 9000, 10_000, 0)[:-1]}, r"sources\[9000\] is 10000: segment 9000 has 1 elements"),
 ]  # fmt: skip
 
@@ -69,7 +69,7 @@ def test_the_first_wrong_position_is_named(
 
 X = np.zeros(5, "f4")
 CALLS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
-    ((X, [0, 2]), {}, cm.ShapeError, r"offsets\[1\] is 2, but there are 5 values"),
+    ((X, [0, 2]), {}, cm.ShapeError, r"offsets\[1\] is 2, but there are 5 elements"),
     ((X, []), {}, cm.ShapeError, "offsets is empty; S segments have S"),
     ((X, 5), {}, cm.ShapeError, r"offsets has shape \(\)"),
     ((X, [[0, 5]]), {}, cm.ShapeError, r"offsets has shape \(1, 2\)"),

@@ -3,8 +3,6 @@
 ##   offsets  (segments + 1,)    sources  (segments,)    out0  (n,)    n  elements    segments    share  a multiple of the stretch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="path" file="/path.cl.mako"/>
-${path.functions(offset, weight)}
 ${mode.kernel_head("cmr_segmented_expand", [f"__global const {offset} *restrict offsets", f"__global const {source} *restrict sources", f"__global {place} *restrict out0", "const idx n", "const idx segments", "const idx share"])} {
     const idx first = (idx)get_group_id(0) * share, stretches = (CMR_MIN(share, n - first) + ${stretch - 1}) / ${stretch};
     <%mode:each i="k" begin="0" end="stretches">
@@ -12,14 +10,14 @@ ${mode.kernel_head("cmr_segmented_expand", [f"__global const {offset} *restrict 
         idx low = 0, high = segments - 1;
         while (low < high) {
             const idx middle = low + ((high - low) >> 1);
-            if (cmr_edge(offsets, middle + 1, segments, n) > begin) high = middle; else low = middle + 1;
+            if ((idx)offsets[middle + 1] > begin) high = middle; else low = middle + 1;
         }
-        idx upto = cmr_edge(offsets, low + 1, segments, n);
+        idx upto = (idx)offsets[low + 1];
         long from = (long)sources[low] - (long)offsets[low];
         for (idx i = begin; i < end; i++) {
             while (i >= upto && low < segments - 1) {
                 low += 1;
-                upto = cmr_edge(offsets, low + 1, segments, n);
+                upto = (idx)offsets[low + 1];
                 from = (long)sources[low] - (long)offsets[low];
             }
             out0[i] = (${place})(from + i);

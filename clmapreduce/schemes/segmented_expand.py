@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clmapreduce.domain.line import Line
-from clmapreduce.domain.segments import WEIGHT, Segments
+from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
@@ -19,7 +19,7 @@ def plan_expand(
 ) -> Plan:
     """The plan of out[i] = sources[s] + i - offsets[s] for every element i, which lies in segment s."""
     numbers = {
-        "block": box.block, "stretch": STRETCH, "weight": WEIGHT, "offset": c_name(offsets),
+        "block": box.block, "stretch": STRETCH, "offset": c_name(offsets),
         "source": c_name(sources), "place": c_name(places),
     }  # fmt: skip
     spec = kernel_spec("segmented_expand", mode, facts, domain.narrow, False, numbers, {})

@@ -13,11 +13,12 @@ from clmapreduce.context import Context
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
-from clmapreduce.primitives.base import Options
+from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.geometry import Geometry
 from clmapreduce.segmented.given import columns, gathered
+from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.reduce import Mapped, asked_for, front_of, prepare_columns, run
 from clmapreduce.segmented.runs import Equal, Runs, find_runs
@@ -128,6 +129,7 @@ class KeyPlan:
         self._on_device = found.on_device
         self._runs = find_runs(found, equal, key, Options(mode, found.context))
         self._geometry = _geometry(self._runs, found.context)
+        self._kept = Kept(found.context)
 
     @property
     def runs(self) -> int:
@@ -152,8 +154,12 @@ class KeyPlan:
     ) -> Any:  # fmt: skip
         """(keys, reduced), bit for bit what `cm.reduce_by_key` gives. out: for the reductions alone."""
         arrays, front = front_of(values, map)
-        found = gathered(arrays, self.context)
-        asked = asked_for(op, front, accumulate, init, None)
         options = Options(mode, self.context, wait_for, out)
-        reduced = run(prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device))
-        return _delivered(self._runs.keys, None, found.on_device), reduced
+
+        def prepare() -> Prepared | list[Any]:
+            found = gathered(arrays, self.context)
+            asked = asked_for(op, front, accumulate, init, None)
+            return prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device)
+
+        reduced = self._kept.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
+        return _delivered(self._runs.keys, None, isinstance(reduced, DeviceArray)), reduced

@@ -20,6 +20,7 @@ from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Columns, columns, gathered
+from clmapreduce.segmented.kept import Kept
 
 Mapped = Callable[..., Any] | str | Map | None
 
@@ -126,6 +127,7 @@ class SegmentPlan:
         options = Options(mode, found.context)
         made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, found.context, options)
         self._geometry = made.on_device()
+        self._kept = Kept(found.context)
 
     @property
     def segments(self) -> int:
@@ -153,7 +155,12 @@ class SegmentPlan:
         """The reduction of every segment of `values`, bit for bit what `cm.segmented_reduce` gives; nothing is checked
         but the values. A DeviceArray among these gives a DeviceArray, not waited for.
         """
-        return run(self._prepare(values, op, init, empty, map, accumulate, Options(mode, None, wait_for, out)))
+        options = Options(mode, None, wait_for, out)
+        arrays = values if isinstance(values, tuple) else (values,)
+        return self._kept.run(
+            (op, init, empty, map, accumulate), dict(enumerate(arrays, 1)), options,
+            lambda: self._prepare(values, op, init, empty, map, accumulate, options),
+        )  # fmt: skip
 
     def explain(
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,

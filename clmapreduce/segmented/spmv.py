@@ -15,6 +15,7 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.segmented.given import gathered
+from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.matrix import Matrix, check_columns, matrix_arrays, matrix_of
 from clmapreduce.segmented.reduce import asked_for, run
 
@@ -133,6 +134,7 @@ class SpmvPlan:
         found = gathered([indptr, columns, data, sources], context)
         self.context = found.context
         self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
+        self._kept = Kept(found.context)
 
     @property
     def rows(self) -> int:
@@ -154,8 +156,13 @@ class SpmvPlan:
         wait_for: Sequence[Any] = (), out: Any = None,
     ) -> Any:  # fmt: skip
         """y, bit for bit what `cm.spmv` gives; nothing is checked but x. A DeviceArray gives a DeviceArray."""
-        asked = asked_for(add, self._front(multiply), accumulate, init, empty)
-        return run(self._prepare(x, asked, Options(mode, self.context, wait_for, out)))
+        options = Options(mode, self.context, wait_for, out)
+
+        def prepare() -> Prepared | list[Any]:
+            return self._prepare(x, asked_for(add, self._front(multiply), accumulate, init, empty), options)
+
+        place = 1 if self._matrix.data is None else 2
+        return self._kept.run((multiply, add, init, empty, accumulate), {place: x}, options, prepare)
 
     def explain(
         self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",

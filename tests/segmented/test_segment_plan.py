@@ -86,3 +86,22 @@ def test_values_that_do_not_fit(context: cm.Context) -> None:
     for count, error in ((-1, cm.ShapeError), (2.5, cm.DTypeError), (True, cm.DTypeError)):
         with pytest.raises(error, match="count is"):
             cm.SegmentPlan([0, 2, 5], count, context=context)  # type: ignore[arg-type]
+
+
+def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([5, 0, 70, 9])
+    plan = cm.SegmentPlan(offsets, 84, context=context)
+    shapes = [((84,), "f4"), ((84,), "i4"), ((84, 3), "f4"), ((84, 3, 1), "f4")]
+    calls: list[dict[str, Any]] = [{}, {"init": 2}, {"init": 3}, {"empty": 3}, {"op": "maximum"}, {"map": "v * 2"}, {"accumulate": "fast"}]
+    for _ in range(2):
+        for shape, dtype in shapes:
+            x = rng.integers(-9, 9, shape).astype(dtype)
+            for more in calls:
+                assert_same(plan.reduce(cm.array(x, context), mode=mode, **more), plan.reduce(x, mode=mode, **more), more)
+    assert len(plan._kept._calls) == len(shapes) * len(calls)
+    record = np.array((1.0, 2), [("a", "f4"), ("b", "i4")])
+    pairs = cm.Operator(lambda p, q: {"a": p["a"] + q["a"], "b": q["b"]}, record[()], dtype=record.dtype, commutative=False)
+    held = np.full(84, record)
+    for given in (held, cm.array(held, context)):
+        got = plan.reduce(given, pairs, init=record[()], mode=mode)
+        assert_same(np.asarray(got)["b"], np.full(4, 2, "i4"))

@@ -42,6 +42,7 @@ typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${s
 % endif
 % endfor
 #define CMR_LOAD(T, p) (*(__global const T##_at *)(p))
+#define CMR_PEEK(T, p) (*(const T##_at *)(p))
 #define CMR_STORE(T, p, v) (*(__global T##_at *)(p) = (v))
 /* Past the caches: worth 1.2 to 3 times wherever a CPU writes an array. The address must be a multiple of the vector's size. */
 #if ${int(streaming)} && __has_builtin(__builtin_nontemporal_store)

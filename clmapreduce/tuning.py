@@ -310,3 +310,21 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
         return SegmentBox(1, 2048, 128, bytes=64 if facts.kind == "cpu" else 1)
     block = 32 if facts.kind == "cpu" else 128
     return SegmentBox(block, 64, 1 << 16, join_block=32)
+
+
+@dataclass(frozen=True)
+class LanesBox(SegmentBox):
+    """For segments in vectors. bytes: of one vector. widths: the batches of as many short segments as a vector has
+    lanes go by their longest one. unroll: vectors at once of a longer segment. long: from how many elements on it is
+    reduced as a line. window: elements computed ahead where they are gathered.
+    """
+
+    widths: tuple[int, ...] = (4, 8, 16, 32)
+    unroll: int = 4
+    long: int = 1024
+    window: int = 2048
+
+
+def lanes_box() -> LanesBox:
+    """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
+    return LanesBox(1, 2048, 128, bytes=64)

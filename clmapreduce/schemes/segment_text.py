@@ -8,7 +8,7 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Literal, Record, Value, components, rebuild
+from clmapreduce.formula.node import Literal, Node, Record, Value, components, rebuild
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import out_parameters, store_text
@@ -79,24 +79,26 @@ class SegmentText:
 
     def store(self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1) -> str:
         """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`."""
-        layout, op = self.layout, self.layout.op
         block = Block(lanes, self.narrow, uniform=True)
         place = Place("0", column=column if self.columned else "")
+        whole = block.record(acc, self.whole.dtypes)
+        value = self.result(block, whole, place, block.index(begin), block.index(f"({end} - {begin})"))
+        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
+        block.add(store_text(0, self.layout.stored, block.texts(value), at, lanes, False))
+        return _braces(block)
+
+    def result(self, block: Block, whole: Record, place: Place, begin: Node, count: Node) -> Value:
+        """What is stored for segments: of accumulators of all their elements, `count` of them from `begin` on."""
+        layout, op = self.layout, self.layout.op
         for given in (layout.init, layout.empty):
             if given is not None:
                 block.read(given, place, f"{given.name}_")
-        whole = block.record(acc, self.whole.dtypes)
         if layout.init is not None:
             identity = Record({c.name: Literal(c.identity, c.dtype) for c in op.whole.components})
             first = op.whole.absorb(identity, [layout.init.value], [block.index("0")])
             whole = op.whole.merge(first, whole)
-        count = block.index(f"({end} - {begin})")
-        value = op.finish(whole, block.index(begin), count)
-        if layout.empty is not None:
-            value = _chosen(count == 0, layout.empty.value, value)
-        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
-        block.add(store_text(0, layout.stored, block.texts(value), at, lanes, False))
-        return _braces(block)
+        value = op.finish(whole, begin, count)
+        return value if layout.empty is None else _chosen(count == 0, layout.empty.value, value)
 
     def write_parts(self, number: str, column: str, acc: str, lanes: int = 1) -> str:
         """Keeps an accumulator as a chunk's piece."""

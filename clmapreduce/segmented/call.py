@@ -27,7 +27,8 @@ from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_walk
-from clmapreduce.tuning import SegmentBox, walk_box
+from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
+from clmapreduce.tuning import LanesBox, SegmentBox, lanes_box, walk_box
 
 Front = Callable[..., Any]
 
@@ -132,14 +133,20 @@ def prepare_segments(
         return empty_results(arguments, outputs, options)
     domain = Segments(length, segments, columns)
     mode = choose_mode(options.mode, context.facts)
-    box = box or walk_box(mode, context.facts)
+    box = box or _box(layout, domain, mode, context.facts)
     key = ("segments", layout, domain, mode, box)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 
+def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox:
+    return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
+
+
 def _planned(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox) -> Plan:
     """The plan of the scheme that a box belongs to."""
+    if isinstance(box, LanesBox):
+        return plan_lanes(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)
 
 

@@ -1,0 +1,134 @@
+## cmr_segmented_lanes: an item walks one chunk of the path in vectors.
+##   Of segments no longer than the widest of `widths`, as many as there are lanes at once: masked loads, then a tree that pairs lanes until
+##   each holds one segment. Longer ones one by one, those of `long` elements as a line: `streams` stretches side by side.
+##   Where elements are gathered, they are computed into a private window first, by a loop that compilers vectorise; vectors come from there.
+##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="path" file="/path.cl.mako"/>
+<%
+tile, whole, formula = text.tile, text.whole, text.formula
+widest, origin = widths[-1], " - held" if text.windowed else ""
+span, step = lanes * widest, line_lanes * line_unroll
+counts = f"int{lanes}"
+def in_line(s, k):
+    return f"(t + {s} * stretch + {k * line_lanes})"
+%>
+## Declares `one` as the accumulator, between tiles, of the elements [p, upto).
+<%def name="tiles(p, upto)">
+    ${tile.declare("part", lanes)}
+    for (; ${p} + ${lanes * unroll} <= ${upto}; ${p} += ${lanes * unroll}) {
+        ${tile.absorb("part", formula, [f"({p} + {k * lanes})" for k in range(unroll)], lanes)}
+    }
+    for (; ${p} + ${lanes} <= ${upto}; ${p} += ${lanes}) {
+        ${tile.absorb("part", formula, [p], lanes)}
+    }
+% if text.windowed:
+    if (${p} < ${upto}) {
+        ${text.masked("rest", p, "", f"(int)({upto} - {p})", lanes)}
+        ${tile.merge("part", "part", "rest", lanes)}
+    }
+% else:
+## Backwards from the end: in front of it there are elements, or the whole array is short.
+    if (${p} < ${upto} && ${upto} >= ${lanes}) {
+        ${text.masked("rest", f"({upto} - {lanes})", f"{lanes} - (int)({upto} - {p})", "", lanes)}
+        ${tile.merge("part", "part", "rest", lanes)}
+        ${p} = ${upto};
+    }
+% endif
+    ${tile.fold("folded", "part", lanes)}
+% if not text.windowed:
+    for (; ${p} < ${upto}; ${p}++) { ${tile.absorb("folded", formula, [p])} }
+% endif
+    ${text.widened("one", "folded")}
+</%def>
+${path.functions(text.offset, weight)}
+${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
+    const idx c = (idx)get_group_id(0);
+    ${path.chunk("c", weight)}
+% if text.windowed:
+    ${text.number} window[${window + widest + lanes}];
+    for (int t = 0; t < ${widest + lanes}; t++) window[${window} + t] = 0;
+    idx held = 0, until = 0;
+% endif
+    const int earlier = first < last && cmr_edge(offsets, first, segments, n) < begin;
+    idx s = first, alone = first + earlier;
+    while (s ${"<=" if partial else "<"} last) {
+        int batched = 0;
+        if (s >= alone && s + ${lanes} <= last && s + ${lanes} < segments) {
+            const idx from = offsets[s], upto = offsets[s + ${lanes}];
+            if (upto - from <= ${span}${"" if text.windowed else f" && (idx)offsets[s + {lanes - 1}] + {widest} <= n"}) {
+                const ${counts} lengths = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s + 1) - CMR_LOAD(${text.offset}${lanes}, offsets + s), ${counts});
+                const int longest = cmr_longest_${counts}(lengths);
+% if text.windowed:
+                if (longest <= ${widest} && (from < held || upto > until)) {
+                    ${refill("from")}
+                }
+% endif
+                ${tile.declare("sums", lanes)}
+                batched = longest <= ${widest};
+% for k, width in enumerate(widths):
+                ${"else " if k else ""}if (longest <= ${width}) ${text.batch("sums", width, "((idx)offsets[s + {}]" + origin + ")", "lengths.s{}")}
+% endfor
+                if (batched) ${text.store_batch("sums", "s", "lengths")}
+            }
+            alone = s + (batched ? 0 : ${lanes});
+        }
+        if (batched) s += ${lanes};
+        else {
+            const idx edge = cmr_edge(offsets, s, segments, n);
+            idx p = edge > begin ? edge : begin;
+            const idx upto = ${"s < last ? cmr_edge(offsets, s + 1, segments, n) : end" if partial else "cmr_edge(offsets, s + 1, segments, n)"};
+            ${whole.declare("acc")}
+% if text.windowed:
+            while (p < upto) {
+                if (p < held || p >= until) {
+                    ${refill("p")}
+                }
+                const idx stop = CMR_MIN(upto, until) - held;
+                idx q = p - held;
+                p = stop + held;
+                ${tiles("q", "stop")}
+                ${whole.merge("acc", "acc", "one")}
+            }
+% else:
+            if (upto - p >= ${long}) {
+                const idx stretch = (upto - p) / ${streams * step} * ${step};
+% for r in range(streams):
+                ${whole.declare(f"line{r}", line_lanes)}
+% endfor
+                for (idx t = p; t < p + stretch; t += ${step}) {
+% for r in range(streams):
+                    ${whole.absorb(f"line{r}", formula, [in_line(r, k) for k in range(line_unroll)], line_lanes)}
+% endfor
+                }
+% for r in range(1, streams):
+                ${whole.merge("line0", "line0", f"line{r}", line_lanes)}
+% endfor
+                ${whole.fold("many", "line0", line_lanes)}
+                ${whole.assign("acc", "many")}
+                p += ${streams} * stretch;
+            }
+            ${tiles("p", "upto")}
+            ${whole.merge("acc", "acc", "one")}
+% endif
+% if partial:
+            if (s == last) {
+                ${text.write_parts("2 * c + 1", "0", "acc")}
+            } else if (s == first && earlier) {
+                ${text.write_parts("2 * c", "0", "acc")}
+            } else
+% endif
+            ${text.store("acc", "s", "edge", "upto", "0")}
+            s += 1;
+        }
+    }
+% if partial:
+    places[2 * c] = earlier ? first : -1;
+    places[2 * c + 1] = last;
+% endif
+}
+<%def name="refill(p)">
+    held = ${p};
+    until = CMR_MIN(held + ${window}, end);
+    for (idx t = 0; t < until - held; t++) ${text.computed("(held + t)")}
+</%def>

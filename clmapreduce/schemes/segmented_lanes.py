@@ -1,0 +1,62 @@
+"""Segments on CPUs: every item walks a chunk in vectors, many short segments at a time, a long one as a line."""
+
+from __future__ import annotations
+
+from clmapreduce.domain.segments import WEIGHT, Segments
+from clmapreduce.formula.formula import Access
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common import has_vectors, kernel_spec, vectorisable
+from clmapreduce.schemes.lanes_text import LanesText, window_formula
+from clmapreduce.schemes.reduce import box_name
+from clmapreduce.schemes.segment_text import SegmentLayout
+from clmapreduce.schemes.segmented import join_stage, scratch
+from clmapreduce.tuning import LanesBox, launch_box
+
+
+def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:
+    """Whether segments can be reduced in vectors: plain numbers, an operator whose order does not matter, and a device
+    that is fast at it.
+    """
+    op = layout.op.whole
+    return (
+        mode is ComputeMode.SEQUENTIAL
+        and facts.kind == "cpu"
+        and domain.columns == 1
+        and vectorisable(layout.formula, facts)
+        and op.vectorisable
+        and op.has_identity
+        and has_vectors([c.dtype for c in op.components], facts)
+        and layout.stored.names is None
+    )
+
+
+def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: LanesBox) -> Plan:
+    """The plan for what `takes_lanes`."""
+    op, formula = layout.op, layout.formula
+    widest = max(formula.widest, *(c.dtype.itemsize for c in op.tile.components))
+    lanes = box.lanes(widest, True)
+    gathers = any(given.access is Access.GATHERED for given in formula.inputs)
+    windowed = window_formula(formula) if gathers else None
+    text = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed)
+    share = box.share(domain.weight)
+    chunks = domain.chunks(share)
+    partial = chunks > 1
+    line = launch_box(box_name(op.whole, formula), mode, facts)
+    numbers = {
+        "block": 1, "lanes": lanes, "partial": partial, "weight": WEIGHT, "widths": box.widths, "unroll": box.unroll,
+        "long": box.long, "window": box.window, "line_unroll": line.unroll, "streams": line.streams,
+        "line_lanes": line.lanes(formula.widest, True),
+    }  # fmt: skip
+    spec = kernel_spec(
+        "segmented_lanes", mode, facts, domain.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}
+    )
+    pieces = ("parts", "places") if partial else ()
+    sizes = [domain.length, domain.segments, share]
+    arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *(("idx", size) for size in sizes))
+    walk = Stage(spec, chunks, 1, arguments, (*layout.names, "in0"), ("out0", *pieces))
+    if not partial:
+        return Plan((walk,), {}, mode, Scope.ITEM, domain.narrow, f"one item walks it all, {lanes} lanes at a time")
+    why = f"{chunks} chunks of equal work, an item each, {lanes} lanes at a time; then the pieces of segments that chunks share"
+    join = join_stage(text, domain, chunks, mode, facts, box)
+    return Plan((walk, join), scratch(layout, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)

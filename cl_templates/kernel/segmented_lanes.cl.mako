@@ -1,6 +1,6 @@
 ## cmr_segmented_lanes: an item walks one chunk of the path in vectors.
 ##   Of segments no longer than the widest of `widths`, as many as there are lanes at once: masked loads, then a tree that pairs lanes until
-##   each holds one segment. Longer ones one by one, those of `long` elements as a line: `streams` stretches side by side.
+##   each holds one segment. Longer ones one by one, `long` elements at a time in the tile's accumulators, which are then widened.
 ##   Where elements are gathered, they are computed into a private window first, by a loop that compilers vectorise; vectors come from there.
 ##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -8,16 +8,15 @@
 <%
 tile, whole, formula = text.tile, text.whole, text.formula
 widest, origin = widths[-1], " - held" if text.windowed else ""
-span, step = lanes * widest, line_lanes * line_unroll
-counts = f"int{lanes}"
-def in_line(s, k):
-    return f"(t + {s} * stretch + {k * line_lanes})"
+span, counts = lanes * widest, f"int{lanes}"
+def in_turn(p):
+    return [f"({p} + {k * lanes})" for k in range(unroll)]
 %>
 ## Declares `one` as the accumulator, between tiles, of the elements [p, upto).
 <%def name="tiles(p, upto)">
     ${tile.declare("part", lanes)}
     for (; ${p} + ${lanes * unroll} <= ${upto}; ${p} += ${lanes * unroll}) {
-        ${tile.absorb("part", formula, [f"({p} + {k * lanes})" for k in range(unroll)], lanes)}
+        ${tile.absorb("part", formula, in_turn(p), lanes)}
     }
     for (; ${p} + ${lanes} <= ${upto}; ${p} += ${lanes}) {
         ${tile.absorb("part", formula, [p], lanes)}
@@ -92,21 +91,17 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
             }
 % else:
             if (upto - p >= ${long}) {
-                const idx stretch = (upto - p) / ${streams * step} * ${step};
-% for r in range(streams):
-                ${whole.declare(f"line{r}", line_lanes)}
-% endfor
-                for (idx t = p; t < p + stretch; t += ${step}) {
-% for r in range(streams):
-                    ${whole.absorb(f"line{r}", formula, [in_line(r, k) for k in range(line_unroll)], line_lanes)}
-% endfor
+                ${whole.declare("wide", lanes)}
+                for (; p + ${long} <= upto; p += ${long}) {
+                    ${tile.declare("part", lanes)}
+                    for (idx t = p; t < p + ${long}; t += ${lanes * unroll}) {
+                        ${tile.absorb("part", formula, in_turn("t"), lanes)}
+                    }
+                    ${text.widened("block", "part", lanes)}
+                    ${whole.merge("wide", "wide", "block", lanes)}
                 }
-% for r in range(1, streams):
-                ${whole.merge("line0", "line0", f"line{r}", line_lanes)}
-% endfor
-                ${whole.fold("many", "line0", line_lanes)}
-                ${whole.assign("acc", "many")}
-                p += ${streams} * stretch;
+                ${whole.fold("blocks", "wide", lanes)}
+                ${whole.merge("acc", "acc", "blocks")}
             }
             ${tiles("p", "upto")}
             ${whole.merge("acc", "acc", "one")}

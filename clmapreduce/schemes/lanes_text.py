@@ -95,12 +95,12 @@ class LanesText(SegmentText):
         root = tree(0, self.lanes // together)
         return "{\n" + "\n".join([*lines, self.tile.assign(target, root)]) + "\n}"
 
-    def widened(self, target: str, acc: str) -> str:
+    def widened(self, target: str, acc: str, lanes: int = 1) -> str:
         """Declares `target` as a tile's accumulator `acc` as one between tiles."""
-        block = Block(1, self.narrow)
+        block = Block(lanes, self.narrow)
         wide = self.layout.op.widened(block.record(acc, self.tile.dtypes))
         block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
-        return self.whole.declare(target) + _braces(block)
+        return self.whole.declare(target, lanes) + _braces(block)
 
     def store_batch(self, acc: str, segment: str, lengths: str) -> str:
         """Stores the results of a batch. acc: a tile's accumulators. lengths: how long its segments are."""

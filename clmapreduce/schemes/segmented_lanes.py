@@ -1,4 +1,4 @@
-"""Segments on CPUs: every item walks a chunk in vectors, many short segments at a time, a long one as a line."""
+"""Segments on CPUs: every item walks a chunk in vectors, many short segments at a time, a long one in blocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import has_vectors, kernel_spec, vectorisable
 from clmapreduce.schemes.lanes_text import LanesText, window_formula
-from clmapreduce.schemes.reduce import box_name
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import join_stage, scratch
-from clmapreduce.tuning import LanesBox, launch_box
+from clmapreduce.tuning import LanesBox
 
 
 def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:
@@ -42,11 +41,9 @@ def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts
     share = box.share(domain.weight)
     chunks = domain.chunks(share)
     partial = chunks > 1
-    line = launch_box(box_name(op.whole, formula), mode, facts)
     numbers = {
         "block": 1, "lanes": lanes, "partial": partial, "weight": WEIGHT, "widths": box.widths, "unroll": box.unroll,
-        "long": box.long, "window": box.window, "line_unroll": line.unroll, "streams": line.streams,
-        "line_lanes": line.lanes(formula.widest, True),
+        "long": box.long, "window": box.window,
     }  # fmt: skip
     spec = kernel_spec(
         "segmented_lanes", mode, facts, domain.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}

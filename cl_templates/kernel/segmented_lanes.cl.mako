@@ -12,7 +12,7 @@ span, counts = lanes * widest, f"int{lanes}"
 def in_turn(p):
     return [f"({p} + {k * lanes})" for k in range(unroll)]
 %>
-## Declares `one` as the accumulator, between tiles, of the elements [p, upto).
+## Declares `last_tile` as the accumulator, between tiles, of the elements [p, upto).
 <%def name="tiles(p, upto)">
     ${tile.declare("part", lanes)}
     for (; ${p} + ${lanes * unroll} <= ${upto}; ${p} += ${lanes * unroll}) {
@@ -38,7 +38,7 @@ def in_turn(p):
 % if not text.windowed:
     for (; ${p} < ${upto}; ${p}++) { ${tile.absorb("folded", formula, [p])} }
 % endif
-    ${text.widened("one", "folded")}
+    ${text.widened("last_tile", "folded")}
 </%def>
 ${path.functions(text.offset, weight)}
 ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
@@ -50,33 +50,37 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
     idx held = 0, until = 0;
 % endif
     const int earlier = first < last && cmr_edge(offsets, first, segments, n) < begin;
-    idx s = first, alone = first + earlier;
-    while (s ${"<=" if partial else "<"} last) {
-        int batched = 0;
-        if (s >= alone && s + ${lanes} <= last && s + ${lanes} < segments) {
+    for (idx s = first; s ${"<=" if partial else "<"} last;) {
+## The segments from s on that are reduced one by one: all of the next ones, or those too long for the batch.
+        uint single = 1;
+        int next = 1;
+        if (s >= first + earlier && s + ${lanes} <= last && s + ${lanes} < segments) {
             const idx from = offsets[s], upto = offsets[s + ${lanes}];
-            if (upto - from <= ${span}${"" if text.windowed else f" && (idx)offsets[s + {lanes - 1}] + {widest} <= n"}) {
+            single = ${(1 << lanes) - 1};
+            next = ${lanes};
+            if (${f"upto - from <= {window}" if text.windowed else f"upto - from <= {1 << 30} && (idx)offsets[s + {lanes - 1}] + {widest} <= n"}) {
                 const ${counts} lengths = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s + 1) - CMR_LOAD(${text.offset}${lanes}, offsets + s), ${counts});
                 const int longest = cmr_longest_${counts}(lengths);
+                const uint longer = longest > ${widest} ? cmr_flags_${counts}(lengths > (${counts})(${widest})) : 0;
+                if (CMR_COUNT(longer) <= ${few}) {
 % if text.windowed:
-                if (longest <= ${widest} && (from < held || upto > until)) {
-                    ${refill("from")}
-                }
+                    if (from < held || upto > until) {
+                        ${refill("from")}
+                    }
 % endif
-                ${tile.declare("sums", lanes)}
-                batched = longest <= ${widest};
+                    ${tile.declare("sums", lanes)}
 % for k, width in enumerate(widths):
-                ${"else " if k else ""}if (longest <= ${width}) ${text.batch("sums", width, "((idx)offsets[s + {}]" + origin + ")", "lengths.s{}")}
+                    ${"else " if k else ""}${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}]" + origin + ")", "lengths.s{}")}
 % endfor
-                if (batched) ${text.store_batch("sums", "s", "lengths")}
+                    ${text.store_batch("sums", "s", "lengths")}
+                    single = longer;
+                }
             }
-            alone = s + (batched ? 0 : ${lanes});
         }
-        if (batched) s += ${lanes};
-        else {
-            const idx edge = cmr_edge(offsets, s, segments, n);
+        for (; single; single &= single - 1) {
+            const idx one = s + CMR_LOWEST(single), edge = cmr_edge(offsets, one, segments, n);
             idx p = edge > begin ? edge : begin;
-            const idx upto = ${"s < last ? cmr_edge(offsets, s + 1, segments, n) : end" if partial else "cmr_edge(offsets, s + 1, segments, n)"};
+            const idx upto = ${"one < last ? cmr_edge(offsets, one + 1, segments, n) : end" if partial else "cmr_edge(offsets, one + 1, segments, n)"};
             ${whole.declare("acc")}
 % if text.windowed:
             while (p < upto) {
@@ -87,7 +91,7 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
                 idx q = p - held;
                 p = stop + held;
                 ${tiles("q", "stop")}
-                ${whole.merge("acc", "acc", "one")}
+                ${whole.merge("acc", "acc", "last_tile")}
             }
 % else:
             if (upto - p >= ${long}) {
@@ -104,18 +108,18 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
                 ${whole.merge("acc", "acc", "blocks")}
             }
             ${tiles("p", "upto")}
-            ${whole.merge("acc", "acc", "one")}
+            ${whole.merge("acc", "acc", "last_tile")}
 % endif
 % if partial:
-            if (s == last) {
+            if (one == last) {
                 ${text.write_parts("2 * c + 1", "0", "acc")}
-            } else if (s == first && earlier) {
+            } else if (one == first && earlier) {
                 ${text.write_parts("2 * c", "0", "acc")}
             } else
 % endif
-            ${text.store("acc", "s", "edge", "upto", "0")}
-            s += 1;
+            ${text.store("acc", "one", "edge", "upto", "0")}
         }
+        s += next;
     }
 % if partial:
     places[2 * c] = earlier ? first : -1;

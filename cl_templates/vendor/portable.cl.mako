@@ -217,6 +217,24 @@ INLINE ${S} cmr_longest_${T}(${T} v) {
     return ${name};
 }
 </%def>
+## A mask's lanes as bits, the first one lowest.
+<%def name="flags(T)">
+<%
+S, lanes = split(T)
+def half(n):
+    return S + (str(n) if n > 1 else "")
+%>
+INLINE uint cmr_flags_${T}(${T} m) {
+<% n, name = lanes, "v" %>
+    const ${T} v = m & (${T})(${", ".join(str(1 << lane) for lane in range(lanes))});
+% while n > 1:
+<% n //= 2 %>
+    const ${half(n)} v${n} = ${name}.${"lo" if n > 1 else "x"} | ${name}.${"hi" if n > 1 else "y"};
+<% name = f"v{n}" %>
+% endwhile
+    return (uint)${name};
+}
+</%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
 <%def name="_lanes_up(T, distance)">
 <%

@@ -62,7 +62,8 @@ class LanesText(SegmentText):
         return self.tile.declare(target, lanes) + _braces(block)
 
     def batch(self, target: str, width: int, begin: str, length: str) -> str:
-        """Sets `target` to the tile's accumulators of as many segments as there are lanes, none longer than `width`.
+        """Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width`
+        elements at most.
 
         begin, length: texts of a segment's first element and length, with {} for its number and its digit. No branch
         depends on a length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane

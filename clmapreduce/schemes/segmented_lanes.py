@@ -33,10 +33,10 @@ def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, fact
 def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: LanesBox) -> Plan:
     """The plan for what `takes_lanes`."""
     op, formula = layout.op, layout.formula
-    widest = max(formula.widest, *(c.dtype.itemsize for c in op.tile.components))
-    lanes = box.lanes(widest, True)
     gathers = any(given.access is Access.GATHERED for given in formula.inputs)
     windowed = window_formula(formula) if gathers else None
+    widest = max((windowed or formula).widest, *(c.dtype.itemsize for c in op.tile.components))
+    lanes = box.lanes(widest, True)
     text = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed)
     share = box.share(domain.weight)
     chunks = domain.chunks(share)
@@ -44,6 +44,7 @@ def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts
     numbers = {
         "block": 1, "lanes": lanes, "partial": partial, "weight": WEIGHT, "widths": box.widths, "unroll": box.unroll,
         "long": box.long, "window": box.window,
+        "few": int(lanes * box.few),
     }  # fmt: skip
     spec = kernel_spec(
         "segmented_lanes", mode, facts, domain.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}

@@ -4,8 +4,8 @@
     python benchmarks/segmented.py --device nvidia --log2n 28
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
-of peer time / our time. reduceat gives an element where a segment is empty; here it gets the begins of the others alone,
-found beforehand. GPU rows are device time from the first kernel's start to the last one's end. A floor is the least
+of peer time / our time. reduceat gives an element where a segment is empty; here it gets the begins of the others
+alone, found beforehand. GPU rows are device time from the first kernel's start to the last one's end. A floor is the least
 bytes (elements, offsets and results, once each) at the speed of a plain sum of the same elements, measured in the same
 run. Errors are |s − s64| / Σ|terms| against float64, the worst of all segments.
 """
@@ -19,9 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from primitives import Case, device_ms, race
-
 import numpy as np
+from primitives import Case, device_ms, race
 
 import clmapreduce as cm
 from clmapreduce.segmented import segmented_reduce
@@ -103,7 +102,9 @@ def case(name: str, x: Any, dx: Any, context: cm.Context) -> tuple[Case, Any]:
 
 
 def cpu_table(rows: list[str], x: Any, context: cm.Context, rounds: int) -> None:
-    print("| lengths | segments | ours | rate | NumPy's reduceat | × | bar | error |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| lengths | segments | ours | rate | NumPy's reduceat | × | bar | error |\n|---|---|---|---|---|---|---|---|"
+    )
     dx = cm.array(x, context)
     for name in rows:
         row, offsets = case(name, x, dx, context)
@@ -129,7 +130,15 @@ def gpu_table(rows: list[str], x: Any, context: cm.Context) -> None:
         error = row.check()
         ms, floor = device_ms(row.ours, context), row.nbytes / ceiling
         rate = row.nbytes / ms / 1e6
-        cells = [name, f"{offsets.size - 1:,}", f"{ms:.4f} ms", f"{rate:.0f} GB/s", f"{floor:.4f} ms", f"{floor / ms:.2f}", error]
+        cells = [
+            name,
+            f"{offsets.size - 1:,}",
+            f"{ms:.4f} ms",
+            f"{rate:.0f} GB/s",
+            f"{floor:.4f} ms",
+            f"{floor / ms:.2f}",
+            error,
+        ]
         print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -315,8 +315,9 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
 @dataclass(frozen=True)
 class LanesBox(SegmentBox):
     """For segments in vectors. bytes: of one vector. widths: the batches of as many short segments as a vector has
-    lanes go by their longest one. few: the share of a batch that may be longer. unroll: vectors at once of a longer segment. long: elements that the tile's
-    accumulators take before they are widened. window: elements computed ahead where they are gathered.
+    lanes go by their longest one. few: the share of a batch that may be longer. unroll: vectors at once of a longer
+    segment. long: elements that the tile's accumulators take before they are widened. window: elements computed ahead
+    where they are gathered.
     """
 
     widths: tuple[int, ...] = (4, 8, 16, 32)

@@ -23,13 +23,13 @@ def in_turn(p):
     }
 % if text.windowed:
     if (${p} < ${upto}) {
-        ${text.masked("rest", p, "", f"(int)({upto} - {p})", lanes)}
+        ${text.masked("rest", p, f"(int)({upto} - {p})", lanes)}
         ${tile.merge("part", "part", "rest", lanes)}
     }
 % else:
 ## Backwards from the end: in front of it there are elements, or the whole array is short.
     if (${p} < ${upto} && ${upto} >= ${lanes}) {
-        ${text.masked("rest", f"({upto} - {lanes})", f"{lanes} - (int)({upto} - {p})", "", lanes)}
+        ${text.masked("rest", f"({upto} - {lanes})", f"(int)({upto} - {p})", lanes, last=True)}
         ${tile.merge("part", "part", "rest", lanes)}
         ${p} = ${upto};
     }
@@ -72,7 +72,10 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
 % for k, width in enumerate(widths):
                     ${"else " if k else ""}${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}]" + origin + ")", "lengths.s{}")}
 % endfor
-                    ${text.store_batch("sums", "s", "lengths")}
+% if whole.bound.locates:
+                    const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});
+% endif
+                    ${text.store_batch("sums", "s", "begins", "lengths")}
                     single = longer;
                 }
             }

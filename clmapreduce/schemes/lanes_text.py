@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import INT32, broadcast_text, c_name
+from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
 from clmapreduce.formula.functions import apply, cast
-from clmapreduce.formula.node import Literal, Node, Record, Symbol, Value, components
+from clmapreduce.formula.node import Literal, Record, Symbol, components
 from clmapreduce.schemes.common import store_text
 from clmapreduce.schemes.segment_text import SegmentText
 
@@ -48,16 +48,17 @@ class LanesText(SegmentText):
         """The C type of the window's elements."""
         return c_name(self.formula.inputs[0].dtype)
 
-    def masked(self, target: str, at: str, first: str, last: str, lanes: int) -> str:
-        """Declares `target` as a tile's accumulator of the values at `at`, lane by lane: of those in the lanes from
-        `first` to before `last` ("" for no bound), the identity elsewhere.
+    def masked(self, target: str, at: str, count: str, lanes: int, last: bool = False) -> str:
+        """Declares `target` as a tile's accumulators of the values at `at`, lane by lane: of those in the first (or the
+        last) `count` lanes, at most all, the identity elsewhere.
         """
         bound, block = self.layout.op.tile, Block(lanes, self.narrow)
         identity = {c.name: Literal(c.identity, c.dtype) for c in bound.components}
         value = block.load(self.formula, at)[0]
         full = bound.absorb(Record(identity), [value], [block.index(at)])
-        lane = cast(block.index("0"), INT32)
-        keep = _every([*([lane >= _number(block, first)] if first else []), *([lane < _number(block, last)] if last else [])])
+        lane, number = cast(block.index("0"), INT32), Symbol("count", INT32)
+        block.bind(number, Text(broadcast_text(INT32, count, lanes)))
+        keep = lane >= lanes - number if last else lane < number
         block.assign({f"{target}_{name}": apply("where", keep, full[name], identity[name]) for name in identity})
         return self.tile.declare(target, lanes) + _braces(block)
 
@@ -77,9 +78,9 @@ class LanesText(SegmentText):
             parts = [name if together == 1 else f"{name}p{k}" for k in range(together)]
             for k, part in enumerate(parts):
                 at, count = begin.format(a * together + k), length.format(f"{a * together + k:x}")
-                lines.append(self.masked(part, at, "", count, narrow))
+                lines.append(self.masked(part, at, count, narrow))
                 for begun in range(narrow, width, narrow):
-                    lines.append(self.masked(f"{part}m{begun}", f"{at} + {begun}", "", f"{count} - {begun}", narrow))
+                    lines.append(self.masked(f"{part}m{begun}", f"{at} + {begun}", f"{count} - {begun}", narrow))
                     lines.append(self.tile.merge(part, part, f"{part}m{begun}", narrow))
             if together > 1:
                 lines.append(self.tile.joined(name, parts, self.lanes))
@@ -103,11 +104,14 @@ class LanesText(SegmentText):
         block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
         return self.whole.declare(target, lanes) + _braces(block)
 
-    def store_batch(self, acc: str, segment: str, lengths: str) -> str:
-        """Stores the results of a batch. acc: a tile's accumulators. lengths: how long its segments are."""
+    def store_batch(self, acc: str, segment: str, begins: str, lengths: str) -> str:
+        """Stores the results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are
+        read by what `locates`) and ints.
+        """
         block = Block(self.lanes, self.narrow)
         whole = self.layout.op.widened(block.record(acc, self.tile.dtypes))
-        value = self.result(block, whole, Place("0"), block.index("0"), block.variable(lengths, INT32))
+        begin, count = block.variable(begins, INT64), block.variable(lengths, INT32)
+        value = self.result(block, whole, Place("0"), begin, count)
         block.add(store_text(0, self.layout.stored, block.texts(value), segment, self.lanes, False))
         return _braces(block)
 
@@ -117,20 +121,6 @@ def window_formula(formula: Formula) -> Formula:
     dtype = components(formula.outputs[0])[""].dtype
     value = symbol(WINDOW, dtype, varies=True)
     return Formula((Input(WINDOW, dtype, value, Access.PRIVATE),), (value,))
-
-
-def _number(block: Block, text: str) -> Node:
-    """An int's text in every lane."""
-    node = Symbol(text, INT32)
-    block.bind(node, Text(broadcast_text(INT32, text, block.lanes)))
-    return node
-
-
-def _every(conditions: list[Node]) -> Node:
-    found = conditions[0]
-    for condition in conditions[1:]:
-        found = found & condition
-    return found
 
 
 def _braces(block: Block) -> str:

@@ -5,9 +5,9 @@
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
 of peer time / our time. reduceat gives an element where a segment is empty; here it gets the begins of the others
-alone, found beforehand. GPU rows are device time from the first kernel's start to the last one's end. A floor is the least
-bytes (elements, offsets and results, once each) at the speed of a plain sum of the same elements, measured in the same
-run. Errors are |s − s64| / Σ|terms| against float64, the worst of all segments.
+alone, found beforehand. GPU rows are device time from the first kernel's start to the last one's end. A floor is the
+least bytes (elements, offsets and results, once each) at the speed of a plain sum of the same elements, measured in the
+same run. Errors are |s − s64| / Σ|terms| against float64, the worst of all segments.
 """
 
 from __future__ import annotations

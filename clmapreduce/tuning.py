@@ -324,7 +324,7 @@ class LanesBox(SegmentBox):
     unroll: int = 4
     few: float = 0.5
     long: int = 1024
-    window: int = 2048
+    window: int = 1024
 
 
 def lanes_box() -> LanesBox:

@@ -1,89 +1,80 @@
-"""Plans of reductions over segments: what tests of their schemes and templates plan with."""
+"""Plans over segments, of every kind: what tests of templates and schemes plan with, no device needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from clmapreduce.arguments import Signature
 from clmapreduce.domain.segments import Segments
-from clmapreduce.formula.formula import Access, Formula, Input, symbol, value_dtype
+from clmapreduce.dtypes import aligned
+from clmapreduce.formula.formula import Access, value_dtype
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.reductions import ReductionOp
+from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import bind_segment, segment_operator
 from clmapreduce.schemes.segment_text import SegmentLayout
-from clmapreduce.schemes.segmented import plan_walk
+from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
-from clmapreduce.tuning import lanes_box, walk_box
+from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.tuning import lanes_box, team_box, walk_box
 
-PAIR = np.dtype([("a", "f4"), ("b", "i8")], align=True)
+PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
+SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
+FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0), PAIR, commutative=False, name="fields")
 
 
-def elements(function: Callable[..., Any], codes: Sequence[Any], gathered: bool = False) -> Formula:
-    """The formula of an element from arrays of these dtypes. gathered: the last one is read where one more array, of
-    int32, says.
+def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
+    """What is reduced. codes: dtypes of the element's arrays; gathered: the last one through an array of int32; op;
+    init, empty: given or not; offsets: their dtype; closed; trailing.
     """
+    codes, gathered = how.get("codes", ["f4"]), how.get("gathered", False)
     made = []
     for i, code in enumerate(codes, 1):
-        dtype = np.dtype(code)
-        value = symbol(f"argument {i}", dtype, varies=True)
-        made.append(Input(f"in{i}", dtype, value, Access.VECTOR))
+        last = gathered and i == len(codes)
+        access = Access.GATHERED if last else Access.VECTOR
+        through = (f"in{len(codes) + 1}",) if last else ()
+        given = Signature(np.dtype(code), access, varies=True).input(i)
+        made.append(replace(given, through=through, trailing=how.get("trailing", False)))
+    front = how.get("front", lambda *values: values[0] if len(values) == 1 else values[0] * values[1])
+    formula = trace(front, made, "the elements")
     if gathered:
-        made[-1] = replace(made[-1], access=Access.GATHERED, through=(f"in{len(made) + 1}",))
-    formula = trace(function, made, "a test")
-    if not gathered:
-        return formula
-    place = symbol("places", np.dtype("i4"), varies=True)
-    return Formula((*formula.inputs, Input(f"in{len(made) + 1}", np.dtype("i4"), place)), formula.outputs)
+        places = Signature(np.dtype("i4"), Access.VECTOR, varies=True).input(len(codes) + 1)
+        formula = type(formula)((*formula.inputs, places), formula.outputs)
+    op = bind_segment(*segment_operator(how.get("op", "sum")), value_dtype(formula.outputs[0]), "auto", facts.fp64)
+    numbers = [Signature(dtype, Access.ARGUMENT).input(7 + i) for i, dtype in enumerate((op.whole.value, op.result))]
+    init, empty = (given if how.get(name) else None for name, given in zip(("init", "empty"), numbers, strict=True))
+    offsets = np.dtype(how.get("offsets", "i4"))
+    return SegmentLayout(formula, op, offsets, op.result, how.get("closed", True), init, empty)
 
 
-def segment_layout(
-    op: str | ReductionOp, formula: Formula, facts: Facts, offsets: str = "i4", init: bool = False, empty: bool = False
-) -> SegmentLayout:
-    name, operator = segment_operator(op)
-    bound = bind_segment(name, operator, value_dtype(formula.outputs[0]), "auto", facts.fp64)
-    after = len(formula.inputs) + 1
-    given = [
-        _number(bound.whole.value, after) if init else None,
-        _number(bound.result, after + init) if empty else None,
-    ]
-    return SegmentLayout(formula, bound, np.dtype(offsets), bound.result, init=given[0], empty=given[1])
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "sum": {}, "product of integers": {"op": "product", "codes": ["i4"]}, "argmin": {"op": "argmin", "empty": True},
+    "mean of starts": {"op": "mean", "closed": False}, "variance": {"op": "var", "offsets": "i8"}, "any": {"op": "any", "codes": ["u1"]},
+    "in order": {"op": SECOND, "init": True, "empty": True}, "matrix": {"codes": ["f4", "f4"], "gathered": True},
+    "logsumexp": {"op": "logsumexp"}, "records": {"op": FIRST_FIELD, "codes": [PAIR]}, "wide": {"codes": ["f8"], "op": "maximum"},
+}  # fmt: skip
 
 
-def _number(dtype: Any, place: int) -> Input:
-    return Input(f"in{place}", dtype, symbol(f"number {place}", dtype), Access.ARGUMENT)
-
-
-def every_segment_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterator[tuple[str, Plan]]:
-    """Every kernel over segments with several formulas and operators."""
-    real = "f8" if facts.fp64 else "f4"
-    plain = elements(lambda x: x, ["f4"])
-    layouts = {
-        "sum": segment_layout("sum", plain, facts),
-        "sum, 64-bit offsets": segment_layout("sum", plain, facts, "i8"),
-        "mean with a value for empty ones": segment_layout("mean", elements(lambda x: x, ["i4"]), facts, empty=True),
-        "maximum and init": segment_layout("maximum", elements(lambda x: x, ["u1"]), facts, init=True),
-        "any": segment_layout("any", elements(lambda x: x > 0, ["f4"]), facts),
-        "logsumexp": segment_layout("logsumexp", elements(lambda x: x * 2, [real]), facts),
-        "var": segment_layout("var", plain, facts),
-        "argmin": segment_layout("argmin", plain, facts, empty=True),
-        "products gathered": segment_layout("sum", elements(lambda a, x: a * x, ["f4", "f4"], gathered=True), facts),
-    }
-    for name, layout in layouts.items():
-        for count in (length // 7, 3):
-            domain = Segments(length, count)
-            yield f"walk {name}", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
+def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
+    """The templates over segments with several operators, in every scheme."""
+    for name, how in LAYOUTS.items():
+        if not facts.fp64 and "f8" in how.get("codes", ()):
+            continue
+        layout = layout_of(facts, **how)
+        for length, segments in ((1000, 10), (1_000_000, 90_000), (2**32, 7)):
+            domain = Segments(length, segments)
+            yield f"segments {name}, {length}", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
+            if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
+                box = team_box(length / segments, facts)
+                yield f"segments {name}, {length}, by teams", plan_team(layout, domain, mode, facts, box)
             if takes_lanes(layout, domain, mode, facts):
-                yield f"lanes {name}", plan_lanes(layout, domain, mode, facts, lanes_box())
-    little = Segments(100, 9)
-    yield "walk of little", plan_walk(layouts["sum"], little, mode, facts, walk_box(mode, facts))
-    if takes_lanes(layouts["sum"], little, mode, facts):
-        yield "lanes of little", plan_lanes(layouts["sum"], little, mode, facts, lanes_box())
-    columns = elements(lambda x: x, ["f4"])
-    trailing = Formula(tuple(replace(given, trailing=True) for given in columns.inputs), columns.outputs)
-    layout = segment_layout("sum", trailing, facts)
-    yield "walk of columns", plan_walk(layout, Segments(length, length // 7, 5), mode, facts, walk_box(mode, facts))
+                yield f"segments {name}, {length}, in lanes", plan_lanes(layout, domain, mode, facts, lanes_box())
+    layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)
+    for columns in (3, 40):
+        domain = Segments(10_000, 500, columns)
+        yield f"segments of {columns} columns", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))

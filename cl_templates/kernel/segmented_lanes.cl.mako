@@ -40,7 +40,7 @@ def in_turn(p):
 % endif
     ${text.widened("last_tile", "folded")}
 </%def>
-${path.functions(text.offset, weight)}
+${path.functions(text.offset, text.closed, weight)}
 ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
     const idx c = (idx)get_group_id(0);
     ${path.chunk("c", weight)}
@@ -49,12 +49,12 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
     for (int t = 0; t < ${widest + lanes}; t++) window[${window} + t] = 0;
     idx held = 0, until = 0;
 % endif
-    const int earlier = first < last && cmr_edge(offsets, first, segments, n) < begin;
+    const int earlier = first < last && ${text.start("first")} < begin;
     for (idx s = first; s ${"<=" if partial else "<"} last;) {
 ## The segments from s on that are reduced one by one: all of the next ones, or those too long for the batch.
         uint single = 1;
         int next = 1;
-        if (s >= first + earlier && s + ${lanes} <= last && s + ${lanes} < segments) {
+        if (s >= first + earlier && s + ${lanes} <= last${"" if text.closed else f" && s + {lanes} < segments"}) {
             const idx from = offsets[s], upto = offsets[s + ${lanes}];
             single = ${(1 << lanes) - 1};
             next = ${lanes};
@@ -81,9 +81,9 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
             }
         }
         for (; single; single &= single - 1) {
-            const idx one = s + CMR_LOWEST(single), edge = cmr_edge(offsets, one, segments, n);
+            const idx one = s + CMR_LOWEST(single), edge = ${text.start("one")};
             idx p = edge > begin ? edge : begin;
-            const idx upto = ${"one < last ? cmr_edge(offsets, one + 1, segments, n) : end" if partial else "cmr_edge(offsets, one + 1, segments, n)"};
+            const idx upto = ${"one < last ? " + text.start("one + 1") + " : end" if partial else text.start("one + 1")};
             ${whole.declare("acc")}
 % if text.windowed:
             while (p < upto) {

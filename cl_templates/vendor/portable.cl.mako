@@ -283,3 +283,20 @@ INLINE ${T} cmr_shuffle_up_${T}(${T} x, uint distance) { return x; }
 <%def name="shuffle_first(T)">
 INLINE ${T} cmr_shuffle_first_${T}(${T} x, uint unused) { return x; }
 </%def>
+## What only a sub-group can do, for one of a single item: its vote, and nothing to wait for.
+<%def name="ballot(T)">
+INLINE uint cmr_ballot_${T}(${T} p) { return p != 0; }
+</%def>
+<%def name="warp_sync(T)">
+INLINE void cmr_warp_sync_${T}(void) { mem_fence(CLK_LOCAL_MEM_FENCE); }
+</%def>
+## A load of what is read once.
+<%def name="stream_load(T)">
+INLINE ${T} cmr_stream_load_${T}(__global const ${split(T)[0]} *p) { return CMR_LOAD(${T}, p); }
+</%def>
+<%def name="add_unless(T)">
+INLINE ${T} cmr_add_unless_${T}(${T} x, ${T} y, uint flag) { return flag ? x : x + y; }
+</%def>
+<%def name="add_if_reached(T)">
+INLINE ${T} cmr_add_if_reached_${T}(${T} x, ${T} y, int have, int need) { return have >= need ? x + y : x; }
+</%def>

@@ -109,9 +109,9 @@ class LanesText(SegmentText):
         read by what `locates`) and ints.
         """
         block = Block(self.lanes, self.narrow)
-        whole = self.layout.op.widened(block.record(acc, self.tile.dtypes))
+        record = block.record(acc, self.tile.dtypes)
         begin, count = block.variable(begins, INT64), block.variable(lengths, INT32)
-        value = self.result(block, whole, Place("0"), begin, count)
+        value = self.result(block, self.layout.op.tile, record, Place("0"), begin, count)
         block.add(store_text(0, self.layout.stored, block.texts(value), segment, self.lanes, False))
         return _braces(block)
 

@@ -59,5 +59,5 @@ def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts
     if not partial:
         return Plan((walk,), {}, mode, Scope.ITEM, domain.narrow, f"one item walks it all, {lanes} lanes at a time")
     why = f"{chunks} chunks of equal work, an item each, {lanes} lanes at a time; then the pieces of shared segments"
-    join = join_stage(text, domain, chunks, mode, facts, box)
+    join = join_stage(text, domain, chunks, mode, facts, box.join_block)
     return Plan((walk, join), scratch(layout, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)

@@ -140,10 +140,11 @@ TYPES = {
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
+    "ballot": "int", "warp_sync": "int", "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
 }  # fmt: skip
 
 
-RESULTS = {"any": "int", "longest": "int", "flags": "uint"}
+RESULTS = {"any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void"}
 
 
 def test_every_helper_is_tried() -> None:

@@ -56,8 +56,8 @@ class Place:
 class Input:
     """One input: its name in plans and kernels, its dtype (scalar or record), the value that stands for it in the
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
-    that lead to its elements: the place in each is what the one before holds. trailing: an element is several numbers,
-    of which the formula sees one.
+    that lead to its elements: the place in each is what the one before holds. ahead: when GATHERED, how far the place
+    lies ahead of the index. trailing: an element is several numbers, of which the formula sees one.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Input:
     access: Access = Access.VECTOR
     rank: int = 0
     through: tuple[str, ...] = ()
+    ahead: int = 0
     trailing: bool = False
 
 
@@ -245,6 +246,8 @@ def _in_columns(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
 
 def _gathered(given: Input, element: str) -> str:
     """The place of an element, through the arrays of places."""
+    if given.ahead:
+        element = f"({element} + {given.ahead})"
     for name in given.through:
         element = f"(idx){name}[{element}]"
     return element

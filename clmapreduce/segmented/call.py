@@ -14,14 +14,15 @@ from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, Input, value_dtype
+from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
-from clmapreduce.primitives.reduce import fitted
+from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
@@ -88,7 +89,8 @@ def _layout(form: _Form) -> SegmentLayout:
         names = tuple(f"in{k + 1}" for k in through)
         made.append(replace(signature.input(i), through=names, trailing=trailing))
     seen = [given for given, (*_, shown) in zip(made, form.elements, strict=True) if shown]
-    formula = trace(form.front, seen, "the elements of segments")
+    formula = trace(form.front, seen, "the mapped function")
+    check_guards(formula.nodes, (), "the mapped function")
     if len(formula.outputs) != 1:
         raise ShapeError(f"a segment reduces one value per element, {len(formula.outputs)} are given")
     op = bind_segment(form.name, form.op, value_dtype(formula.outputs[0]), form.accumulate, form.fp64)
@@ -111,6 +113,10 @@ def prepare_segments(
 
     length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one.
     """
+    if asked.accumulate not in ACCUMULATE:
+        raise ModeError(f"accumulate={asked.accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+    if asked.accumulate == "double" and not context.facts.fp64:
+        raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
     kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)
     default = asked.empty
     form = _Form(

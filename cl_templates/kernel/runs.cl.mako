@@ -1,0 +1,72 @@
+## cmr_runs: where runs of equal keys begin, the second of two passes; the first one counted the changes in every group's stretch.
+##   A group adds up what the groups before it counted, then walks its pairs of neighbours (i, i + 1), `stretch` of them per item and step:
+##   their changes as bits, their number's prefixes over the items, then one place per change.
+##   in…  the keys, once and one element ahead    counts  changes per group    out0  where runs begin, and n after the last one
+##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
+##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
+    ${mode.group_scratch(op, block)}
+    const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
+    ${op.declare("carry")}
+    ${op.declare("behind")}
+    {
+        ${mode.lane_span("0", "(idx)get_group_id(0)", "from", "to")}
+        for (idx g = from; g < to; g++) {
+            ${op.read("part", "counts", "g")}
+            ${op.merge("carry", "carry", "part")}
+        }
+        ${mode.combine_group(op, "carry")}
+    }
+% if padded:
+    {
+        ${mode.lane_span("(idx)get_group_id(0)", "(idx)get_num_groups(0)", "from", "to")}
+        for (idx g = from; g < to; g++) {
+            ${op.read("part", "counts", "g")}
+            ${op.merge("behind", "behind", "part")}
+        }
+        ${mode.sync()}
+        ${mode.combine_group(op, "behind")}
+        const idx first = (idx)(carry_total + behind_total);
+        <%mode:each i="i" begin="(begin > first ? begin : first)" end="end">
+            out0[i + 2] = n + 1;
+        </%mode:each>
+    }
+% endif
+    ${mode.sync()}
+    const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
+    <%mode:each_sync i="step" live="live" end="steps">
+        const idx first = begin + step * ${stretch}, upto = CMR_MIN(first + ${stretch}, end);
+        uint changes = 0;
+        if (live && first + ${stretch} <= end) {
+% for k in range(stretch):
+            ${text.change("changes", f"(first + {k})", k)}
+% endfor
+        } else if (live) {
+            for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
+        }
+        ${op.declare("here")}
+        here_total = popcount(changes);
+        ${mode.scan_step(op, "carry", "here", "before", "through")}
+        idx run = (idx)before_total;
+        for (; changes; changes &= changes - 1) {
+            const idx i = first + 31 - (idx)clz(changes & -changes);
+            ${text.store("run", "i", last=True)}
+            run += 1;
+            out0[run] = i + 1;
+            ${text.store("run", "(i + 1)", last=False)}
+        }
+    </%mode:each_sync>
+    if (${mode.is_leader()}) {
+        if (begin == 0) {
+            out0[0] = 0;
+            ${text.store("0", "0", last=False)}
+        }
+        if (end == n) {
+            const idx runs = (idx)carry_total + 1;
+            out0[runs] = n + 1;
+            ${text.store("(runs - 1)", "n", last=True)}
+            out2[0] = runs;
+        }
+    }
+}

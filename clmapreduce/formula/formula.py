@@ -208,6 +208,8 @@ def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return _one(given, leaf, f"({at.row})")
         case Access.STRIDED:
             each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
+        case Access.GATHERED if lanes > 1 and not given.through:
+            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {_gathered(given, at.element)})"
         case Access.GATHERED:
             each = [_gathered(given, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:

@@ -332,3 +332,23 @@ def team_box(mean: float, facts: Facts) -> TeamBox:
     if mean < 2 or 6 <= mean < 24:
         return TeamBox(share=32768, unroll=1)
     return TeamBox()
+
+
+@dataclass(frozen=True)
+class LanesBox(SegmentBox):
+    """For segments in vectors. bytes: of one vector. widths: the batches of as many short segments as a vector has
+    lanes go by their longest one. few: the share of a batch that may be longer. unroll: vectors at once of a longer
+    segment. long: elements that the tile's accumulators take before they are widened. window: elements computed ahead
+    where they are gathered.
+    """
+
+    widths: tuple[int, ...] = (4, 8, 16, 32)
+    unroll: int = 4
+    few: float = 0.5
+    long: int = 1024
+    window: int = 1024
+
+
+def lanes_box() -> LanesBox:
+    """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
+    return LanesBox(1, 2048, 128, bytes=64)

@@ -19,8 +19,9 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import bind_segment, segment_operator
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
+from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.team_text import suits_teams
-from clmapreduce.tuning import team_box, walk_box
+from clmapreduce.tuning import lanes_box, team_box, walk_box
 
 PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
 SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
@@ -71,6 +72,8 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
             if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
                 box = team_box(length / segments, facts)
                 yield f"segments {name}, {length}, by teams", plan_team(layout, domain, mode, facts, box)
+            if takes_lanes(layout, domain, mode, facts):
+                yield f"segments {name}, {length}, in lanes", plan_lanes(layout, domain, mode, facts, lanes_box())
     layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)
     for columns in (3, 40):
         domain = Segments(10_000, 500, columns)

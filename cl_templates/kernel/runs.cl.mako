@@ -34,23 +34,47 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
     }
 % endif
     ${mode.sync()}
+% if vectors:
+    ${op.read("own", "counts", "get_group_id(0)")}
+    const idx final = (idx)(carry_total + own_total);
+% endif
     const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
     <%mode:each_sync i="step" live="live" end="steps">
         const idx first = begin + step * ${stretch}, upto = CMR_MIN(first + ${stretch}, end);
         uint changes = 0;
         if (live && first + ${stretch} <= end) {
+% if vectors:
+            ${text.vector("changes", "first")}
+% else:
 % for k in range(stretch):
             ${text.change("changes", f"(first + {k})", k)}
 % endfor
+% endif
         } else if (live) {
             for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
         }
         ${op.declare("here")}
-        here_total = popcount(changes);
+        here_total = CMR_COUNT(changes);
         ${mode.scan_step(op, "carry", "here", "before", "through")}
         idx run = (idx)before_total;
+% if vectors:
+## The first four without a branch: what there is no change for is written again by the changes that follow.
+        if (run + 4 <= final) {
+            const int found = CMR_MIN(CMR_COUNT(changes), 4);
+% for k in range(4):
+            {
+                const idx i = first + CMR_LOWEST(changes | ${1 << stretch}u);
+                ${text.store(f"(run + {k})", "i", last=True)}
+                out0[run + ${k + 1}] = i + 1;
+                ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
+                changes &= changes - 1;
+            }
+% endfor
+            run += found;
+        }
+% endif
         for (; changes; changes &= changes - 1) {
-            const idx i = first + 31 - (idx)clz(changes & -changes);
+            const idx i = first + CMR_LOWEST(changes);
             ${text.store("run", "i", last=True)}
             run += 1;
             out0[run] = i + 1;

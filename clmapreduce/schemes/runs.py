@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import INT64, DType
+from clmapreduce.dtypes import INT32, INT64, DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Place, in_parameters
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common import kernel_spec, out_parameters, store_text, vectorisable
 from clmapreduce.schemes.reduce import reduce_stage
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
@@ -24,7 +24,9 @@ STRETCH = 16
 
 @dataclass(frozen=True, eq=False)
 class RunsText:
-    """The statements for keys of which `changes` tells whether neighbours differ. last: runs keep their last key."""
+    """The statements for keys of which `changes`, an int32, tells whether neighbours differ. last: runs keep their last
+    key.
+    """
 
     changes: Formula
     begins: DType
@@ -43,6 +45,13 @@ class RunsText:
         block = Block(1, self.narrow)
         text = block.texts(block.load(self.changes, at)[0])[""]
         return "{\n" + "\n".join([str(block), f"{bits} |= (uint)({text} != 0) << {place};"]) + "\n}"
+
+    def vector(self, bits: str, at: str) -> str:
+        """Sets the bits of the next STRETCH pairs from a place on."""
+        block = Block(STRETCH, self.narrow)
+        text = block.texts(block.load(self.changes, at)[0])[""]
+        kind = c_name(INT32, STRETCH)
+        return "{\n" + "\n".join([str(block), f"{bits} = cmr_flags_{kind}({text} != ({kind})(0));"]) + "\n}"
 
     def store(self, run: str, at: str, last: bool) -> str:
         """Stores the key at a place as the run's, if it is its last or first one as wanted."""
@@ -72,10 +81,11 @@ def plan_runs(
     layout = Layout(changes, (bound.result,))
     stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
     counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
+    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
     text = RunsText(changes, begins_dtype(line.length), narrow, last)
     spec = kernel_spec(
         "runs", mode, facts, narrow, False,
-        {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last},
+        {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last, "vectors": vectors},
         {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
     )  # fmt: skip
     outputs = ("out0", "out1", "out2")

@@ -8,7 +8,8 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Value, components, rebuild
+from clmapreduce.formula.node import Node, Record, Value, components, rebuild
+from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import out_parameters, store_text
@@ -93,23 +94,27 @@ class SegmentText:
         """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or
         between tiles.
         """
-        layout, op = self.layout, self.layout.op
-        bound, text = (op.tile, self.tile) if tile else (op.whole, self.whole)
+        bound, text = (self.layout.op.tile, self.tile) if tile else (self.layout.op.whole, self.whole)
         block = Block(lanes, self.narrow, uniform=True)
         place = Place("0", column=column if self.columned else "")
+        record, count = block.record(acc, text.dtypes), block.index(f"({end} - {begin})")
+        value = self.result(block, bound, record, place, block.index(begin), count)
+        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
+        block.add(store_text(0, self.layout.stored, block.texts(value), at, lanes, False))
+        return _braces(block)
+
+    def result(self, block: Block, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
+        """What is stored for segments. acc: `bound`'s accumulators of all their elements, `count` of them from `begin`
+        on.
+        """
+        layout = self.layout
         for given in (layout.init, layout.empty):
             if given is not None:
                 block.read(given, place, f"{given.name}_")
-        whole = block.record(acc, text.dtypes)
         if layout.init is not None:
-            whole = bound.merge(bound.single(layout.init.value, block.index("0")), whole)
-        count = block.index(f"({end} - {begin})")
-        value = op.finish(whole, block.index(begin), count, bound)
-        if layout.empty is not None:
-            value = _chosen(count == 0, layout.empty.value, value)
-        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
-        block.add(store_text(0, layout.stored, block.texts(value), at, lanes, False))
-        return _braces(block)
+            acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
+        value = layout.op.finish(acc, begin, count, bound)
+        return value if layout.empty is None else _chosen(count == 0, layout.empty.value, value)
 
     def write_parts(self, number: str, column: str, acc: str, lanes: int = 1) -> str:
         """Keeps an accumulator as a chunk's piece."""

@@ -28,8 +28,9 @@ from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
+from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.team_text import suits_teams
-from clmapreduce.tuning import SegmentBox, TeamBox, team_box, walk_box
+from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
 
@@ -141,12 +142,17 @@ def prepare_segments(
         return empty_results(arguments, outputs, options)
     domain = Segments(length, segments, columns)
     mode = choose_mode(options.mode, context.facts)
-    if box is None and mode is ComputeMode.PARALLEL and columns == 1 and suits_teams(layout, context.facts):
-        box = team_box(length / segments, context.facts)
-    box = box or walk_box(mode, context.facts)
+    box = box or _box(layout, domain, mode, context.facts)
     key = ("segments", layout, domain, mode, box)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:
+    """The box of the scheme that suits best."""
+    if mode is ComputeMode.PARALLEL and domain.columns == 1 and suits_teams(layout, facts):
+        return team_box(domain.length / domain.segments, facts)
+    return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
 
 
 def _planned(
@@ -155,6 +161,8 @@ def _planned(
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TeamBox):
         return plan_team(layout, domain, mode, facts, box)
+    if isinstance(box, LanesBox):
+        return plan_lanes(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)
 
 

@@ -132,7 +132,8 @@ TYPES = {
     "exp_scaled": "float float2 float4 float8 float16 double double2 double4 double8",
     "sin": "half half16 float float4 float16 double double8", "cos": "float float8", "tan": "float float2 double4",
     "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
-    "lanes_up8": "float16",
+    "lanes_up8": "float16", "evens": "float2 float16 uchar16 long8", "odds": "float2 float16 uchar16 long8",
+    "longest": "int4 int8 int16", "flags": "int4 int8 int16",
     "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "any": "char16 short8 int int16 long8",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
     "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
@@ -143,7 +144,7 @@ TYPES = {
 }  # fmt: skip
 
 
-RESULTS = {"any": "int", "ballot": "uint", "warp_sync": "void"}
+RESULTS = {"any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void"}
 
 
 def test_every_helper_is_tried() -> None:

@@ -42,6 +42,8 @@ typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${s
 % endif
 % endfor
 #define CMR_LOAD(T, p) (*(__global const T##_at *)(p))
+/* At any element: as above where vectors may lie anywhere. */
+#define CMR_LOAD_ANYWHERE(T, lanes, p) ${"CMR_LOAD(T, p)" if cpu else "vload##lanes(0, p)"}
 #define CMR_STORE(T, p, v) (*(__global T##_at *)(p) = (v))
 #define CMR_PEEK(T, p) (*(const T##_at *)(p))
 /* The lowest bit that is set, and how many are; popcount() is a call on PoCL. */

@@ -314,23 +314,30 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
 
 @dataclass(frozen=True)
 class TeamBox:
-    """For segments whose chunks are streamed by teams. block: work-items per team. share: what a chunk weighs. window:
-    offsets that one item holds. unroll: of the loop that stores results. join_block: as in a SegmentBox.
+    """For segments whose chunks are streamed by teams. block: work-items per team. most, least, chunks: a chunk weighs
+    that much at most and at least, in between as much as gives so many chunks. window: offsets that one item holds.
+    unroll: of the loop that stores results. join_block: as in a SegmentBox.
     """
 
     block: int = 32
-    share: int = 16384
+    most: int = 16384
+    least: int = 1024
+    chunks: int = 16384
     window: int = 8
     unroll: int = 2
     join_block: int = 128
+
+    def share(self, weight: int) -> int:
+        """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
+        return min(self.most, max(self.least, -(-weight // self.chunks)))
 
 
 def team_box(mean: float, facts: Facts) -> TeamBox:
     """The box for segments whose chunks are streamed by teams. mean: length of a segment."""
     if facts.kind == "cpu":
-        return TeamBox(share=4096, join_block=32)
+        return TeamBox(most=4096, join_block=32)
     if mean < 2 or 6 <= mean < 24:
-        return TeamBox(share=32768, unroll=1)
+        return TeamBox(most=32768, unroll=1)
     return TeamBox()
 
 

@@ -209,7 +209,8 @@ def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
         case Access.STRIDED:
             each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
         case Access.GATHERED if lanes > 1 and not given.through:
-            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {_gathered(given, at.element)})"
+            spot = f"{given.name} + {_gathered(given, at.element)}"
+            return f"CMR_LOAD_ANYWHERE({c_name(given.dtype, lanes)}, {lanes}, {spot})"
         case Access.GATHERED:
             each = [_gathered(given, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:

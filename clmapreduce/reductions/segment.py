@@ -98,7 +98,7 @@ def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulat
         raise DTypeError(f"mean: values of dtype {value} are records; give cm.Operator a combine that names the fields")
     whole = op.bind(value, accumulate, fp64)
     tile = whole
-    if accumulate == "auto":
+    if accumulate == "auto" and op.name != "product":  # a tile's products would lose digits, each its own
         fast = op.bind(value, "fast", fp64)
         if {c.name for c in fast.components} <= {c.name for c in whole.components}:
             tile = fast

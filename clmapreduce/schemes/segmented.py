@@ -47,7 +47,8 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
 def plan_team(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: TeamBox) -> Plan:
     """The plan in which teams of work-items stream chunks."""
     text = TeamText(layout, domain.narrow)
-    chunks = domain.chunks(box.share)
+    share = box.share(domain.weight)
+    chunks = domain.chunks(share)
     partial = chunks > 1
     numbers = {
         "block": box.block, "window": box.window, "unroll": box.unroll, "partial": partial, "weight": WEIGHT,
@@ -57,7 +58,7 @@ def plan_team(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
         "segmented_team", mode, facts, domain.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}
     )
     pieces = ("parts", "places") if partial else ()
-    sizes = [domain.length, domain.segments, box.share]
+    sizes = [domain.length, domain.segments, share]
     arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *(("idx", size) for size in sizes))
     team = Stage(spec, chunks, box.block, arguments, (*layout.names, "in0"), ("out0", *pieces))
     if not partial:

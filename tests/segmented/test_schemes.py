@@ -17,8 +17,8 @@ from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.tuning import SegmentBox, TeamBox
 
 BOXES = {
-    "team": TeamBox(share=4096, join_block=32),
-    "small teams": TeamBox(share=700, window=1, join_block=8),
+    "team": TeamBox(most=4096, join_block=32),
+    "small teams": TeamBox(most=700, least=700, window=1, join_block=8),
     "walk": SegmentBox(32, 64, 1 << 16),
 }
 LAST = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="last")

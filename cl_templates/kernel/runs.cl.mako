@@ -3,6 +3,7 @@
 ##   their changes as bits, their number's prefixes over the items, then one place per change.
 ##   in…  the keys, once and one element ahead    counts  changes per group    out0  where runs begin, and n after the last one
 ##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
+##   `at_once` changes of a stretch are stored without a branch, where the group has as many left to overwrite those that are not there.
 ##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
@@ -18,6 +19,10 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
         }
         ${mode.combine_group(op, "carry")}
     }
+% if at_once:
+    ${op.read("own", "counts", "(idx)get_group_id(0)")}
+    const idx limit = (idx)(carry_total + own_total);
+% endif
 % if padded:
     {
         ${mode.lane_span("(idx)get_group_id(0)", "(idx)get_num_groups(0)", "from", "to")}
@@ -39,9 +44,7 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
         const idx first = begin + step * ${stretch}, upto = CMR_MIN(first + ${stretch}, end);
         uint changes = 0;
         if (live && first + ${stretch} <= end) {
-% for k in range(stretch):
-            ${text.change("changes", f"(first + {k})", k)}
-% endfor
+            ${text.stretch("changes", "first")}
         } else if (live) {
             for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
         }
@@ -49,6 +52,21 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
         here_total = popcount(changes);
         ${mode.scan_step(op, "carry", "here", "before", "through")}
         idx run = (idx)before_total;
+% if at_once:
+        if (run + ${at_once} <= limit && first + ${stretch} <= end) {
+            const idx behind = run + CMR_MIN(${at_once}, (idx)here_total);
+% for k in range(at_once):
+            {
+            const idx i = first + (idx)(popcount((changes & -changes) - 1) & ${stretch - 1});
+            ${text.store(f"(run + {k})", "i", last=True)}
+            out0[run + ${k + 1}] = i + 1;
+            ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
+            changes &= changes - 1;
+            }
+% endfor
+            run = behind;
+        }
+% endif
         for (; changes; changes &= changes - 1) {
             const idx i = first + 31 - (idx)clz(changes & -changes);
             ${text.store("run", "i", last=True)}

@@ -309,4 +309,46 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
     if mode is ComputeMode.SEQUENTIAL:
         return SegmentBox(1, 2048, 128, bytes=64 if facts.kind == "cpu" else 1)
     block = 32 if facts.kind == "cpu" else 128
-    return SegmentBox(block, 64, 1 << 16, join_block=32)
+    return SegmentBox(block, 64, 1 << 16, join_block=block)
+
+
+@dataclass(frozen=True)
+class TeamBox:
+    """For segments whose chunks are streamed by teams. block: work-items per team. share: what a chunk weighs. window:
+    offsets that one item holds. unroll: of the loop that stores results. join_block: as in a SegmentBox.
+    """
+
+    block: int = 32
+    share: int = 16384
+    window: int = 8
+    unroll: int = 2
+    join_block: int = 128
+
+
+def team_box(mean: float, facts: Facts) -> TeamBox:
+    """The box for segments whose chunks are streamed by teams. mean: length of a segment."""
+    if facts.kind == "cpu":
+        return TeamBox(share=4096, join_block=32)
+    if mean < 2 or 6 <= mean < 24:
+        return TeamBox(share=32768, unroll=1)
+    return TeamBox()
+
+
+@dataclass(frozen=True)
+class LanesBox(SegmentBox):
+    """For segments in vectors. bytes: of one vector. widths: the batches of as many short segments as a vector has
+    lanes go by their longest one. few: the share of a batch that may be longer. unroll: vectors at once of a longer
+    segment. long: elements that the tile's accumulators take before they are widened. window: elements computed ahead
+    where they are gathered.
+    """
+
+    widths: tuple[int, ...] = (4, 8, 16, 32)
+    unroll: int = 4
+    few: float = 0.5
+    long: int = 1024
+    window: int = 1024
+
+
+def lanes_box() -> LanesBox:
+    """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
+    return LanesBox(1, 2048, 128, bytes=64)

@@ -3,7 +3,6 @@
 ##   their changes as bits, their number's prefixes over the items, then one place per change.
 ##   in…  the keys, once and one element ahead    counts  changes per group    out0  where runs begin, and n after the last one
 ##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
-##   `at_once` changes of a stretch are stored without a branch, where the group has as many left to overwrite those that are not there.
 ##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
@@ -19,10 +18,6 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
         }
         ${mode.combine_group(op, "carry")}
     }
-% if at_once:
-    ${op.read("own", "counts", "(idx)get_group_id(0)")}
-    const idx limit = (idx)(carry_total + own_total);
-% endif
 % if padded:
     {
         ${mode.lane_span("(idx)get_group_id(0)", "(idx)get_num_groups(0)", "from", "to")}
@@ -39,36 +34,47 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
     }
 % endif
     ${mode.sync()}
+% if vectors:
+    ${op.read("own", "counts", "get_group_id(0)")}
+    const idx final = (idx)(carry_total + own_total);
+% endif
     const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
     <%mode:each_sync i="step" live="live" end="steps">
         const idx first = begin + step * ${stretch}, upto = CMR_MIN(first + ${stretch}, end);
         uint changes = 0;
         if (live && first + ${stretch} <= end) {
-            ${text.stretch("changes", "first")}
+% if vectors:
+            ${text.vector("changes", "first")}
+% else:
+% for k in range(stretch):
+            ${text.change("changes", f"(first + {k})", k)}
+% endfor
+% endif
         } else if (live) {
             for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
         }
         ${op.declare("here")}
-        here_total = popcount(changes);
+        here_total = CMR_COUNT(changes);
         ${mode.scan_step(op, "carry", "here", "before", "through")}
         idx run = (idx)before_total;
-% if at_once:
-        if (run + ${at_once} <= limit && first + ${stretch} <= end) {
-            const idx behind = run + CMR_MIN(${at_once}, (idx)here_total);
-% for k in range(at_once):
+% if vectors:
+## The first four without a branch: what there is no change for is written again by the changes that follow.
+        if (run + 4 <= final) {
+            const int found = CMR_MIN(CMR_COUNT(changes), 4);
+% for k in range(4):
             {
-            const idx i = first + (idx)(popcount((changes & -changes) - 1) & ${stretch - 1});
-            ${text.store(f"(run + {k})", "i", last=True)}
-            out0[run + ${k + 1}] = i + 1;
-            ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
-            changes &= changes - 1;
+                const idx i = first + CMR_LOWEST(changes | ${1 << stretch}u);
+                ${text.store(f"(run + {k})", "i", last=True)}
+                out0[run + ${k + 1}] = i + 1;
+                ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
+                changes &= changes - 1;
             }
 % endfor
-            run = behind;
+            run += found;
         }
 % endif
         for (; changes; changes &= changes - 1) {
-            const idx i = first + 31 - (idx)clz(changes & -changes);
+            const idx i = first + CMR_LOWEST(changes);
             ${text.store("run", "i", last=True)}
             run += 1;
             out0[run] = i + 1;

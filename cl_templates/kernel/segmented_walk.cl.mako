@@ -10,7 +10,7 @@
 <% op = text.whole %>
 ${op.declare("acc", width)}
 idx i = begin;
-int earlier = first < last && cmr_edge(offsets, first, segments, n) < begin;
+int earlier = first < last && ${text.start("first")} < begin;
 if (earlier${"" if partial else " && 0"}) {
     const idx upto = cmr_edge(offsets, first + 1, segments, n);
     for (; i < upto; i++) { ${text.absorb("acc", "i", "q", width)} }
@@ -20,7 +20,7 @@ if (earlier${"" if partial else " && 0"}) {
 % endif
 }
 for (idx s = first + earlier; s < last; s++) {
-    const idx from = cmr_edge(offsets, s, segments, n), upto = cmr_edge(offsets, s + 1, segments, n);
+    const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
     for (; i < upto; i++) { ${text.absorb("acc", "i", "q", width)} }
     ${text.store("acc", "s", "from", "upto", "q", width)}
     ${op.reset("acc", width)}
@@ -31,7 +31,7 @@ ${text.write_parts("2 * c + 1", "q", "acc", width)}
 if (q == 0) { places[2 * c] = earlier ? first : -1; places[2 * c + 1] = last; }
 % endif
 </%def>
-${path.functions(text.offset, weight)}
+${path.functions(text.offset, text.closed, weight)}
 ${mode.kernel_head("cmr_segmented_walk", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share", "const idx chunks", "const idx columns"])} {
     const idx blocks = (columns + ${lanes - 1}) / ${lanes}, w = (idx)get_group_id(0) * ${block} + CMR_LOCAL_ID;
     if (w < chunks * blocks) {

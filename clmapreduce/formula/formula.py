@@ -3,7 +3,7 @@
 `Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument,
 or the only element of a buffer), or broadcast by strides. In a batch, whose rows are lines of their own, it may also be
 one line for all rows, or one value per row. Under segments it may be gathered: read where other inputs, arrays of
-places, say.
+places, say. A kernel's own array is read as a vector, from private memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Access(Enum):
     LINE = "line"
     ROW = "row"
     GATHERED = "gathered"
+    PRIVATE = "private"
 
 
 @dataclass(frozen=True)
@@ -207,12 +208,16 @@ def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return _one(given, leaf, f"({at.row})")
         case Access.STRIDED:
             each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
+        case Access.GATHERED if lanes > 1 and not given.through:
+            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {_gathered(given, at.element)})"
         case Access.GATHERED:
             each = [_gathered(given, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
+        case Access.PRIVATE if lanes > 1:
+            return f"CMR_PEEK({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
         case _:
             return _one(given, leaf, at.element)
     each = [_one(given, leaf, place) for place in each]

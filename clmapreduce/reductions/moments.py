@@ -20,10 +20,13 @@ class BoundMoments(Bound):
         self.components = tuple(Component(name, acc, 0) for name in ("count", "mean", "spread"))
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        for value in values:
-            one = as_node(1, self._acc), cast(typed(Node, value), self._acc), as_node(0, self._acc)
-            acc = self.merge(acc, Record(zip(("count", "mean", "spread"), one, strict=True)))
+        for value, at in zip(values, indices, strict=True):
+            acc = self.merge(acc, self.single(value, at))
         return acc
+
+    def single(self, value: Value, index: Node) -> Record:
+        number = cast(typed(Node, value), self._acc)
+        return Record(count=as_node(1, self._acc), mean=number, spread=as_node(0, self._acc))
 
     def merge(self, a: Record, b: Record) -> Record:
         count = a["count"] + b["count"]

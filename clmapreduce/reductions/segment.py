@@ -60,9 +60,15 @@ class SegmentOp:
             }
         )
 
-    def finish(self, acc: Record, begin: Node, count: Node) -> Value:
-        """A segment's result, of dtype `result`: of the elements from `begin` on, `count` of them."""
-        value = self.whole.finish(acc)
+    def narrowed(self, acc: Record) -> Record:
+        """An accumulator between tiles as one of a tile."""
+        return Record({c.name: cast(acc[c.name], c.dtype) for c in self.tile.components})
+
+    def finish(self, acc: Record, begin: Node, count: Node, bound: Bound) -> Value:
+        """A segment's result, of dtype `result`: of the elements from `begin` on, `count` of them. bound: whose
+        accumulator it is, `tile` or `whole`.
+        """
+        value = bound.finish(acc)
         if isinstance(self.whole, BoundArgument):
             return typed(Node, value) - cast(begin, self.result)
         if self.name == MEAN:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import INT64, DType
+from clmapreduce.dtypes import INT32, INT64, DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Place, in_parameters
 from clmapreduce.modes import ComputeMode, Scope
@@ -21,21 +21,17 @@ from clmapreduce.tuning import LaunchBox, within_local_memory
 STRETCH = 16
 """Pairs of neighbours per item and step."""
 
-AT_ONCE = 3
-"""Changes of a stretch that one item, in order, stores without asking whether they are there."""
-
 
 @dataclass(frozen=True, eq=False)
 class RunsText:
-    """The statements for keys of which `changes` tells whether neighbours differ, 0 or 1. last: runs keep their last
-    key. lanes: pairs of neighbours compared at once.
+    """The statements for keys of which `changes`, an int32, tells whether neighbours differ. last: runs keep their last
+    key.
     """
 
     changes: Formula
     begins: DType
     narrow: bool
     last: bool
-    lanes: int = 1
 
     @property
     def parameters(self) -> list[str]:
@@ -50,21 +46,12 @@ class RunsText:
         text = block.texts(block.load(self.changes, at)[0])[""]
         return "{\n" + "\n".join([str(block), f"{bits} |= (uint)({text} != 0) << {place};"]) + "\n}"
 
-    def stretch(self, bits: str, at: str) -> str:
-        """As `change` for all pairs of a stretch, the first one's bit the lowest."""
-        if self.lanes == 1:
-            return "\n".join(self.change(bits, f"({at} + {k})", k) for k in range(STRETCH))
-        return "\n".join(self._together(bits, f"({at} + {k})", k) for k in range(0, STRETCH, self.lanes))
-
-    def _together(self, bits: str, at: str, place: int) -> str:
-        block, width = Block(self.lanes, self.narrow), self.lanes
+    def vector(self, bits: str, at: str) -> str:
+        """Sets the bits of the next STRETCH pairs from a place on."""
+        block = Block(STRETCH, self.narrow)
         text = block.texts(block.load(self.changes, at)[0])[""]
-        shifts = ", ".join(map(str, range(width)))
-        lines = [str(block), f"const int{width} change{width} = ({text}) << (int{width})({shifts});"]
-        while width > 2:
-            lines.append(f"const int{width // 2} change{width // 2} = change{width}.lo | change{width}.hi;")
-            width //= 2
-        return "{\n" + "\n".join([*lines, f"{bits} |= (uint)(change2.lo | change2.hi) << {place};"]) + "\n}"
+        kind = c_name(INT32, STRETCH)
+        return "{\n" + "\n".join([str(block), f"{bits} = cmr_flags_{kind}({text} != ({kind})(0));"]) + "\n}"
 
     def store(self, run: str, at: str, last: bool) -> str:
         """Stores the key at a place as the run's, if it is its last or first one as wanted."""
@@ -94,12 +81,11 @@ def plan_runs(
     layout = Layout(changes, (bound.result,))
     stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
     counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
-    lanes = reduce_box.lanes(changes.widest, facts.kind == "cpu" and vectorisable(changes, facts))
-    at_once = AT_ONCE if mode is ComputeMode.SEQUENTIAL else 0
-    text = RunsText(changes, begins_dtype(line.length), narrow, last, lanes)
+    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
+    text = RunsText(changes, begins_dtype(line.length), narrow, last)
     spec = kernel_spec(
         "runs", mode, facts, narrow, False,
-        {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last, "lanes": lanes, "at_once": at_once},
+        {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last, "vectors": vectors},
         {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
     )  # fmt: skip
     outputs = ("out0", "out1", "out2")

@@ -8,7 +8,8 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Literal, Record, Value, components, rebuild
+from clmapreduce.formula.node import Node, Record, Value, components, rebuild
+from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common import out_parameters, store_text
@@ -16,7 +17,8 @@ from clmapreduce.schemes.common import out_parameters, store_text
 
 @dataclass(frozen=True, eq=False)
 class SegmentLayout:
-    """What is reduced: the formula of an element, the operator, and the offsets' dtype. init: folded into every segment
+    """What is reduced: the formula of an element, the operator, and the offsets' dtype. closed: whether
+    there is one more offset than segments. init: folded into every segment
     once, first. empty: the result of an empty segment. stored: the result's dtype in memory.
     """
 
@@ -24,6 +26,7 @@ class SegmentLayout:
     op: SegmentOp
     offsets: DType
     stored: DType
+    closed: bool = True
     init: Input | None = None
     empty: Input | None = None
 
@@ -53,9 +56,17 @@ class SegmentText:
         return OperatorText(self.layout.op.whole, self.narrow)
 
     @property
+    def closed(self) -> bool:
+        return self.layout.closed
+
+    @property
     def offset(self) -> str:
         """The C type of the offsets."""
         return c_name(self.layout.offsets)
+
+    def start(self, segment: str) -> str:
+        """Where a segment that there is begins, or, behind the last one, where the elements end."""
+        return f"(idx)offsets[{segment}]" if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
 
     def parameters(self, partial: bool, read: bool = False) -> list[str]:
         """The kernel's parameters, less its numbers. partial: with pieces. read: it reads these, and no elements."""
@@ -77,26 +88,33 @@ class SegmentText:
         block.assign({f"{acc}_{name}": folded[name] for name in names})
         return _braces(block)
 
-    def store(self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1) -> str:
-        """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`."""
-        layout, op = self.layout, self.layout.op
+    def store(
+        self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1, tile: bool = False
+    ) -> str:
+        """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or
+        between tiles.
+        """
+        bound, text = (self.layout.op.tile, self.tile) if tile else (self.layout.op.whole, self.whole)
         block = Block(lanes, self.narrow, uniform=True)
         place = Place("0", column=column if self.columned else "")
+        record, count = block.record(acc, text.dtypes), block.index(f"({end} - {begin})")
+        value = self.result(block, bound, record, place, block.index(begin), count)
+        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
+        block.add(store_text(0, self.layout.stored, block.texts(value), at, lanes, False))
+        return _braces(block)
+
+    def result(self, block: Block, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
+        """What is stored for segments. acc: `bound`'s accumulators of all their elements, `count` of them from `begin`
+        on.
+        """
+        layout = self.layout
         for given in (layout.init, layout.empty):
             if given is not None:
                 block.read(given, place, f"{given.name}_")
-        whole = block.record(acc, self.whole.dtypes)
         if layout.init is not None:
-            identity = Record({c.name: Literal(c.identity, c.dtype) for c in op.whole.components})
-            first = op.whole.absorb(identity, [layout.init.value], [block.index("0")])
-            whole = op.whole.merge(first, whole)
-        count = block.index(f"({end} - {begin})")
-        value = op.finish(whole, block.index(begin), count)
-        if layout.empty is not None:
-            value = _chosen(count == 0, layout.empty.value, value)
-        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
-        block.add(store_text(0, layout.stored, block.texts(value), at, lanes, False))
-        return _braces(block)
+            acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
+        value = layout.op.finish(acc, begin, count, bound)
+        return value if layout.empty is None else _chosen(count == 0, layout.empty.value, value)
 
     def write_parts(self, number: str, column: str, acc: str, lanes: int = 1) -> str:
         """Keeps an accumulator as a chunk's piece."""

@@ -12,7 +12,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec, vectorisable
 from clmapreduce.schemes.segment_text import SegmentLayout, SegmentText
-from clmapreduce.tuning import SegmentBox
+from clmapreduce.schemes.team_text import TeamText
+from clmapreduce.tuning import SegmentBox, TeamBox
 
 
 def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox) -> Plan:
@@ -39,8 +40,31 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
     if not partial:
         return Plan((walk,), {}, mode, scope, domain.narrow, "one item walks it all")
     why = f"{chunks} chunks of equal work, an item each; then the pieces of segments that chunks share"
-    join = join_stage(text, domain, chunks, mode, facts, box)
+    join = join_stage(text, domain, chunks, mode, facts, box.join_block)
     return Plan((walk, join), scratch(layout, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)
+
+
+def plan_team(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: TeamBox) -> Plan:
+    """The plan in which teams of work-items stream chunks."""
+    text = TeamText(layout, domain.narrow)
+    chunks = domain.chunks(box.share)
+    partial = chunks > 1
+    numbers = {
+        "block": box.block, "window": box.window, "unroll": box.unroll, "partial": partial, "weight": WEIGHT,
+        "ordered": not layout.op.commutative,
+    }  # fmt: skip
+    spec = kernel_spec(
+        "segmented_team", mode, facts, domain.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}
+    )
+    pieces = ("parts", "places") if partial else ()
+    sizes = [domain.length, domain.segments, box.share]
+    arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *(("idx", size) for size in sizes))
+    team = Stage(spec, chunks, box.block, arguments, (*layout.names, "in0"), ("out0", *pieces))
+    if not partial:
+        return Plan((team,), {}, mode, Scope.GROUP, domain.narrow, "one team streams it all")
+    why = f"{chunks} chunks of equal work, a team each; then the pieces of segments that chunks share"
+    join = join_stage(text, domain, chunks, mode, facts, box.join_block)
+    return Plan((team, join), scratch(layout, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)
 
 
 def scratch(layout: SegmentLayout, domain: Segments, chunks: int) -> dict[str, int]:
@@ -52,18 +76,16 @@ def scratch(layout: SegmentLayout, domain: Segments, chunks: int) -> dict[str, i
     }
 
 
-def join_stage(
-    text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, box: SegmentBox
-) -> Stage:
+def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, block: int) -> Stage:
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
     spec = kernel_spec(
         "segmented_join", mode, facts, domain.narrow, False,
-        {"block": box.join_block, "weight": WEIGHT, "columned": text.columned}, {"layout": layout},
+        {"block": block, "weight": WEIGHT, "columned": text.columned}, {"layout": layout},
         lambda: {"text": text},
     )  # fmt: skip
     given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
-    sizes = [domain.length, domain.segments, domain.columns]
+    sizes = [domain.length, domain.segments, chunks, domain.columns]
     read = (*given, "in0", "parts", "places")
     arguments: Arguments = (*given, "in0", "out0", "parts", "places", *(("idx", size) for size in sizes))
-    return Stage(spec, chunks * domain.columns, box.join_block, arguments, read, ("out0",))
+    return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))

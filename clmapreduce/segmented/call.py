@@ -27,8 +27,10 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
 from clmapreduce.schemes.segment_text import SegmentLayout
-from clmapreduce.schemes.segmented import plan_walk
-from clmapreduce.tuning import SegmentBox, walk_box
+from clmapreduce.schemes.segmented import plan_team, plan_walk
+from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
 
@@ -74,6 +76,7 @@ class _Form:
     fp64: bool
     elements: tuple[tuple[Signature, tuple[int, ...], bool, bool], ...]
     offsets: DType
+    closed: bool
     init: bool
     empty: bool
 
@@ -95,7 +98,7 @@ def _layout(form: _Form) -> SegmentLayout:
     after = len(made) + 1
     init = _single(op.whole.value, after) if form.init else None
     empty = _single(op.result, after + form.init) if form.empty else None
-    return SegmentLayout(formula, op, form.offsets, op.result, init, empty)
+    return SegmentLayout(formula, op, form.offsets, op.result, form.closed, init, empty)
 
 
 def _single(dtype: DType, place: int) -> Input:
@@ -104,7 +107,7 @@ def _single(dtype: DType, place: int) -> Input:
 
 def prepare_segments(
     asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
-    context: Context, options: Options, on_device: bool, box: SegmentBox | None = None,
+    context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None,
 ) -> Prepared | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no segments. All arrays are checked.
 
@@ -118,6 +121,7 @@ def prepare_segments(
     default = asked.empty
     form = _Form(
         asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets.dtype,
+        offsets.shape[0] > segments,
         asked.init is not None, default is not None or asked.op.name in ("argmin", "argmax"),
     )  # fmt: skip
     layout = _layout(form)
@@ -138,14 +142,27 @@ def prepare_segments(
         return empty_results(arguments, outputs, options)
     domain = Segments(length, segments, columns)
     mode = choose_mode(options.mode, context.facts)
-    box = box or walk_box(mode, context.facts)
+    box = box or _box(layout, domain, mode, context.facts)
     key = ("segments", layout, domain, mode, box)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 
-def _planned(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox) -> Plan:
+def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:
+    """The box of the scheme that suits best."""
+    if mode is ComputeMode.PARALLEL and domain.columns == 1 and suits_teams(layout, facts):
+        return team_box(domain.length / domain.segments, facts)
+    return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
+
+
+def _planned(
+    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox
+) -> Plan:
     """The plan of the scheme that a box belongs to."""
+    if isinstance(box, TeamBox):
+        return plan_team(layout, domain, mode, facts, box)
+    if isinstance(box, LanesBox):
+        return plan_lanes(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)
 
 

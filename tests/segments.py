@@ -51,7 +51,7 @@ def geometries(draw: st.DrawFn) -> np.ndarray:
     )
     long = st.tuples(st.just(1), st.integers(100, 6000) | st.sampled_from([509, 511, 512, 513, 2045, 2046, 2047, 2048]))
     parts = draw(st.lists(stretch | long, max_size=8))
-    return offsets_of([length for count, length in parts for _ in range(count)], draw(st.sampled_from(["i4", "i8"])))
+    return offsets_of([length for count, length in parts for _ in range(count)])
 
 
 def slices(offsets: np.ndarray) -> list[slice]:
@@ -94,4 +94,4 @@ def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, got: Any, told
             scale = np.abs(values).max() ** (2 if name == "var" else 1)
             assert_near(value, getattr(np, name)(values), 64 * own * scale + (own**0.5 * scale if name == "std" else 0), told)
         else:
-            check_reduced(name, x[part], value, "fast", True, told)
+            check_reduced(name, x[part], value, "fast", name != "product", told)  # tiles multiply in their own dtype

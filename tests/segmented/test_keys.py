@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PLAIN, assert_same, values
+from oracles import assert_same, values
 from segments import RANDOM, check_segments, check_sums
 
 import clmapreduce as cm
@@ -87,9 +87,9 @@ def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: 
     assert int(told[2]) == runs and isinstance(told[0], np.ndarray)
 
 
-@pytest.mark.parametrize("dtype", [*PLAIN, POINT], ids=str)
+@pytest.mark.parametrize("dtype", [*map(np.dtype, ("?", "i1", "u2", "f4", "u8", "f8", "c8")), POINT], ids=str)
 def test_keys_of_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    if dtype in (np.dtype("f8"), np.dtype("c16")) and not context.device.fp64:
+    if dtype == np.dtype("f8") and not context.device.fp64:
         pytest.skip("no float64")
     kinds = values(rng, dtype, 3)
     keys = kinds[np.repeat(rng.integers(0, 3, 300), rng.integers(1, 9, 300))]

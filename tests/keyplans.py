@@ -32,7 +32,7 @@ def changes_of(dtype: DType) -> Formula:
 def every_key_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tuple[str, Plan]]:
     """Runs of several kinds of keys, expansions of several kinds of offsets."""
     bound = operator("sum").bind(INT32, "auto", facts.fp64)
-    boxes = launch_box("scan", mode, facts), launch_box("reduce", mode, facts)
+    boxes = launch_box("runs", mode, facts), launch_box("reduce", mode, facts)
     for dtype, last, padded in ((INT32, False, False), (np.dtype("f2"), True, False), (KEY, True, True)):
         counting, writing = plan_runs(changes_of(dtype), bound, Line(length), last, padded, mode, facts, *boxes)
         told = f"runs of {dtype.name}{' padded' if padded else ''}"

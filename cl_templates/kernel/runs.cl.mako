@@ -40,8 +40,23 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
 % endif
     const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
     <%mode:each_sync i="step" live="live" end="steps">
-        const idx first = begin + step * ${stretch}, upto = CMR_MIN(first + ${stretch}, end);
+        const idx first = begin + step * ${stretch};
         uint changes = 0;
+% if subgroup > 1:
+## A warp's votes on neighbours side by side are words of 32 bits, of which an item takes the half that is its own.
+        {
+            const idx row = begin + (step_tile + CMR_LOCAL_ID / 32 * 32) * ${stretch} + CMR_LOCAL_ID % 32;
+% for r in range(stretch):
+            {
+                uint own = 0;
+                if (row + ${32 * r} < end) ${text.change("own", f"(row + {32 * r})", 0)}
+                const uint word = cmr_ballot_int((int)own);
+                if ((CMR_LOCAL_ID % 32) / 2 == ${r}) changes = word >> (CMR_LOCAL_ID % 2 * 16) & 0xffffu;
+            }
+% endfor
+        }
+% else:
+        const idx upto = CMR_MIN(first + ${stretch}, end);
         if (live && first + ${stretch} <= end) {
 % if vectors:
             ${text.vector("changes", "first")}
@@ -53,6 +68,7 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
         } else if (live) {
             for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
         }
+% endif
         ${op.declare("here")}
         here_total = CMR_COUNT(changes);
         ${mode.scan_step(op, "carry", "here", "before", "through")}

@@ -123,7 +123,7 @@ def _executables(
     context = found.context
     counted, bound = _counted(changes)
     mode = choose_mode(options.mode, context.facts)
-    box, reduce_box = options.box("scan", mode, context), options.box("reduce", mode, context)
+    box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
     made: list[tuple[Plan, Plan]] = []
 
     def plan(which: int) -> Plan:

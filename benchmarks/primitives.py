@@ -197,6 +197,22 @@ def device_ms(call: Call, context: cm.Context, repeats: int = 20) -> float:
     return statistics.median(times)
 
 
+def queued_ms(call: Call, context: cm.Context, repeats: int = 20) -> float:
+    """Milliseconds per call of calls queued one behind another, waiting included once; the median of seven rounds."""
+    until = time.perf_counter() + 0.2  # the clocks of an idle GPU take a while to rise
+    while time.perf_counter() < until:
+        call()
+        context.wait()
+    times = []
+    for _ in range(7):
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            call()
+        context.wait()
+        times.append((time.perf_counter() - begin) / repeats * 1e3)
+    return statistics.median(times)
+
+
 def cub_times(log2n: int) -> dict[str, float]:
     """Milliseconds by name from CUB, built here with nvcc; empty where there is none."""
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")

@@ -42,7 +42,18 @@ typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${s
 % endif
 % endfor
 #define CMR_LOAD(T, p) (*(__global const T##_at *)(p))
+/* At any element: as above where vectors may lie anywhere. */
+#define CMR_LOAD_ANYWHERE(T, lanes, p) ${"CMR_LOAD(T, p)" if cpu else "vload##lanes(0, p)"}
 #define CMR_STORE(T, p, v) (*(__global T##_at *)(p) = (v))
+#define CMR_PEEK(T, p) (*(const T##_at *)(p))
+/* The lowest bit that is set, and how many are; popcount() is a call on PoCL. */
+#if __has_builtin(__builtin_ctz) && __has_builtin(__builtin_popcount)
+#define CMR_LOWEST(bits) __builtin_ctz(bits)
+#define CMR_COUNT(bits) __builtin_popcount(bits)
+#else
+#define CMR_LOWEST(bits) (31 - (int)clz((bits) & (0u - (bits))))
+#define CMR_COUNT(bits) ((int)popcount(bits))
+#endif
 /* Past the caches: worth 1.2 to 3 times wherever a CPU writes an array. The address must be a multiple of the vector's size. */
 #if ${int(streaming)} && __has_builtin(__builtin_nontemporal_store)
 #define CMR_STREAM(T, p, v) __builtin_nontemporal_store(v, (__global T *)(p))

@@ -35,6 +35,7 @@ from clmapreduce.pairwise import (
 )
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.reductions import Operator
+from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "Genred",
     "KeptPartials",
     "KernelSolve",
+    "KeyPlan",
     "LazyTensor",
     "Map",
     "ModeError",
@@ -61,7 +63,9 @@ __all__ = [
     "Pm",
     "Reduce",
     "Scan",
+    "SegmentPlan",
     "ShapeError",
+    "SpmvPlan",
     "Unfold",
     "Var",
     "Vi",
@@ -77,8 +81,12 @@ __all__ = [
     "guard",
     "index",
     "math",
+    "reduce_by_key",
+    "run_lengths",
+    "segmented_reduce",
     "select_device",
     "series",
+    "spmv",
     "use",
     "where",
 ]

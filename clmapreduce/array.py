@@ -181,6 +181,16 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
         hostsched.JobGraph([hostsched.WriteJob(target.buffer, flat)]).submit(target.context.queue).wait()
 
 
+def element(x: DeviceArray, place: int) -> Any:
+    """One element of a DeviceArray in C order; waits for it alone to be copied. Negative places count from the end."""
+    target = np.empty((), x.dtype)
+    place += x.size if place < 0 else 0
+    with translated():
+        read = hostsched.ReadJob(x.buffer, target.reshape(-1).view(np.uint8), place * x.dtype.itemsize)
+        hostsched.JobGraph([read]).submit(x.context.queue).wait()
+    return target[()]
+
+
 def contiguous(values: NumpyArray) -> NumpyArray:
     """`values` in C order, records packed so that every field is aligned."""
     if values.dtype.names is not None:

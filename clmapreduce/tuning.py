@@ -39,6 +39,7 @@ _SEQUENTIAL = {
     "locate": replace(_CPU, unroll=8),
     "logsumexp": replace(_CPU, unroll=16),
     "scan": _CPU,
+    "runs": _CPU,
     "unfold": _CPU,
     "unfold_reduce": replace(_CPU, bytes=32, unroll=8),
     "upsweep": replace(_CPU, unroll=1024),
@@ -55,6 +56,7 @@ _PARALLEL_GPU = {
     "locate": replace(_GPU, unroll=2, groups=4),
     "logsumexp": replace(_GPU, unroll=8, groups=4),
     "scan": replace(_GPU, block=128, unroll=2),
+    "runs": replace(_GPU, block=128, groups=32),
     "unfold": replace(_GPU, groups=32),
     "unfold_reduce": replace(_GPU, groups=32),
     "upsweep": replace(_GPU, unroll=8),
@@ -291,3 +293,81 @@ def wide_box(itemsize: int, rows: int, cost: int, loops: bool, mode: ComputeMode
     if rows and not loops:  # they stay in registers beside the sums
         box = replace(box, numbers=4)
     return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU
+
+
+@dataclass(frozen=True)
+class SegmentBox:
+    """For segments. block: work-items per group. bytes: of one vector of columns. least, chunks: a chunk weighs at
+    least so much, and there are at most so many. join_block: work-items per group of the launch that joins pieces.
+    """
+
+    block: int
+    least: int
+    chunks: int
+    bytes: int = 1
+    join_block: int = 1
+
+    def share(self, weight: int) -> int:
+        """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
+        return max(self.least, -(-weight // self.chunks))
+
+    def lanes(self, itemsize: int, vectorisable: bool) -> int:
+        """How many columns one vector holds."""
+        return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
+
+
+def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
+    """The box for segments whose chunks are walked by one item each."""
+    if mode is ComputeMode.SEQUENTIAL:
+        return SegmentBox(1, 2048, 128, bytes=64 if facts.kind == "cpu" else 1)
+    block = 32 if facts.kind == "cpu" else 128
+    return SegmentBox(block, 64, 1 << 16, join_block=block)
+
+
+@dataclass(frozen=True)
+class TeamBox:
+    """For segments whose chunks are streamed by teams. block: work-items per team. most, least, chunks: a chunk weighs
+    that much at most and at least, in between as much as gives so many chunks. window: offsets that one item holds.
+    unroll: of the loop that stores results. join_block: as in a SegmentBox.
+    """
+
+    block: int = 32
+    most: int = 16384
+    least: int = 1024
+    chunks: int = 16384
+    window: int = 8
+    unroll: int = 2
+    join_block: int = 128
+
+    def share(self, weight: int) -> int:
+        """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
+        return min(self.most, max(self.least, -(-weight // self.chunks)))
+
+
+def team_box(mean: float, facts: Facts) -> TeamBox:
+    """The box for segments whose chunks are streamed by teams. mean: length of a segment."""
+    if facts.kind == "cpu":
+        return TeamBox(most=4096, join_block=32)
+    if mean < 2 or 6 <= mean < 24:
+        return TeamBox(most=32768, unroll=1)
+    return TeamBox()
+
+
+@dataclass(frozen=True)
+class LanesBox(SegmentBox):
+    """For segments in vectors. bytes: of one vector. widths: the batches of as many short segments as a vector has
+    lanes go by their longest one. few: the share of a batch that may be longer. unroll: vectors at once of a longer
+    segment. long: elements that the tile's accumulators take before they are widened. window: elements computed ahead
+    where they are gathered.
+    """
+
+    widths: tuple[int, ...] = (4, 8, 16, 32)
+    unroll: int = 4
+    few: float = 0.5
+    long: int = 1024
+    window: int = 1024
+
+
+def lanes_box() -> LanesBox:
+    """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
+    return LanesBox(1, 2048, 128, bytes=64)

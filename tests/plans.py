@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from keyplans import every_key_plan
 from pairplans import every_pair_plan
+from segplans import every_segment_plan
 
 import clmapreduce as cm
 from cl_templates import render
@@ -254,6 +256,8 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
         yield "scan, strictly sequential", scan_plan("sum", plain, length, mode, facts, tiles=1)
         yield "upsweep, strictly sequential", upsweep_plan("sum", plain, 1000, mode, facts, tiles=1)
     yield from every_pair_plan(facts, mode)
+    yield from every_segment_plan(facts, mode)
+    yield from every_key_plan(facts, mode, length)
 
 
 def source_of(stage: Stage) -> str:

@@ -76,9 +76,12 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
     tiles = re.compile(
         r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
+        r"|for \(idx step_tile = 0; step_tile < steps; step_tile \+= \d+\)"
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
-        r"|for \(int s = 0; s < \d+; s\+\+\)"
+        r"|for \(int s = 0; s < \d+; s\+\+\)|for \(; t < till; t \+= \d+\)"
     )
+    if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
+        tiles = re.compile(tiles.pattern + r"|if \(settled != 0xffffffffu\)|if \(apart\)|if \(next == first\)|else")
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():
         for head in heads[1:]:
@@ -111,7 +114,7 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
         if re.search(r"^INLINE \w+ $", text[: found.start()].rpartition("\n")[2]):
             continue  # its own definition
         called.setdefault(function, found.start())
-    kernel = re.search(r"void (cmr_\w+)\(", text)
+    kernel = re.search(r"^void (cmr_\w+)\(", text, re.M)
     assert kernel
     called.pop(kernel[1])
     assert set(called) == set(defined), (

@@ -19,7 +19,7 @@ ROWS = (
     ("program", "vector"),
     ("plan", "tuning", "schemes", "choose"),
     ("runtime", "context", "array", "arguments", "call"),
-    ("primitives", "series", "pairwise"),
+    ("primitives", "series", "pairwise", "segmented"),
     ("__init__",),
     ("demo", "selftest", "doctor", "cli", "__main__"),
 )

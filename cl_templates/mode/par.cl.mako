@@ -171,5 +171,31 @@ barrier(CLK_LOCAL_MEM_FENCE);
 </%def>
 <%def name="is_leader()">(get_local_id(0) == 0)</%def>
 <%def name="sync()">
+% if block <= subgroup:
+cmr_warp_sync_int();
+% else:
 barrier(CLK_LOCAL_MEM_FENCE);
+% endif
+</%def>
+## Declares `target` as the `acc` of the item `distance` before; of the first ones as anything.
+<%def name="from_lower(op, target, acc, distance, name='scratch')">
+% if block <= subgroup:
+${_shuffled(op, target, acc, "shuffle_up", distance)}
+% else:
+barrier(CLK_LOCAL_MEM_FENCE);
+${_to_scratch(op, acc, "get_local_id(0)", name)}
+barrier(CLK_LOCAL_MEM_FENCE);
+${_from_scratch(op, target, f"(get_local_id(0) < {distance} ? 0 : get_local_id(0) - {distance})", name, declare=True)}
+% endif
+</%def>
+## Declares `target` as the `acc` of one item.
+<%def name="from_item(op, target, acc, item, name='scratch')">
+% if block <= subgroup:
+${_shuffled(op, target, acc, "shuffle_first", item)}
+% else:
+barrier(CLK_LOCAL_MEM_FENCE);
+${_to_scratch(op, acc, "get_local_id(0)", name)}
+barrier(CLK_LOCAL_MEM_FENCE);
+${_from_scratch(op, target, item, name, declare=True)}
+% endif
 </%def>

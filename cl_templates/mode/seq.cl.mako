@@ -36,3 +36,9 @@ ${op.copy(f"row{k}", f"total{k}")}
 </%def>
 <%def name="is_leader()">1</%def>
 <%def name="sync()"></%def>
+<%def name="from_lower(op, target, acc, distance, name='scratch')">
+${op.copy(target, acc)}
+</%def>
+<%def name="from_item(op, target, acc, item, name='scratch')">
+${op.copy(target, acc)}
+</%def>

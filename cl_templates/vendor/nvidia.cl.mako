@@ -106,3 +106,47 @@ INLINE float cmr_sqrt_fast_float(float x) {
 ${portable.sqrt_fast(T)}
 % endif
 </%def>
+<%def name="ballot(T)">
+INLINE uint cmr_ballot_${T}(${T} p) {
+    uint r;
+    asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; vote.sync.ballot.b32 %0, q, 0xffffffff; }" : "=r"(r) : "r"((int)(p != 0)));
+    return r;
+}
+</%def>
+<%def name="warp_sync(T)">
+INLINE void cmr_warp_sync_${T}(void) { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+</%def>
+## Past L1.
+<%def name="stream_load(T)">
+% if T in ("float4", "int4", "uint4"):
+<% letter, kind = {"float4": ("f", "f32"), "int4": ("r", "s32"), "uint4": ("r", "u32")}[T] %>
+INLINE ${T} cmr_stream_load_${T}(__global const ${T[:-1]} *p) {
+    ${T} r;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.${kind} {%0, %1, %2, %3}, [%4];" : "=${letter}"(r.x), "=${letter}"(r.y), "=${letter}"(r.z), "=${letter}"(r.w) : "l"(p));
+    return r;
+}
+% else:
+${portable.stream_load(T)}
+% endif
+</%def>
+## A predicated addition: two instructions, where the compiler makes an addition, a choice and a test.
+<%def name="add_unless(T)">
+% if T == "float":
+INLINE float cmr_add_unless_float(float x, float y, uint flag) {
+    asm("{ .reg .pred q; setp.eq.u32 q, %2, 0; @q add.f32 %0, %0, %1; }" : "+f"(x) : "f"(y), "r"(flag));
+    return x;
+}
+% else:
+${portable.add_unless(T)}
+% endif
+</%def>
+<%def name="add_if_reached(T)">
+% if T == "float":
+INLINE float cmr_add_if_reached_float(float x, float y, int have, int need) {
+    asm("{ .reg .pred q; setp.ge.s32 q, %2, %3; @q add.f32 %0, %0, %1; }" : "+f"(x) : "f"(y), "r"(have), "r"(need));
+    return x;
+}
+% else:
+${portable.add_if_reached(T)}
+% endif
+</%def>

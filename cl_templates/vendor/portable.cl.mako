@@ -212,6 +212,41 @@ INLINE int cmr_any_${T}(${T} m) {
     return ${name} ${"!=" if lanes == 1 else "<"} 0;
 }
 </%def>
+## The largest lane.
+<%def name="longest(T)">
+<%
+S, lanes = split(T)
+def half(n):
+    return S + (str(n) if n > 1 else "")
+%>
+INLINE ${S} cmr_longest_${T}(${T} v) {
+<% n, name = lanes, "v" %>
+% while n > 1:
+<% n //= 2 %>
+    const ${half(n)} a${n} = ${name}.${"lo" if n > 1 else "x"}, b${n} = ${name}.${"hi" if n > 1 else "y"}, v${n} = a${n} > b${n} ? a${n} : b${n};
+<% name = f"v{n}" %>
+% endwhile
+    return ${name};
+}
+</%def>
+## A mask's lanes as bits, the first one lowest.
+<%def name="flags(T)">
+<%
+S, lanes = split(T)
+def half(n):
+    return S + (str(n) if n > 1 else "")
+%>
+INLINE uint cmr_flags_${T}(${T} m) {
+<% n, name = lanes, "v" %>
+    const ${T} v = m & (${T})(${", ".join(str(1 << lane) for lane in range(lanes))});
+% while n > 1:
+<% n //= 2 %>
+    const ${half(n)} v${n} = ${name}.${"lo" if n > 1 else "x"} | ${name}.${"hi" if n > 1 else "y"};
+<% name = f"v{n}" %>
+% endwhile
+    return (uint)${name};
+}
+</%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
 <%def name="_lanes_up(T, distance)">
 <%
@@ -232,6 +267,24 @@ INLINE ${T} cmr_lanes_up${distance}_${T}(${T} v, ${T} fill) {
 <%def name="lanes_up2(T)">${_lanes_up(T, 2)}</%def>
 <%def name="lanes_up4(T)">${_lanes_up(T, 4)}</%def>
 <%def name="lanes_up8(T)">${_lanes_up(T, 8)}</%def>
+## Of two vectors in a row, every other lane: the even ones, or the odd ones.
+<%def name="_alternate(T, name, start)">
+<%
+S, lanes = split(T)
+picks = range(start, 2 * lanes, 2)
+hexes = "0123456789abcdef"
+plain = [f"a.s{hexes[p]}" if p < lanes else f"b.s{hexes[p - lanes]}" for p in picks]
+%>
+INLINE ${T} cmr_${name}_${T}(${T} a, ${T} b) {
+#if __has_builtin(__builtin_shufflevector)
+    return __builtin_shufflevector(a, b, ${", ".join(map(str, picks))});
+#else
+    return (${T})(${", ".join(plain)});
+#endif
+}
+</%def>
+<%def name="evens(T)">${_alternate(T, "evens", 0)}</%def>
+<%def name="odds(T)">${_alternate(T, "odds", 1)}</%def>
 ## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
 <%def name="shuffle_down(T)">
 INLINE ${T} cmr_shuffle_down_${T}(${T} x, uint distance) { return x; }
@@ -241,4 +294,21 @@ INLINE ${T} cmr_shuffle_up_${T}(${T} x, uint distance) { return x; }
 </%def>
 <%def name="shuffle_first(T)">
 INLINE ${T} cmr_shuffle_first_${T}(${T} x, uint unused) { return x; }
+</%def>
+## What only a sub-group can do, for one of a single item: its vote, and nothing to wait for.
+<%def name="ballot(T)">
+INLINE uint cmr_ballot_${T}(${T} p) { return p != 0; }
+</%def>
+<%def name="warp_sync(T)">
+INLINE void cmr_warp_sync_${T}(void) { mem_fence(CLK_LOCAL_MEM_FENCE); }
+</%def>
+## A load of what is read once.
+<%def name="stream_load(T)">
+INLINE ${T} cmr_stream_load_${T}(__global const ${split(T)[0]} *p) { return CMR_LOAD(${T}, p); }
+</%def>
+<%def name="add_unless(T)">
+INLINE ${T} cmr_add_unless_${T}(${T} x, ${T} y, uint flag) { return flag ? x : x + y; }
+</%def>
+<%def name="add_if_reached(T)">
+INLINE ${T} cmr_add_if_reached_${T}(${T} x, ${T} y, int have, int need) { return have >= need ? x + y : x; }
 </%def>

@@ -28,20 +28,21 @@ class Block:
         self._emitter = Emitter(lanes, prefix, narrow, uniform, inline)
         self._loads = 0
 
-    def load(self, formula: Formula, at: str) -> list[Value]:
+    def load(self, formula: Formula, at: str | Place) -> list[Value]:
         """The formula's outputs for the indices `at` … `at`+lanes−1; may be asked for at several places."""
         return self.compute(formula.instance(), at, {})
 
-    def compute(self, formula: Formula, at: str, known: Mapping[Node, str]) -> list[Value]:
+    def compute(self, formula: Formula, at: str | Place, known: Mapping[Node, str]) -> list[Value]:
         """As `load`, once only. `known`: texts of nodes that are no inputs (a bool as 0 or 1 of type uchar)."""
+        place = at if isinstance(at, Place) else Place(at)
         prefix = f"{self._prefix}{'abcdefghijklmnopqrstuvwxyz'[self._loads % 26]}{self._loads}_"
         self._loads += 1
         for given in formula.inputs:
             if formula.uses(given):
-                self.read(given, Place(at), prefix)
+                self.read(given, place, prefix)
         for i, (node, text) in enumerate(known.items()):
             self.declare(node, f"{prefix}known{i}", text)
-        self.place(formula.nodes, at)
+        self.place(formula.nodes, place.index)
         return list(formula.outputs)
 
     def read(self, given: Input, at: Place, prefix: str) -> None:

@@ -2,7 +2,8 @@
 
 `Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument,
 or the only element of a buffer), or broadcast by strides. In a batch, whose rows are lines of their own, it may also be
-one line for all rows, or one value per row.
+one line for all rows, or one value per row. Under segments it may be gathered: read where other inputs, arrays of
+places, say. A kernel's own array is read as a vector, from private memory.
 """
 
 from __future__ import annotations
@@ -27,19 +28,23 @@ class Access(Enum):
     STRIDED = "strided"
     LINE = "line"
     ROW = "row"
+    GATHERED = "gathered"
+    PRIVATE = "private"
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a formula is computed, as C text: the index (the first one of several lanes), and in a batch `begin`, the
     element at which the row begins, and `row`, its number. `pitch`: with several lanes, one row per lane, the elements
-    from one row to the next.
+    from one row to the next. `column`: under segments, which of an element's `columns` numbers, the first one of
+    several lanes.
     """
 
     index: str
     begin: str = ""
     row: str = "0"
     pitch: str = ""
+    column: str = ""
 
     @property
     def element(self) -> str:
@@ -50,7 +55,9 @@ class Place:
 @dataclass(frozen=True, eq=False)
 class Input:
     """One input: its name in plans and kernels, its dtype (scalar or record), the value that stands for it in the
-    formula, how it is read, and, when STRIDED, over how many collapsed dimensions.
+    formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
+    that lead to its elements: the place in each is what the one before holds. ahead: when GATHERED, how far the place
+    lies ahead of the index. trailing: an element is several numbers, of which the formula sees one.
     """
 
     name: str
@@ -58,6 +65,9 @@ class Input:
     value: Value
     access: Access = Access.VECTOR
     rank: int = 0
+    through: tuple[str, ...] = ()
+    ahead: int = 0
+    trailing: bool = False
 
 
 def symbol(name: str, dtype: DType, varies: bool = False) -> Value:
@@ -181,6 +191,8 @@ def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
 
 def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     across = lanes > 1 and at.pitch != ""
+    if at.column and given.access in (Access.VECTOR, Access.GATHERED):
+        return _in_columns(given, leaf, at, lanes)
     match given.access:
         case Access.ARGUMENT:
             return broadcast_text(given.dtype, given.name, lanes)
@@ -196,10 +208,17 @@ def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return _one(given, leaf, f"({at.row})")
         case Access.STRIDED:
             each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
+        case Access.GATHERED if lanes > 1 and not given.through:
+            spot = f"{given.name} + {_gathered(given, at.element)}"
+            return f"CMR_LOAD_ANYWHERE({c_name(given.dtype, lanes)}, {lanes}, {spot})"
+        case Access.GATHERED:
+            each = [_gathered(given, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
+        case Access.PRIVATE if lanes > 1:
+            return f"CMR_PEEK({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
         case _:
             return _one(given, leaf, at.element)
     each = [_one(given, leaf, place) for place in each]
@@ -217,6 +236,24 @@ def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, cons
     """C lvalue of a record's field in a byte buffer: element `at`, `offset` bytes in."""
     qualifier = "const " if const else ""
     return f"(*(__global {qualifier}{c_name(part)} *)({base} + (size_t)({at}) * {itemsize} + {offset}))"
+
+
+def _in_columns(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
+    """An element's numbers from the place's column on, or its only number in every lane."""
+    element = _gathered(given, at.element)
+    if not given.trailing:
+        return broadcast_text(given.dtype, _one(given, leaf, element), lanes)
+    spot = f"({element}) * columns + {at.column}"
+    return _one(given, leaf, spot) if lanes == 1 else f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {spot})"
+
+
+def _gathered(given: Input, element: str) -> str:
+    """The place of an element, through the arrays of places."""
+    if given.ahead:
+        element = f"({element} + {given.ahead})"
+    for name in given.through:
+        element = f"(idx){name}[{element}]"
+    return element
 
 
 def _strided_index(given: Input, at: str) -> str:

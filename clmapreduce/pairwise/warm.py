@@ -30,7 +30,7 @@ class WarmCall:
     It holds no context, because it is kept for as long as its context lives.
     """
 
-    def __init__(self, prepared: Prepared, variables: Iterable[Variable]) -> None:
+    def __init__(self, prepared: Prepared, variables: Iterable[Hashable]) -> None:
         self._names = tuple((variable, f"in{k}") for k, variable in enumerate(variables))
         self._outputs = tuple(prepared.outputs)
         given = prepared.call.given
@@ -44,7 +44,7 @@ class WarmCall:
         self._replay = prepared.executable.replay(strides, self._numbers)
 
     def __call__(
-        self, context: Context, arrays: Mapping[Variable, DeviceArray], wait_for: Sequence[Any]
+        self, context: Context, arrays: Mapping[Any, DeviceArray], wait_for: Sequence[Any]
     ) -> list[DeviceArray]:
         """One result per output, not waited for. context: the one it was prepared for."""
         queue = context.queue

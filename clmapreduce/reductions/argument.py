@@ -33,8 +33,11 @@ class BoundArgument(Bound):
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         for value, at in zip(values, indices, strict=True):
-            acc = self.merge(acc, Record(best=cast(typed(Node, value), self.acc), place=cast(at, INT64)))
+            acc = self.merge(acc, self.single(value, at))
         return acc
+
+    def single(self, value: Value, index: Node) -> Record:
+        return Record(best=cast(typed(Node, value), self.acc), place=cast(index, INT64))
 
     def merge(self, a: Record, b: Record) -> Record:
         same = self.same(a["best"], b["best"])

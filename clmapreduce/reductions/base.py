@@ -15,6 +15,7 @@ import numpy as np
 
 from clmapreduce.dtypes import DType, is_complex, record
 from clmapreduce.errors import DTypeError
+from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Value
 
 Accumulate: TypeAlias = Literal["auto", "fast", "compensated", "double"]
@@ -48,6 +49,11 @@ class Bound(ABC):
     @abstractmethod
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         """`acc` with values folded in, in order. `indices` stand for the values' places."""
+
+    def single(self, value: Value, index: Node) -> Record:
+        """The accumulator of one value."""
+        identity = Record({c.name: as_node(c.identity, c.dtype) for c in self.components})
+        return self.absorb(identity, [value], [index])
 
     @abstractmethod
     def merge(self, a: Record, b: Record) -> Record:

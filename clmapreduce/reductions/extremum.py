@@ -27,6 +27,9 @@ class BoundExtremum(Bound):
             best = apply(self._function, best, cast(typed(Node, value), best.dtype))
         return Record(best=best)
 
+    def single(self, value: Value, index: Node) -> Record:
+        return Record(best=cast(typed(Node, value), self.components[0].dtype))
+
     def merge(self, a: Record, b: Record) -> Record:
         return Record(best=apply(self._function, a["best"], b["best"]))
 

@@ -23,6 +23,9 @@ class BoundProduct(Bound):
             total = total * cast(typed(Node, value), total.dtype)
         return Record(total=total)
 
+    def single(self, value: Value, index: Node) -> Record:
+        return Record(total=cast(typed(Node, value), self.components[0].dtype))
+
     def merge(self, a: Record, b: Record) -> Record:
         return Record(total=a["total"] * b["total"])
 

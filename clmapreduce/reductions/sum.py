@@ -37,6 +37,9 @@ class BoundSum(Bound):
         total = acc["total"]
         return Record(total=total + tree_sum([widened(typed(Node, value), total.dtype) for value in values]))
 
+    def single(self, value: Value, index: Node) -> Record:
+        return Record(total=widened(typed(Node, value), self.components[0].dtype))
+
     def merge(self, a: Record, b: Record) -> Record:
         return Record(total=a["total"] + b["total"])
 

@@ -101,6 +101,22 @@ class OperatorText:
             for c in self.bound.components
         )
 
+    def joined(self, target: str, accs: list[str], lanes: int) -> str:
+        """Declares `target`, of `lanes` lanes in all, as some accumulators of fewer lanes in a row."""
+        return "\n".join(
+            f"{c_name(d, lanes)} {target}_{name} = ({c_name(d, lanes)})({', '.join(f'{acc}_{name}' for acc in accs)});"
+            for name, d in self.dtypes.items()
+        )
+
+    def paired(self, target: str, a: str, b: str, lanes: int) -> str:
+        """Declares `target` as the merged pairs of neighbouring lanes: those of `a`, then those of `b`."""
+        lines = []
+        for name, d in self.dtypes.items():
+            kind = c_name(d, lanes)
+            halves = [f"cmr_{which}_{kind}({a}_{name}, {b}_{name})" for which in ("evens", "odds")]
+            lines.append(f"{kind} {target}_{name} = {halves[0]}, {target}b_{name} = {halves[1]};")
+        return "\n".join([*lines, self.merge(target, target, f"{target}b", lanes)])
+
     def last_lane(self, target: str, acc: str, lanes: int) -> str:
         """Declares `target` as the last lane of `acc`."""
         lane = f".s{HEX[lanes - 1]}" if lanes > 1 else ""
@@ -133,9 +149,9 @@ class OperatorText:
         """Sets `target` to `source`."""
         return " ".join(f"{target}_{name} = {source}_{name};" for name in self.dtypes)
 
-    def reset(self, acc: str) -> str:
+    def reset(self, acc: str, lanes: int = 1) -> str:
         """Sets `acc` to the identity."""
-        return " ".join(f"{acc}_{c.name} = {literal(c.identity, c.dtype)};" for c in self.bound.components)
+        return " ".join(f"{acc}_{c.name} = {literal(c.identity, c.dtype, lanes)};" for c in self.bound.components)
 
     def finish(self, acc: str, store: Callable[[Mapping[Leaf, str]], str], lanes: int = 1) -> str:
         """Computes the result of `acc` and hands its parts' texts to `store`."""

@@ -30,6 +30,9 @@ class BoundTruth(Bound):
             found = apply(self._function, found, cast(cast(typed(Node, value), BOOL), found.dtype))
         return Record(found=found)
 
+    def single(self, value: Value, index: Node) -> Record:
+        return Record(found=cast(cast(typed(Node, value), BOOL), self.components[0].dtype))
+
     def merge(self, a: Record, b: Record) -> Record:
         return Record(found=apply(self._function, a["found"], b["found"]))
 

@@ -207,3 +207,16 @@ def test_a_node_may_stand_in_two_outputs() -> None:
     first, second, third = formula.outputs
     assert first is second
     assert isinstance(third, Node) and isinstance(third, Apply) and third.args[0] is first
+
+
+def test_what_lies_ahead_and_private_arrays_are_read_as_vectors() -> None:
+    ahead = replace(given_input("f4", Access.GATHERED), ahead=3)
+    through = replace(ahead, through=("in5",))
+    private = given_input("f4", Access.PRIVATE)
+    texts = {
+        (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD(float4, in0 + ((i) + 3))",
+        (through, 1): "in0[(idx)in5[((i) + 3)]]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
+    }  # fmt: skip
+    for (given_one, lanes), wanted in texts.items():
+        kind = f"float{lanes}" if lanes > 1 else "float"
+        assert load(given_one, Place("i"), lanes, "p")[0] == [f"const {kind} pin0_0 = {wanted};"]

@@ -71,6 +71,8 @@ def test_declare_copy_and_broadcast_declare_one_variable_per_part(op: OperatorTe
         assert declared(op.broadcast("wide", "acc", lanes)) == of(op, "wide", lanes)
         assert declared(op.last_lane("end", "acc", lanes)) == of(op, "end")
         assert declared(op.lanes_up("up", "acc", 1, lanes) if lanes > 1 else op.declare("up")) == of(op, "up", lanes)
+        assert declared(op.joined("row", ["a", "b"], lanes)) == of(op, "row", lanes)
+        assert declared(op.paired("p", "a", "b", lanes)).items() >= of(op, "p", lanes).items()
 
 
 def test_assign_and_reset_declare_nothing(op: OperatorText) -> None:

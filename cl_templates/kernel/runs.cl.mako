@@ -1,0 +1,112 @@
+## cmr_runs: where runs of equal keys begin, the second of two passes; the first one counted the changes in every group's stretch.
+##   A group adds up what the groups before it counted, then walks its pairs of neighbours (i, i + 1), `stretch` of them per item and step:
+##   their changes as bits, their number's prefixes over the items, then one place per change.
+##   in…  the keys, once and one element ahead    counts  changes per group    out0  where runs begin, and n after the last one
+##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
+##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
+    ${mode.group_scratch(op, block)}
+    const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
+    ${op.declare("carry")}
+    ${op.declare("behind")}
+    {
+        ${mode.lane_span("0", "(idx)get_group_id(0)", "from", "to")}
+        for (idx g = from; g < to; g++) {
+            ${op.read("part", "counts", "g")}
+            ${op.merge("carry", "carry", "part")}
+        }
+        ${mode.combine_group(op, "carry")}
+    }
+% if padded:
+    {
+        ${mode.lane_span("(idx)get_group_id(0)", "(idx)get_num_groups(0)", "from", "to")}
+        for (idx g = from; g < to; g++) {
+            ${op.read("part", "counts", "g")}
+            ${op.merge("behind", "behind", "part")}
+        }
+        ${mode.sync()}
+        ${mode.combine_group(op, "behind")}
+        const idx first = (idx)(carry_total + behind_total);
+        <%mode:each i="i" begin="(begin > first ? begin : first)" end="end">
+            out0[i + 2] = n + 1;
+        </%mode:each>
+    }
+% endif
+    ${mode.sync()}
+% if vectors:
+    ${op.read("own", "counts", "get_group_id(0)")}
+    const idx final = (idx)(carry_total + own_total);
+% endif
+    const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
+    <%mode:each_sync i="step" live="live" end="steps">
+        const idx first = begin + step * ${stretch};
+        uint changes = 0;
+% if subgroup > 1:
+## A warp's votes on neighbours side by side are words of 32 bits, of which an item takes the half that is its own.
+        {
+            const idx row = begin + (step_tile + CMR_LOCAL_ID / 32 * 32) * ${stretch} + CMR_LOCAL_ID % 32;
+% for r in range(stretch):
+            {
+                uint own = 0;
+                if (row + ${32 * r} < end) ${text.change("own", f"(row + {32 * r})", 0)}
+                const uint word = cmr_ballot_int((int)own);
+                if ((CMR_LOCAL_ID % 32) / 2 == ${r}) changes = word >> (CMR_LOCAL_ID % 2 * 16) & 0xffffu;
+            }
+% endfor
+        }
+% else:
+        const idx upto = CMR_MIN(first + ${stretch}, end);
+        if (live && first + ${stretch} <= end) {
+% if vectors:
+            ${text.vector("changes", "first")}
+% else:
+% for k in range(stretch):
+            ${text.change("changes", f"(first + {k})", k)}
+% endfor
+% endif
+        } else if (live) {
+            for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
+        }
+% endif
+        ${op.declare("here")}
+        here_total = CMR_COUNT(changes);
+        ${mode.scan_step(op, "carry", "here", "before", "through")}
+        idx run = (idx)before_total;
+% if vectors:
+## The first four without a branch: what there is no change for is written again by the changes that follow.
+        if (run + 4 <= final) {
+            const int found = CMR_MIN(CMR_COUNT(changes), 4);
+% for k in range(4):
+            {
+                const idx i = first + CMR_LOWEST(changes | ${1 << stretch}u);
+                ${text.store(f"(run + {k})", "i", last=True)}
+                out0[run + ${k + 1}] = i + 1;
+                ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
+                changes &= changes - 1;
+            }
+% endfor
+            run += found;
+        }
+% endif
+        for (; changes; changes &= changes - 1) {
+            const idx i = first + CMR_LOWEST(changes);
+            ${text.store("run", "i", last=True)}
+            run += 1;
+            out0[run] = i + 1;
+            ${text.store("run", "(i + 1)", last=False)}
+        }
+    </%mode:each_sync>
+    if (${mode.is_leader()}) {
+        if (begin == 0) {
+            out0[0] = 0;
+            ${text.store("0", "0", last=False)}
+        }
+        if (end == n) {
+            const idx runs = (idx)carry_total + 1;
+            out0[runs] = n + 1;
+            ${text.store("(runs - 1)", "n", last=True)}
+            out2[0] = runs;
+        }
+    }
+}

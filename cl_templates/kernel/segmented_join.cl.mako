@@ -1,0 +1,62 @@
+## cmr_segmented_join: a group takes ${block} chunks; where a segment that began earlier ends in one, its pieces are merged, in order: those of
+## the chunks before the group, those of the group's, the chunk's own.
+##   Arguments as in cmr_segmented_walk. Local memory: two accumulators and two segments per item. Barriers: 4 log2 of the items.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="path" file="/path.cl.mako"/>
+<%
+op = text.whole
+distances = [2**e for e in range(block.bit_length() - 1)]
+%>
+% if not text.closed:
+${path.edge(text.offset, text.closed)}
+% endif
+${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["const idx n", "const idx segments", "const idx chunks", "const idx columns"])} {
+    ${mode.group_scratch(op, block)}
+    ${mode.tile_array("idx", "opened", block)}
+    ${mode.tile_array("idx", "ending", block)}
+    const idx group = (idx)get_group_id(0) / columns, q = (idx)get_group_id(0) % columns, from = group * ${block}, c = from + CMR_LOCAL_ID;
+    const int at = CMR_LOCAL_ID;
+    const idx s = c < chunks ? places[2 * c] : -1, before = from > 0 ? places[2 * from - 1] : -1;
+    opened[at] = c < chunks ? places[2 * c + 1] : -2;
+    ending[at] = s >= 0 && s == before;
+    ${op.declare("upto")}
+    if (c < chunks) {
+        ${text.read_parts("piece", "2 * c + 1", "q")}
+        ${op.assign("upto", "piece")}
+    }
+    ${mode.sync()}
+## What is open at the end of a chunk, from the group's first chunk on.
+% for d in distances:
+    ${mode.from_lower(op, f"lower{d}", "upto", d)}
+    if (at >= ${d} && opened[at - CMR_MIN(at, ${d})] == opened[at]) ${op.merge("upto", f"lower{d}", "upto")}
+% endfor
+% for d in reversed(distances):
+    if (at < ${d}) ending[at] |= ending[at + ${d}];
+    ${mode.sync()}
+% endfor
+## What the chunks before the group left of the segment that is open at its begin, if it ends here.
+    idx low = from;
+    if (ending[0]) {
+        idx high = from - 1;
+        low = 0;
+        while (low < high) {
+            const idx middle = low + ((high - low) >> 1);
+            if (places[2 * middle + 1] < before) low = middle + 1; else high = middle;
+        }
+    }
+    ${mode.lane_span("low", "from", "one", "till")}
+    ${op.declare("acc")}
+    for (idx k = one; k < till; k++) {
+        ${text.read_parts("piece", "2 * k + 1", "q")}
+        ${op.merge("acc", "acc", "piece")}
+    }
+    ${mode.combine_group(op, "acc")}
+    ${mode.from_lower(op, "here", "upto", 1)}
+    if (s >= 0) {
+        if (s != before) { ${op.reset("acc")} }
+        if (at > 0 && opened[at - (at > 0)] == s) ${op.merge("acc", "acc", "here")}
+        ${text.read_parts("piece", "2 * c", "q")}
+        ${op.merge("acc", "acc", "piece")}
+        ${text.store("acc", "s", text.start("s"), text.start("s + 1"), "q", 1)}
+    }
+}

@@ -1,0 +1,138 @@
+## cmr_segmented_lanes: an item walks one chunk of the path in vectors.
+##   Of segments no longer than the widest of `widths`, as many as there are lanes at once: masked loads, then a tree that pairs lanes until
+##   each holds one segment. Longer ones one by one, `long` elements at a time in the tile's accumulators, which are then widened.
+##   Where elements are gathered, they are computed into a private window first, by a loop that compilers vectorise; vectors come from there.
+##   Edges go through cmr_edge, and a batch never ends with the last segment: with plain loads PoCL 3.0's code for batches of 16 is slower (16 ms
+##   instead of 12 at 2^26 float32, all segments of 10, two Zen 4 cores).
+##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="path" file="/path.cl.mako"/>
+<%
+tile, whole, formula = text.tile, text.whole, text.formula
+widest, origin = widths[-1], " - held" if text.windowed else ""
+span, counts = lanes * widest, f"int{lanes}"
+def in_turn(p):
+    return [f"({p} + {k * lanes})" for k in range(unroll)]
+%>
+## Declares `last_tile` as the accumulator, between tiles, of the elements [p, upto).
+<%def name="tiles(p, upto)">
+    ${tile.declare("part", lanes)}
+    for (; ${p} + ${lanes * unroll} <= ${upto}; ${p} += ${lanes * unroll}) {
+        ${tile.absorb("part", formula, in_turn(p), lanes)}
+    }
+    for (; ${p} + ${lanes} <= ${upto}; ${p} += ${lanes}) {
+        ${tile.absorb("part", formula, [p], lanes)}
+    }
+% if text.windowed:
+    if (${p} < ${upto}) {
+        ${text.masked("rest", p, f"(int)({upto} - {p})", lanes)}
+        ${tile.merge("part", "part", "rest", lanes)}
+    }
+% else:
+## Backwards from the end: in front of it there are elements, or the whole array is short.
+    if (${p} < ${upto} && ${upto} >= ${lanes}) {
+        ${text.masked("rest", f"({upto} - {lanes})", f"(int)({upto} - {p})", lanes, last=True)}
+        ${tile.merge("part", "part", "rest", lanes)}
+        ${p} = ${upto};
+    }
+% endif
+    ${tile.fold("folded", "part", lanes)}
+% if not text.windowed:
+    for (; ${p} < ${upto}; ${p}++) { ${tile.absorb("folded", formula, [p])} }
+% endif
+    ${text.widened("last_tile", "folded")}
+</%def>
+${path.functions(text.offset, text.closed, weight)}
+${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
+    const idx c = (idx)get_group_id(0);
+    ${path.chunk("c", weight)}
+% if text.windowed:
+    ${text.number} window[${window + widest + lanes}];
+    for (int t = 0; t < ${widest + lanes}; t++) window[${window} + t] = 0;
+    idx held = 0, until = 0;
+% endif
+    const int earlier = first < last && ${text.start("first")} < begin;
+    for (idx s = first; s ${"<=" if partial else "<"} last;) {
+## The segments from s on that are reduced one by one: all of the next ones, or those too long for the batch.
+        uint single = 1;
+        int next = 1;
+        if (s >= first + earlier && s + ${lanes} <= last && s + ${lanes} < segments) {
+            const idx from = offsets[s], upto = offsets[s + ${lanes}];
+            single = ${(1 << lanes) - 1};
+            next = ${lanes};
+            if (${f"upto - from <= {window}" if text.windowed else f"upto - from <= {1 << 30} && (idx)offsets[s + {lanes - 1}] + {widest} <= n"}) {
+                const ${counts} lengths = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s + 1) - CMR_LOAD(${text.offset}${lanes}, offsets + s), ${counts});
+                const int longest = cmr_longest_${counts}(lengths);
+                const uint longer = longest > ${widest} ? cmr_flags_${counts}(lengths > (${counts})(${widest})) : 0;
+                if (CMR_COUNT(longer) <= ${few}) {
+% if text.windowed:
+                    if (from < held || upto > until) {
+                        ${refill("from")}
+                    }
+% endif
+                    ${tile.declare("sums", lanes)}
+% for k, width in enumerate(widths):
+                    ${"else " if k else ""}${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}]" + origin + ")", "lengths.s{}")}
+% endfor
+% if whole.bound.locates:
+                    const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});
+% endif
+                    ${text.store_batch("sums", "s", "begins", "lengths")}
+                    single = longer;
+                }
+            }
+        }
+        for (; single; single &= single - 1) {
+            const idx one = s + CMR_LOWEST(single), edge = cmr_edge(offsets, one, segments, n);
+            idx p = edge > begin ? edge : begin;
+            const idx upto = ${"one < last ? cmr_edge(offsets, one + 1, segments, n) : end" if partial else "cmr_edge(offsets, one + 1, segments, n)"};
+            ${whole.declare("acc")}
+% if text.windowed:
+            while (p < upto) {
+                if (p < held || p >= until) {
+                    ${refill("p")}
+                }
+                const idx stop = CMR_MIN(upto, until) - held;
+                idx q = p - held;
+                p = stop + held;
+                ${tiles("q", "stop")}
+                ${whole.merge("acc", "acc", "last_tile")}
+            }
+% else:
+            if (upto - p >= ${long}) {
+                ${whole.declare("wide", lanes)}
+                for (; p + ${long} <= upto; p += ${long}) {
+                    ${tile.declare("part", lanes)}
+                    for (idx t = p; t < p + ${long}; t += ${lanes * unroll}) {
+                        ${tile.absorb("part", formula, in_turn("t"), lanes)}
+                    }
+                    ${text.widened("block", "part", lanes)}
+                    ${whole.merge("wide", "wide", "block", lanes)}
+                }
+                ${whole.fold("blocks", "wide", lanes)}
+                ${whole.merge("acc", "acc", "blocks")}
+            }
+            ${tiles("p", "upto")}
+            ${whole.merge("acc", "acc", "last_tile")}
+% endif
+% if partial:
+            if (one == last) {
+                ${text.write_parts("2 * c + 1", "0", "acc")}
+            } else if (one == first && earlier) {
+                ${text.write_parts("2 * c", "0", "acc")}
+            } else
+% endif
+            ${text.store("acc", "one", "edge", "upto", "0")}
+        }
+        s += next;
+    }
+% if partial:
+    places[2 * c] = earlier ? first : -1;
+    places[2 * c + 1] = last;
+% endif
+}
+<%def name="refill(p)">
+    held = ${p};
+    until = CMR_MIN(held + ${window}, end);
+    for (idx t = 0; t < until - held; t++) ${text.computed("(held + t)")}
+</%def>

@@ -1,0 +1,108 @@
+"""A reduction operator under segments: how it accumulates in a tile and between tiles, and a segment's result.
+
+Inside a tile chains are short, so accumulators are as narrow as the values; between tiles and chunks they are as wide
+as for a whole line. Places count from the segment's begin; a mean divides by the segment's length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from typing import cast as typed
+
+import numpy as np
+
+from clmapreduce.dtypes import DType, floating
+from clmapreduce.errors import DTypeError, ModeError
+from clmapreduce.formula.functions import apply, as_node, cast
+from clmapreduce.formula.node import Node, Record, Value
+from clmapreduce.reductions import NAMED, operator
+from clmapreduce.reductions.argument import BoundArgument
+from clmapreduce.reductions.base import Accumulate, Bound, ReductionOp
+from clmapreduce.reductions.moments import Moments
+
+MEAN = "mean"
+SPREADS = {"var": Moments("var", root=False), "std": Moments("std", root=True)}
+SEGMENT_NAMES = (*NAMED, MEAN, *SPREADS)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentOp:
+    """An operator bound to a value dtype. tile, whole: the accumulators in a tile and between tiles, of which the first
+    one's components are among the second one's. result: dtype of a segment's result.
+    """
+
+    name: str
+    tile: Bound
+    whole: Bound
+    result: DType
+
+    @property
+    def commutative(self) -> bool:
+        return self.whole.commutative
+
+    @property
+    def takes_init(self) -> bool:
+        """Whether one more value can be folded into a segment."""
+        return self.name != MEAN and self.name not in SPREADS and not isinstance(self.whole, BoundArgument)
+
+    @property
+    def empty(self) -> Any:
+        """The result of an empty segment where it is not the identity's; else None."""
+        return -1 if isinstance(self.whole, BoundArgument) else None
+
+    def widened(self, acc: Record) -> Record:
+        """A tile's accumulator as one between tiles."""
+        return Record(
+            {
+                c.name: cast(acc[c.name], c.dtype) if c.name in acc else as_node(c.identity, c.dtype)
+                for c in self.whole.components
+            }
+        )
+
+    def narrowed(self, acc: Record) -> Record:
+        """An accumulator between tiles as one of a tile."""
+        return Record({c.name: cast(acc[c.name], c.dtype) for c in self.tile.components})
+
+    def finish(self, acc: Record, begin: Node, count: Node, bound: Bound) -> Value:
+        """A segment's result, of dtype `result`: of the elements from `begin` on, `count` of them. bound: whose
+        accumulator it is, `tile` or `whole`.
+        """
+        value = bound.finish(acc)
+        if isinstance(self.whole, BoundArgument):
+            return typed(Node, value) - cast(begin, self.result)
+        if self.name == MEAN:
+            total = acc["total"]
+            wide = total if total.dtype.kind in "fc" else cast(total, self.result)
+            if "error" in acc:
+                wide = wide + acc["error"]
+            return cast(apply("divide", wide, cast(count, np.dtype(wide.dtype.char.lower()))), self.result)
+        return value
+
+
+def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
+    """(name, operator) for what was given. Raises ModeError for an unknown name."""
+    if op == MEAN:
+        return MEAN, NAMED["sum"]
+    if isinstance(op, str) and op in SPREADS:
+        return op, SPREADS[op]
+    if isinstance(op, str) and op not in NAMED:
+        raise ModeError(f"operator {op!r} is unknown; use one of {', '.join(SEGMENT_NAMES)}, or a cm.Operator")
+    found = operator(op)
+    return found.name if isinstance(op, str) else "", found
+
+
+def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulate, fp64: bool) -> SegmentOp:
+    """The operator for values of a dtype. Raises DTypeError for values it cannot reduce."""
+    if name == MEAN and value.names is not None:
+        raise DTypeError(f"mean: values of dtype {value} are records; give cm.Operator a combine that names the fields")
+    whole = op.bind(value, accumulate, fp64)
+    tile = whole
+    if accumulate == "auto" and op.name != "product":  # a tile's products would lose digits, each its own
+        fast = op.bind(value, "fast", fp64)
+        if {c.name for c in fast.components} <= {c.name for c in whole.components}:
+            tile = fast
+    result = whole.result
+    if name == MEAN:
+        result = floating(value) if value.kind in "fc" else np.dtype(np.float64 if fp64 else np.float32)
+    return SegmentOp(name, tile, whole, result)

@@ -1,0 +1,127 @@
+"""The statements of kernels that reduce segments in vectors: masked accumulators, the tree that turns those of many
+short segments into one vector of results, and elements computed ahead into a window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.emit import Text
+from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
+from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.node import Literal, Record, Symbol, components
+from clmapreduce.schemes.common import store_text
+from clmapreduce.schemes.segment_text import SegmentText
+
+WINDOW = "window"
+"""The name of the array that elements are computed into."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanesText(SegmentText):
+    """The statements for one layout. lanes: of a vector, and segments of a batch. elements: the formula of what is
+    reduced; of the window, where one is used.
+    """
+
+    lanes: int = 1
+    elements: Formula | None = None
+
+    @property
+    def windowed(self) -> bool:
+        return self.elements is not None
+
+    @property
+    def formula(self) -> Formula:
+        return self.elements or self.layout.formula
+
+    def computed(self, at: str) -> str:
+        """Sets the window's element t to the formula's value at an index."""
+        block = Block(1, self.narrow)
+        texts = block.texts(block.load(self.layout.formula, at)[0])
+        block.add(f"{WINDOW}[t] = {texts['']};")
+        return _braces(block)
+
+    @property
+    def number(self) -> str:
+        """The C type of the window's elements."""
+        return c_name(self.formula.inputs[0].dtype)
+
+    def masked(self, target: str, at: str, count: str, lanes: int, last: bool = False) -> str:
+        """Declares `target` as a tile's accumulators of the values at `at`, lane by lane: of those in the first (or the
+        last) `count` lanes, at most all, the identity elsewhere.
+        """
+        bound, block = self.layout.op.tile, Block(lanes, self.narrow)
+        identity = {c.name: Literal(c.identity, c.dtype) for c in bound.components}
+        value = block.load(self.formula, at)[0]
+        full = bound.absorb(Record(identity), [value], [block.index(at)])
+        lane, number = cast(block.index("0"), INT32), Symbol("count", INT32)
+        block.bind(number, Text(broadcast_text(INT32, count, lanes)))
+        keep = lane >= lanes - number if last else lane < number
+        block.assign({f"{target}_{name}": apply("where", keep, full[name], identity[name]) for name in identity})
+        return self.tile.declare(target, lanes) + _braces(block)
+
+    def batch(self, target: str, width: int, begin: str, length: str) -> str:
+        """Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width`
+        elements at most.
+
+        begin, length: texts of a segment's first element and length, with {} for its number and its digit. No branch
+        depends on a length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane
+        per segment is left.
+        """
+        lines: list[str] = []
+        together = max(1, self.lanes // width)
+
+        def leaf(name: str, a: int) -> None:
+            narrow = min(width, self.lanes)
+            parts = [name if together == 1 else f"{name}p{k}" for k in range(together)]
+            for k, part in enumerate(parts):
+                at, count = begin.format(a * together + k), length.format(f"{a * together + k:x}")
+                lines.append(self.masked(part, at, count, narrow))
+                for begun in range(narrow, width, narrow):
+                    lines.append(self.masked(f"{part}m{begun}", f"{at} + {begun}", f"{count} - {begun}", narrow))
+                    lines.append(self.tile.merge(part, part, f"{part}m{begun}", narrow))
+            if together > 1:
+                lines.append(self.tile.joined(name, parts, self.lanes))
+
+        def tree(low: int, high: int) -> str:  # depth first, so that few vectors are alive
+            name = f"t{low}_{high}"
+            if high - low == 1:
+                leaf(name, low)
+            else:
+                middle = (low + high) // 2
+                lines.append(self.tile.paired(name, tree(low, middle), tree(middle, high), self.lanes))
+            return name
+
+        root = tree(0, self.lanes // together)
+        return "{\n" + "\n".join([*lines, self.tile.assign(target, root)]) + "\n}"
+
+    def widened(self, target: str, acc: str, lanes: int = 1) -> str:
+        """Declares `target` as a tile's accumulator `acc` as one between tiles."""
+        block = Block(lanes, self.narrow)
+        wide = self.layout.op.widened(block.record(acc, self.tile.dtypes))
+        block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
+        return self.whole.declare(target, lanes) + _braces(block)
+
+    def store_batch(self, acc: str, segment: str, begins: str, lengths: str) -> str:
+        """Stores the results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are
+        read by what `locates`) and ints.
+        """
+        block = Block(self.lanes, self.narrow)
+        record = block.record(acc, self.tile.dtypes)
+        begin, count = block.variable(begins, INT64), block.variable(lengths, INT32)
+        value = self.result(block, self.layout.op.tile, record, Place("0"), begin, count)
+        block.add(store_text(0, self.layout.stored, block.texts(value), segment, self.lanes, False))
+        return _braces(block)
+
+
+def window_formula(formula: Formula) -> Formula:
+    """The formula of a window's elements, which hold the values of another formula."""
+    dtype = components(formula.outputs[0])[""].dtype
+    value = symbol(WINDOW, dtype, varies=True)
+    return Formula((Input(WINDOW, dtype, value, Access.PRIVATE),), (value,))
+
+
+def _braces(block: Block) -> str:
+    return "{\n" + str(block) + "\n}"

@@ -1,0 +1,103 @@
+"""Runs of equal neighbours: changes are counted per group, then every group writes where its runs begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import INT32, INT64, DType, c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.formula import Formula, Place, in_parameters
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common import kernel_spec, out_parameters, store_text, vectorisable
+from clmapreduce.schemes.reduce import reduce_stage
+from clmapreduce.tuning import LaunchBox, within_local_memory
+
+STRETCH = 16
+"""Pairs of neighbours per item and step."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunsText:
+    """The statements for keys of which `changes`, an int32, tells whether neighbours differ. last: runs keep their last
+    key.
+    """
+
+    changes: Formula
+    begins: DType
+    narrow: bool
+    last: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        """The kernel's parameters, less its numbers."""
+        key = self.changes.inputs[0]
+        out = out_parameters([self.begins, key.dtype, INT64])
+        return [*in_parameters(self.changes.inputs), "__global const uchar *restrict counts", *out]
+
+    def change(self, bits: str, at: str, place: object) -> str:
+        """Sets a bit where the key at a place and the next one differ."""
+        block = Block(1, self.narrow)
+        text = block.texts(block.load(self.changes, at)[0])[""]
+        return "{\n" + "\n".join([str(block), f"{bits} |= (uint)({text} != 0) << {place};"]) + "\n}"
+
+    def vector(self, bits: str, at: str) -> str:
+        """Sets the bits of the next STRETCH pairs from a place on."""
+        block = Block(STRETCH, self.narrow)
+        text = block.texts(block.load(self.changes, at)[0])[""]
+        kind = c_name(INT32, STRETCH)
+        return "{\n" + "\n".join([str(block), f"{bits} = cmr_flags_{kind}({text} != ({kind})(0));"]) + "\n}"
+
+    def store(self, run: str, at: str, last: bool) -> str:
+        """Stores the key at a place as the run's, if it is its last or first one as wanted."""
+        if last is not self.last:
+            return ""
+        key = self.changes.inputs[0]
+        block = Block(1, self.narrow)
+        block.read(key, Place(at), "key_")
+        block.add(store_text(1, key.dtype, block.texts(key.value), run, 1, False))
+        return "{\n" + str(block) + "\n}"
+
+
+def plan_runs(
+    changes: Formula, bound: Bound, line: Line, last: bool, padded: bool, mode: ComputeMode, facts: Facts,
+    box: LaunchBox, reduce_box: LaunchBox,
+) -> tuple[Plan, Plan]:  # fmt: skip
+    """The plans of the changes' counts, one per group in "out0", and of the runs: "out0" their begins, "out1" their
+    keys, "out2" their number; "in2" holds the counts.
+
+    changes: of keys and keys one ahead. bound: adds up its values. line: pairs of neighbours, one at least.
+    """
+    if mode is ComputeMode.PARALLEL:
+        box = within_local_memory(box, bound.layout.itemsize, facts)
+        reduce_box = within_local_memory(reduce_box, bound.layout.itemsize, facts)
+    narrow = Line(line.length + 2).narrow
+    groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * STRETCH)
+    layout = Layout(changes, (bound.result,))
+    stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
+    counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
+    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
+    text = RunsText(changes, begins_dtype(line.length), narrow, last)
+    spec = kernel_spec(
+        "runs", mode, facts, narrow, False,
+        {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last, "vectors": vectors},
+        {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
+    )  # fmt: skip
+    outputs = ("out0", "out1", "out2")
+    arguments: Arguments = ("in0", "in1", "in2", *outputs, ("idx", line.length), ("idx", share))
+    writing = Stage(spec, groups, box.block, arguments, ("in0", "in1", "in2"), outputs)
+    scope = Scope.DEVICE if groups > 1 else Scope.GROUP
+    return (
+        Plan((counting,), {}, mode, scope, line.narrow, f"{groups} groups count changes"),
+        Plan((writing,), {}, mode, scope, narrow, f"{groups} groups write where their runs begin"),
+    )
+
+
+def begins_dtype(pairs: int) -> DType:
+    """The dtype of places among the keys."""
+    return np.dtype(np.int32 if Line(pairs + 2).narrow else np.int64)

@@ -1,0 +1,173 @@
+"""One call over segments, from checked arrays to what is ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.segments import Segments
+from clmapreduce.dtypes import DType, aligned
+from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.formula.formula import Access, Formula, Input, value_dtype
+from clmapreduce.formula.guard import check_guards
+from clmapreduce.formula.trace import trace
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
+from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.reduce import ACCUMULATE, fitted
+from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.reductions.segment import bind_segment
+from clmapreduce.reductions.user import fields, number
+from clmapreduce.schemes.segment_text import SegmentLayout
+from clmapreduce.schemes.segmented import plan_team, plan_walk
+from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
+
+Front = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Element:
+    """One array that elements are read from. through: which others lead to its elements (see Input), by position.
+    trailing: its elements are several numbers.
+    """
+
+    array: Any
+    through: tuple[int, ...] = ()
+    trailing: bool = False
+    given: bool = True
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.array.dtype, Access.GATHERED if self.through else Access.VECTOR, varies=True)
+
+
+@dataclass(frozen=True)
+class SegmentCall:
+    """What is asked for, but the arrays. front: the element's value from its arrays' numbers. init, empty: as for
+    `segmented_reduce`.
+    """
+
+    name: str
+    op: ReductionOp
+    front: Front
+    accumulate: Accumulate = "auto"
+    init: Any = None
+    empty: Any = None
+
+
+@dataclass(frozen=True)
+class _Form:
+    """All that a kernel's text depends on, but sizes and launch box."""
+
+    front: Front
+    name: str
+    op: ReductionOp
+    accumulate: Accumulate
+    fp64: bool
+    elements: tuple[tuple[Signature, tuple[int, ...], bool, bool], ...]
+    offsets: DType
+    closed: bool
+    init: bool
+    empty: bool
+
+
+@lru_cache(maxsize=256)
+def _layout(form: _Form) -> SegmentLayout:
+    """What is reduced; equal forms share it, so that kernels are found again."""
+    made = []
+    for i, (signature, through, trailing, _) in enumerate(form.elements, 1):
+        names = tuple(f"in{k + 1}" for k in through)
+        made.append(replace(signature.input(i), through=names, trailing=trailing))
+    seen = [given for given, (*_, shown) in zip(made, form.elements, strict=True) if shown]
+    formula = trace(form.front, seen, "the mapped function")
+    check_guards(formula.nodes, (), "the mapped function")
+    if len(formula.outputs) != 1:
+        raise ShapeError(f"a segment reduces one value per element, {len(formula.outputs)} are given")
+    op = bind_segment(form.name, form.op, value_dtype(formula.outputs[0]), form.accumulate, form.fp64)
+    formula = fitted(Formula(tuple(made), formula.outputs), op.whole)
+    after = len(made) + 1
+    init = _single(op.whole.value, after) if form.init else None
+    empty = _single(op.result, after + form.init) if form.empty else None
+    return SegmentLayout(formula, op, form.offsets, op.result, form.closed, init, empty)
+
+
+def _single(dtype: DType, place: int) -> Input:
+    return Signature(dtype, Access.ARGUMENT if dtype.names is None else Access.SINGLE).input(place)
+
+
+def prepare_segments(
+    asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
+    context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None,
+) -> Prepared | list[Any]:  # fmt: skip
+    """Everything up to the launch; the results themselves where there are no segments. All arrays are checked.
+
+    length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one.
+    """
+    if asked.accumulate not in ACCUMULATE:
+        raise ModeError(f"accumulate={asked.accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+    if asked.accumulate == "double" and not context.facts.fp64:
+        raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
+    kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)
+    default = asked.empty
+    form = _Form(
+        asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets.dtype,
+        offsets.shape[0] > segments,
+        asked.init is not None, default is not None or asked.op.name in ("argmin", "argmax"),
+    )  # fmt: skip
+    layout = _layout(form)
+    op = layout.op
+    check_device((*layout.formula.dtypes, *(c.dtype for c in op.whole.components)), context)
+    given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR))]
+    given += [Given(e.array, e.signature) for e in elements]
+    if layout.init is not None:
+        if not op.takes_init:
+            raise DTypeError(f"{op.name} folds no init into its segments; leave it out")
+        given.append(_number(asked.init, op.whole.value, "init"))
+    if layout.empty is not None:
+        given.append(_number(op.empty if default is None else default, op.result, "empty"))
+    outputs = [((segments, *trailing), op.result)]
+    arguments = Arguments(context, tuple(given), (segments,), on_device)
+    columns = product(trailing)
+    if segments * columns == 0:
+        return empty_results(arguments, outputs, options)
+    domain = Segments(length, segments, columns)
+    mode = choose_mode(options.mode, context.facts)
+    box = box or _box(layout, domain, mode, context.facts)
+    key = ("segments", layout, domain, mode, box)
+    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
+    return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:
+    """The box of the scheme that suits best."""
+    if mode is ComputeMode.PARALLEL and domain.columns == 1 and suits_teams(layout, facts):
+        return team_box(domain.length / domain.segments, facts)
+    return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
+
+
+def _planned(
+    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox
+) -> Plan:
+    """The plan of the scheme that a box belongs to."""
+    if isinstance(box, TeamBox):
+        return plan_team(layout, domain, mode, facts, box)
+    if isinstance(box, LanesBox):
+        return plan_lanes(layout, domain, mode, facts, box)
+    return plan_walk(layout, domain, mode, facts, box)
+
+
+def _number(value: Any, dtype: DType, what: str) -> Given:
+    if dtype.names is None:
+        kept = number(value, dtype, what)
+        return Given(np.asarray(kept, dtype)[()], Signature(dtype, Access.ARGUMENT))
+    return Given(np.asarray(fields(value, aligned(dtype), what)).reshape(1), Signature(dtype, Access.SINGLE))

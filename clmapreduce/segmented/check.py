@@ -1,0 +1,87 @@
+"""Offsets and sources checked, on the device where they live there: what is wrong first, and what would be right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray
+from clmapreduce.errors import ShapeError
+from clmapreduce.formula.functions import as_node, cast
+from clmapreduce.formula.node import Node, index
+from clmapreduce.primitives.base import Options
+from clmapreduce.segmented.lines import Row, holds_anywhere
+
+FEW = 4096
+"""So many numbers are read back sooner than a kernel has started."""
+
+
+def check_offsets(
+    offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str, options: Options
+) -> None:
+    """Raises ShapeError naming the first wrong position.
+
+    offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
+    """
+    if isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray)):
+        return _check(offsets, sources, length, count, starts, name)
+    pairs = len(offsets) - 1
+    if pairs < FEW or not _on_device(offsets, sources, length, count, starts, options):
+        _check(_numbers(offsets), _numbers(sources), length, count, starts, name)
+
+
+def _numbers(x: Any) -> Any:
+    return x.to_numpy() if isinstance(x, DeviceArray) else x
+
+
+def _on_device(offsets: Any, sources: Any, length: int, count: int, starts: bool, options: Options) -> bool:
+    """Whether all is well."""
+    rows = [Row(offsets), Row(offsets, ahead=1), Row(np.int64(length)), Row(np.int64(len(offsets) - 2))]
+    if sources is not None:
+        rows += [Row(sources), Row(np.int64(count))]
+    return not holds_anywhere(_wrong_starts if starts else _wrong, rows, len(offsets) - 1, options)
+
+
+def _wrong(begin: Node, end: Node, length: Node, last: Node, source: Any = None, count: Any = None) -> Any:
+    wrong = (end < begin) | ((as_node(index) == 0) & (begin != 0)) | ((index == last) & (end != length))
+    if source is None:
+        return wrong
+    far = cast(source, np.dtype(np.int64)) + (end - begin)
+    return wrong | (source < 0) | (far > count)
+
+
+def _wrong_starts(begin: Node, end: Node, length: Node, last: Node) -> Node:
+    return (end < begin) | ((as_node(index) == 0) & (begin != 0)) | ((index == last) & (end > length))
+
+
+def _check(offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str) -> None:
+    if offsets[0] != 0:
+        raise ShapeError(f"{name}[0] is {offsets[0]}; the first segment begins at 0")
+    falls = offsets[1:] < offsets[:-1]
+    if falls.any():
+        at = int(falls.argmax()) + 1
+        before = f"{name}[{at - 1}] = {offsets[at - 1]}"
+        raise ShapeError(f"{name}[{at}] is {offsets[at]}, less than {before}; they must never decrease")
+    end, last = int(offsets[-1]), len(offsets) - 1
+    if starts and end > length:
+        at = int(np.searchsorted(offsets, length, side="right"))
+        raise ShapeError(f"{name}[{at}] is {offsets[at]}, but there are {length} elements; start at {length} at most")
+    if not starts and end != length:
+        at = int(np.searchsorted(offsets, length, side="right")) if end > length else last
+        hint = " (or pass starts=True, if it holds no more than where segments begin)" if name == "offsets" else ""
+        raise ShapeError(
+            f"{name}[{at}] is {offsets[at]}, but there are {length} elements; {name} must end with {length}{hint}"
+        )
+    if sources is not None:
+        _check_sources(offsets, sources, count)
+
+
+def _check_sources(offsets: Any, sources: Any, count: int) -> None:
+    wrong = (sources < 0) | (sources > count - np.diff(offsets))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ShapeError(
+            f"sources[{at}] is {sources[at]}: segment {at} has {offsets[at + 1] - offsets[at]} elements, "
+            f"and there are {count} to read from"
+        )

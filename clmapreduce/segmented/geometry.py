@@ -1,0 +1,88 @@
+"""Where segments lie: offsets, and with sources the place of every element; checked, and on one context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Given, Signature
+from clmapreduce.array import DeviceArray, array, element
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.segments import Segments
+from clmapreduce.dtypes import INT32, INT64
+from clmapreduce.errors import ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.primitives.base import Options, prepare
+from clmapreduce.schemes.segmented_expand import plan_expand
+from clmapreduce.segmented.check import check_offsets
+from clmapreduce.segmented.given import indices
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Segments of `count` values. offsets: one per segment, or one more. length: elements of all segments together.
+    places: (length,) where in the values each element lies; None where it is the element's own number.
+    """
+
+    context: Context
+    offsets: Any
+    segments: int
+    count: int
+    length: int
+    places: Any = None
+
+    def on_device(self) -> Geometry:
+        """The same, with all arrays on the device."""
+        places = self.places if self.places is None else array(self.places, self.context)
+        return replace(self, offsets=array(self.offsets, self.context), places=places)
+
+
+def geometry(
+    offsets: Any, count: int, sources: Any, starts: bool, validate: bool, context: Context, options: Options,
+    name: str = "offsets",
+) -> Geometry:  # fmt: skip
+    """The geometry for offsets and sources as `segmented_reduce` takes them. Raises ShapeError or DTypeError, before
+    anything but checks has run.
+    """
+    given = offsets = indices(offsets, name)
+    if not starts and not len(given):
+        raise ShapeError(f"{name} is empty; S segments have S + 1, and no segments have [0]")
+    segments = len(given) - (not starts)
+    length = count
+    if sources is not None:
+        sources = indices(sources, "sources")
+        if starts:
+            raise ShapeError(f"with sources, {name} must hold S + 1 numbers: the last segment ends nowhere else")
+        if len(sources) != segments:
+            raise ShapeError(f"sources has length {len(sources)}, but {name} has {len(given)} for {segments} segments")
+        length = max(0, int(element(given, -1) if isinstance(given, DeviceArray) else given[-1]))
+    options = replace(options, context=context, out=None)
+    if validate and len(given):
+        check_offsets(given, sources, length, count, starts, name, options)
+    if sources is None or not segments:
+        return Geometry(context, offsets, segments, count, length)
+    return Geometry(context, offsets, segments, count, length, _expanded(offsets, sources, count, length, options))
+
+
+def _expanded(offsets: Any, sources: Any, count: int, length: int, options: Options) -> DeviceArray:
+    """The place of every element, on the device."""
+    context = options.context
+    assert context is not None
+    places = INT32 if count <= np.iinfo(np.int32).max else INT64
+    mode = choose_mode(options.mode, context.facts)
+    box = options.box("prefix", mode, context)
+    domain = Segments(length, len(sources))
+    given = tuple(Given(v, Signature(v.dtype, Access.VECTOR)) for v in (offsets, sources))
+    if not length:
+        return array(np.zeros(0, places), context)
+    key = ("expand", domain, offsets.dtype, sources.dtype, places, mode, box)
+    executable = context.executable(
+        key, lambda: plan_expand(domain, offsets.dtype, sources.dtype, places, mode, context.facts, box)
+    )
+    arguments = Arguments(context, given, (length,), True)
+    made = prepare(arguments, executable, [((length,), places)], Options(wait_for=options.wait_for), in_step=False)
+    found: DeviceArray = made.run()[0]
+    return found

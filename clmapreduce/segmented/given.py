@@ -1,0 +1,74 @@
+"""What calls over segments are given: arrays that share a home, offsets and other indices, values of equal length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Shape, held, home_of
+from clmapreduce.array import DeviceArray, array, contiguous
+from clmapreduce.context import Context
+from clmapreduce.dtypes import INT32, INT64, is_integer
+from clmapreduce.errors import DTypeError, ShapeError
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Arrays on one context. on_device: a DeviceArray is among them, so that results stay there."""
+
+    arrays: tuple[Any, ...]
+    context: Context
+    on_device: bool
+
+
+def gathered(arrays: Sequence[Any], context: Context | None) -> Gathered:
+    """The arrays in C order, each a DeviceArray or a NumPy array; None stays None. Raises DeviceError for several
+    contexts.
+    """
+    made = [None if v is None else held(v, context) for v in arrays]
+    homes = {id(v.context): v.context for v in made if isinstance(v, DeviceArray)}
+    home = home_of(list(homes.values()), context)
+    plain = (v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in made)
+    return Gathered(tuple(plain), home, bool(homes))
+
+
+def indices(x: Any, name: str) -> Any:
+    """One-dimensional int32 or int64; other integers become int64. Raises ShapeError or DTypeError."""
+    if x.ndim != 1:
+        raise ShapeError(f"{name} has shape {x.shape}; it must have one dimension")
+    if x.dtype in (INT32, INT64):
+        return x
+    if not x.size and not isinstance(x, DeviceArray):
+        return x.astype(INT64)
+    if not is_integer(x.dtype):
+        raise DTypeError(f"{name} has dtype {x.dtype}; it must hold integers, int32 or int64 at best")
+    if isinstance(x, DeviceArray):
+        return array(x.to_numpy().astype(INT64), x.context)
+    return x.astype(INT64)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Arrays of elements, each of which is one number or an array of shape `trailing`."""
+
+    arrays: tuple[Any, ...]
+    length: int
+    trailing: Shape
+
+
+def columns(arrays: Sequence[Any], name: str = "values") -> Columns:
+    """Arrays of one length. Raises ShapeError where lengths or trailing axes differ."""
+    told = ", ".join(str(tuple(v.shape)) for v in arrays)
+    if not arrays:
+        raise ShapeError(f"{name} is an empty tuple; give at least one array")
+    if any(not v.ndim for v in arrays):
+        raise ShapeError(f"{name} has shape {told}; it must have one dimension at least")
+    if len({v.shape[0] for v in arrays}) > 1:
+        raise ShapeError(f"{name} holds arrays of shapes {told}; their lengths must agree")
+    trailing = {tuple(v.shape[1:]) for v in arrays} - {()}
+    if len(trailing) > 1:
+        raise ShapeError(f"{name} holds arrays of shapes {told}; trailing axes must be equal, or none")
+    return Columns(tuple(arrays), arrays[0].shape[0], trailing.pop() if trailing else ())

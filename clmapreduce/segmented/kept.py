@@ -1,0 +1,73 @@
+"""What a plan keeps of its calls: those on device arrays, made again with the same shapes, only bind and submit."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from clmapreduce.array import DeviceArray
+from clmapreduce.context import Context
+from clmapreduce.formula.formula import Access
+from clmapreduce.pairwise.warm import WarmCall, is_kept
+from clmapreduce.primitives.base import Options, Prepared
+
+KEPT = 32
+"""Calls kept per plan."""
+
+
+class Kept:
+    """The calls of a plan by what they depend on. May be used from several threads."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._calls: OrderedDict[Hashable, tuple[WarmCall, dict[int, DeviceArray]]] = OrderedDict()
+
+    def run(
+        self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options,
+        prepare: Callable[[], Prepared | list[Any]],
+    ) -> Any:  # fmt: skip
+        """The one result of a call. asked: all it depends on, but the arrays. arrays: those given, by their place among
+        the inputs; the others are the plan's. prepare: everything up to the launch.
+        """
+        key = self._key(asked, arrays, options)
+        found = self._find(key)
+        if found is not None:
+            call, own = found
+            return call(self._context, {**own, **arrays}, options.wait_for)[0]
+        prepared = prepare()
+        if not isinstance(prepared, Prepared):
+            return prepared[0]
+        if key is not None and is_kept(prepared):
+            given = [g.value for g in prepared.call.given if g.signature.access is not Access.ARGUMENT]
+            own = {k: value for k, value in enumerate(given) if k not in arrays}
+            with self._lock:
+                self._calls[key] = WarmCall(prepared, range(len(given))), own
+                if len(self._calls) > KEPT:
+                    self._calls.popitem(last=False)
+        return prepared.run()[0]
+
+    def _key(self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options) -> Hashable | None:
+        """What the call depends on; None where it cannot be kept."""
+        if options.out is not None or not all(
+            type(v) is DeviceArray and v.context is self._context for v in arrays.values()
+        ):
+            return None
+        shapes = tuple((place, v.shape, v.dtype) for place, v in arrays.items())
+        key = (options.mode, shapes, tuple((type(a), a) for a in asked))
+        try:
+            hash(key)
+        except TypeError:  # a record as init, say
+            return None
+        return key
+
+    def _find(self, key: Hashable | None) -> tuple[WarmCall, dict[int, DeviceArray]] | None:
+        if key is None:
+            return None
+        with self._lock:
+            found = self._calls.get(key)
+            if found is not None:
+                self._calls.move_to_end(key)
+            return found

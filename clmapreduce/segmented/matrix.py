@@ -1,0 +1,107 @@
+"""Sparse matrices by rows, from whatever holds one: where rows lie, the columns of their entries, the entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.domain.line import NARROW_LIMIT
+from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.primitives.base import Options
+from clmapreduce.primitives.reduce import Reduce
+from clmapreduce.segmented.geometry import Geometry, geometry
+from clmapreduce.segmented.given import Gathered, indices
+
+LARGEST = Reduce("maximum")
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """rows: the segments of entries. columns: (entries,) where in x each entry looks. data: (entries,), or None where
+    every entry stands for itself. width: the columns there are; None if a matrix of three arrays does not say.
+    needed: one more than the largest column; None where it was not looked up.
+    """
+
+    rows: Geometry
+    columns: Any
+    data: Any
+    width: int | None
+    needed: int | None
+
+    def on_device(self) -> Matrix:
+        """The same, with all arrays on the device."""
+        context = self.rows.context
+        data = self.data if self.data is None else array(self.data, context)
+        return replace(self, rows=self.rows.on_device(), columns=array(self.columns, context), data=data)
+
+
+def matrix_arrays(matrix: Any) -> tuple[Any, Any, Any, int | None]:
+    """(indptr, indices, data, width) of a matrix as `cm.spmv` takes it. Raises ShapeError or DTypeError."""
+    if isinstance(matrix, tuple):
+        if len(matrix) != 3:
+            raise ShapeError(f"matrix is a tuple of {len(matrix)}; give (indptr, indices, data), data may be None")
+        return (*matrix, None)
+    kind = getattr(matrix, "format", None)
+    if kind is None or len(getattr(matrix, "shape", ())) != 2:
+        raise DTypeError(f"matrix is {type(matrix).__name__}; give a scipy.sparse matrix, or (indptr, indices, data)")
+    if kind not in ("csr", "csc", "coo"):
+        matrix, kind = matrix.tocsr(), "csr"
+    if kind == "csr":
+        return matrix.indptr, matrix.indices, matrix.data, int(matrix.shape[1])
+    if kind == "csc":  # by hand, because tocsr may add what stands at one place, and another algebra has another sum
+        columns = np.repeat(np.arange(matrix.shape[1], dtype=matrix.indices.dtype), np.diff(matrix.indptr))
+        return (*_by_rows(matrix.indices, columns, matrix.data, matrix.shape[0]), int(matrix.shape[1]))
+    return (*_by_rows(matrix.row, matrix.col, matrix.data, matrix.shape[0]), int(matrix.shape[1]))
+
+
+def _by_rows(rows: Any, columns: Any, data: Any, count: int) -> tuple[Any, Any, Any]:
+    """(indptr, indices, data) of entries in any order; those of one row keep theirs."""
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum(np.bincount(rows, minlength=count))
+    offsets = np.concatenate([[0], ends])
+    if len(rows) < NARROW_LIMIT:
+        offsets = offsets.astype(np.int32)
+    return offsets, columns[order], data[order]
+
+
+def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate: bool, options: Options) -> Matrix:
+    """The matrix of `found.arrays`: indptr, indices, data, sources. x_length: of the vector, if that is known.
+
+    Raises ShapeError naming the first wrong position of indptr, sources or indices.
+    """
+    indptr, columns, data, sources = found.arrays[:4]
+    columns = indices(columns, "indices")
+    if data is not None and tuple(data.shape) != tuple(columns.shape):
+        raise ShapeError(f"data has shape {tuple(data.shape)}, indices has {tuple(columns.shape)}; they must agree")
+    rows = geometry(indptr, len(columns), sources, False, validate, found.context, options, "indptr")
+    needed = None
+    if validate:
+        needed = _needed(columns, options)
+        limit = width if width is not None else x_length
+        check_columns(columns, needed, limit)
+    return Matrix(rows, columns, data, width, needed)
+
+
+def _needed(columns: Any, options: Options) -> int:
+    """One more than the largest of some indices, seen as unsigned: a negative one is beyond any length."""
+    if not columns.size:
+        return 0
+    unsigned = columns.view(np.dtype(f"u{columns.dtype.itemsize}"))
+    if isinstance(columns, DeviceArray):
+        return int(LARGEST(unsigned, mode=options.mode, wait_for=options.wait_for)) + 1
+    return int(unsigned.max()) + 1
+
+
+def check_columns(columns: Any, needed: int, limit: int | None) -> None:
+    """Raises ShapeError naming the first column that is negative, or not below the limit."""
+    bits = 8 * columns.dtype.itemsize - 1
+    if needed <= (1 << bits if limit is None else limit):
+        return
+    numbers = columns.to_numpy() if isinstance(columns, DeviceArray) else columns
+    wrong = (numbers < 0) | (numbers >= (1 << bits if limit is None else limit))
+    at = int(wrong.argmax())
+    told = "must not be negative" if limit is None else f"there are {limit} columns"
+    raise ShapeError(f"indices[{at}] is {numbers[at]}; {told}")

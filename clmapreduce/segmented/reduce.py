@@ -1,0 +1,194 @@
+"""segmented_reduce: one result per segment of an array; SegmentPlan: the same for many arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.context import Context
+from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
+from clmapreduce.formula.trace import check_arity
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.primitives.explain import explained
+from clmapreduce.primitives.map import Map
+from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.runtime import source_of
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.geometry import Geometry, geometry
+from clmapreduce.segmented.given import Columns, columns, gathered
+from clmapreduce.segmented.kept import Kept
+
+Mapped = Callable[..., Any] | str | Map | None
+
+
+def segmented_reduce(
+    values: Any, offsets: Any, op: str | ReductionOp = "sum", *, sources: Any = None, init: Any = None,
+    empty: Any = None, map: Mapped = None, accumulate: Accumulate = "auto", starts: bool = False, validate: bool = True,
+    mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+) -> Any:  # fmt: skip
+    """The reduction of every segment of `values`, an array of shape (S, *trailing).
+
+    values: (n, *trailing) of any dtype the operator takes; trailing axes are reduced apart. With `map` a tuple of such
+    arrays (some without trailing axes, if need be) and a function of theirs, traced as `cm.Map` does, or an expression
+    string; `cm.index` in it is the element's number, counted through all segments.
+    offsets: (S + 1,) int32 or int64 (others are converted), the first one 0, never decreasing, the last one n: segment
+    i holds values[offsets[i]:offsets[i + 1]], or nothing. `starts=True`: (S,) of them, the last segment ends with the
+    values.
+    op: an operator's name ("sum" … "logsumexp", also "mean" "var" "std"), or a `cm.Operator`; those that do not commute
+    see the elements in order. argmin and argmax count from the segment's begin.
+    sources: (S,) integers: segment i holds values[sources[i] + k] for k below its length; these stretches may overlap.
+    init: folded into every segment once, in front. empty: the result of an empty segment; by default what `init` makes
+    of the identity, -1 for argmin and argmax, NaN for mean, var and std.
+    validate=False: offsets and sources are taken as they are; wrong ones then read and write anywhere.
+
+    A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but checking offsets that live on the
+    device is: one number is read back. Raises ShapeError naming the first wrong position, DTypeError, ModeError,
+    FormulaError or DeviceError before the reduction is launched.
+    """
+    arrays, front = front_of(values, map)
+    found = gathered([offsets, sources, *arrays], context)
+    offsets, sources, *arrays = found.arrays
+    options = Options(mode, found.context, wait_for, out)
+    given = columns(arrays)
+    asked = asked_for(op, front, accumulate, init, empty)
+    shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
+    return run(prepare_columns(shape, given, asked, options, found.on_device))
+
+
+def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
+    """The arrays given, and what an element is made of them."""
+    arrays = list(values) if isinstance(values, tuple) else [values]
+    if mapped is None:
+        if len(arrays) != 1:
+            raise FormulaError(f"values is a tuple of {len(arrays)} arrays; say by map= what an element is made of")
+        return arrays, identity
+    front = _expression(mapped) if isinstance(mapped, str) else mapped
+    function = front.function if isinstance(front, Map) else front
+    if not callable(function):
+        raise FormulaError(f"map takes a function or an expression string, not {mapped!r}")
+    check_arity(function, len(arrays), "the mapped function")
+    return arrays, function
+
+
+@lru_cache(maxsize=256)
+def _expression(text: str) -> Map:
+    return Map(text)
+
+
+def asked_for(
+    op: str | ReductionOp, front: Callable[..., Any], accumulate: Accumulate, init: Any, empty: Any
+) -> SegmentCall:
+    name, operator = segment_operator(op)
+    return SegmentCall(name, operator, front, accumulate, init, empty)
+
+
+def prepare_columns(
+    shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool
+) -> Prepared | list[Any]:
+    """Everything up to the launch for arrays over a geometry. Raises ShapeError where the lengths differ."""
+    if given.length != shape.count:
+        raise ShapeError(f"values has length {given.length}, the segments are made for {shape.count}")
+    places = shape.places
+    through = () if places is None else (len(given.arrays),)
+    elements = [Element(v, through, bool(v.shape[1:])) for v in given.arrays]
+    if places is not None:
+        elements.append(Element(places, given=False))
+    return prepare_segments(
+        asked, elements, shape.offsets, shape.length, given.trailing, shape.segments, shape.context, options, on_device
+    )
+
+
+def run(prepared: Prepared | list[Any]) -> Any:
+    """The one result of a call."""
+    return (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
+
+
+class SegmentPlan:
+    """Segments, checked and brought to the device once, for many reductions.
+
+    offsets, sources, starts, validate: as for `cm.segmented_reduce`. count: the length of the values to come. The plan
+    keeps copies on the device; with sources also the place of every element.
+    """
+
+    def __init__(
+        self, offsets: Any, count: int, sources: Any = None, *, starts: bool = False, validate: bool = True,
+        mode: str = "auto", context: Context | None = None,
+    ) -> None:  # fmt: skip
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+            raise DTypeError(f"count is {count!r}; give the number of values")
+        if count < 0:
+            raise ShapeError(f"count is {count}; give the number of values, 0 or more")
+        found = gathered([offsets, sources], context)
+        self.context = found.context
+        options = Options(mode, found.context)
+        made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, found.context, options)
+        self._geometry = made.on_device()
+        self._kept = Kept(found.context)
+
+    @property
+    def segments(self) -> int:
+        """How many segments there are."""
+        return self._geometry.segments
+
+    @property
+    def count(self) -> int:
+        """The length of the values."""
+        return self._geometry.count
+
+    def __repr__(self) -> str:
+        shape = self._geometry
+        told = f", {shape.length} elements through sources" if shape.places is not None else ""
+        kept = shape.offsets.nbytes + (shape.places.nbytes if shape.places is not None else 0)
+        return (
+            f"SegmentPlan({shape.segments} segments of {shape.count} values{told}; "
+            f"{kept:,} bytes kept on {self.context.device.name})"
+        )
+
+    def reduce(
+        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
+        accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
+    ) -> Any:  # fmt: skip
+        """The reduction of every segment of `values`, bit for bit what `cm.segmented_reduce` gives; nothing is checked
+        but the values. A DeviceArray among these gives a DeviceArray, not waited for.
+        """
+        options = Options(mode, None, wait_for, out)
+        arrays = values if isinstance(values, tuple) else (values,)
+        return self._kept.run(
+            (op, init, empty, map, accumulate), dict(enumerate(arrays, 1)), options,
+            lambda: self._prepare(values, op, init, empty, map, accumulate, options),
+        )  # fmt: skip
+
+    def explain(
+        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
+        accumulate: Accumulate = "auto", mode: str = "auto",
+    ) -> str:  # fmt: skip
+        """How `reduce` with these arguments would run. Nothing is launched."""
+        prepared = self._prepare(values, op, init, empty, map, accumulate, Options(mode))
+        if not isinstance(prepared, Prepared):
+            return "no launch: there are no segments"
+        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
+
+    def source(
+        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
+        accumulate: Accumulate = "auto", mode: str = "auto",
+    ) -> str:  # fmt: skip
+        """The OpenCL C that `reduce` with these arguments would run."""
+        prepared = self._prepare(values, op, init, empty, map, accumulate, Options(mode))
+        stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
+        return "\n".join(source_of(stage.spec) for stage in stages)
+
+    def _prepare(
+        self, values: Any, op: str | ReductionOp, init: Any, empty: Any, mapped: Mapped, accumulate: Accumulate,
+        options: Options,
+    ) -> Prepared | list[Any]:  # fmt: skip
+        arrays, front = front_of(values, mapped)
+        found = gathered(arrays, self.context)
+        if found.context is not self.context:
+            raise DeviceError(f"the values live on {found.context!r}, the plan on {self.context!r}")
+        asked = asked_for(op, front, accumulate, init, empty)
+        options = Options(options.mode, self.context, options.wait_for, options.out)
+        return prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device)

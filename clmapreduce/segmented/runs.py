@@ -1,0 +1,144 @@
+"""Runs of equal neighbours among keys: how many there are, where they begin, and a key of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Given, Signature
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.choose import choose_mode
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import BOOL, DType
+from clmapreduce.errors import FormulaError, ModeError, ShapeError
+from clmapreduce.formula.formula import Access, Formula, value_dtype
+from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.node import Node, Record, components
+from clmapreduce.formula.trace import check_arity
+from clmapreduce.plan import Plan
+from clmapreduce.primitives.base import Options, check_device, prepare
+from clmapreduce.reductions import Bound, operator
+from clmapreduce.runtime import Executable
+from clmapreduce.schemes.runs import begins_dtype, plan_runs
+from clmapreduce.segmented.given import Gathered
+from clmapreduce.segmented.lines import Row, formula_of
+
+Equal = Callable[[Any, Any], Any]
+KEPT = ("first", "last")
+COUNTS = ("host", "device")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of `length` keys. begins: (runs + 1,), the last one the length. keys: (runs,). count: how many there are, an
+    int; or a 0-d DeviceArray, where begins and keys are as long as if every key were a run, and the runs that are not
+    there are empty.
+    """
+
+    begins: DeviceArray
+    keys: DeviceArray
+    count: Any
+    length: int
+
+    @property
+    def rows(self) -> int:
+        """How many runs the arrays hold."""
+        return self.keys.size
+
+
+def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, count: str = "host") -> Runs:
+    """The runs of `found.arrays[0]`, (n,) keys of any dtype. Waits for their number, unless count is "device"."""
+    keys = found.arrays[0]
+    if keys.ndim != 1:
+        raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
+    if key not in KEPT:
+        raise ModeError(f"key={key!r} is unknown; use one of {', '.join(KEPT)}")
+    if count not in COUNTS:
+        raise ModeError(f"count={count!r} is unknown; use one of {', '.join(COUNTS)}")
+    context, pairs = found.context, len(keys) - 1
+    if isinstance(keys, np.ndarray) and not context.facts.host_unified:
+        keys = array(keys, context)
+    if equal is not None:
+        check_arity(equal, 2, "equal")
+    changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
+    _check_equal(changes)
+    check_device(changes.dtypes, context)
+    if pairs < 1:
+        return _at_most_one(keys, context, count)
+    padded = count == "device"
+    first, second, begins = _executables(changes, pairs, key == "last", padded, found, options)
+    line = Arguments(context, given, (pairs,), True)
+    groups = first.plan.stages[0].groups
+    counts = prepare(line, first, [((groups,), np.dtype(np.int64))], Options(wait_for=options.wait_for)).run()[0]
+    rows = pairs + 1 if padded else int(counts.to_numpy().sum()) + 1
+    outputs = [((rows + 1,), begins), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
+    counted = Arguments(context, (*given, Given(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
+    made = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False).run()
+    return Runs(made[0], made[1], made[2] if padded else rows, pairs + 1)
+
+
+@lru_cache(maxsize=256)
+def _changes(equal: Equal | None) -> Callable[..., Any]:
+    def changes(key: Any, after: Any) -> Any:
+        same = _alike(key, after) if equal is None else equal(key, after)
+        return apply("logical_not", same) if isinstance(same, Node) and same.dtype == BOOL else same
+
+    return changes
+
+
+def _alike(key: Any, after: Any) -> Node:
+    """Whether two keys are equal, records in all fields."""
+    if not isinstance(key, Record):
+        return apply("equal", key, after)
+    parts, others = components(key), components(after)
+    same = [apply("equal", part, others[leaf]) for leaf, part in parts.items()]
+    whole = same[0]
+    for one in same[1:]:
+        whole = apply("logical_and", whole, one)
+    return whole
+
+
+def _check_equal(changes: Formula) -> None:
+    made = changes.outputs
+    if len(made) != 1 or value_dtype(made[0]) != BOOL:
+        given = ", ".join(str(value_dtype(value)) for value in made)
+        raise FormulaError(f"equal must tell of two keys whether they are equal, a bool; it gives {given}")
+
+
+@lru_cache(maxsize=256)
+def _counted(changes: Formula) -> tuple[Formula, Bound]:
+    """The changes as numbers to add up."""
+    value = cast(changes.outputs[0], np.dtype(np.int32))  # type: ignore[arg-type]
+    return Formula(changes.inputs, (value,)), operator("sum").bind(value.dtype, "auto", True)
+
+
+def _executables(
+    changes: Formula, pairs: int, last: bool, padded: bool, found: Gathered, options: Options
+) -> tuple[Executable, Executable, DType]:
+    """What counts the changes, and what writes the runs; the dtype of their begins."""
+    context = found.context
+    counted, bound = _counted(changes)
+    mode = choose_mode(options.mode, context.facts)
+    box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
+    made: list[tuple[Plan, Plan]] = []
+
+    def plan(which: int) -> Plan:
+        if not made:
+            made.append(plan_runs(counted, bound, Line(pairs), last, padded, mode, context.facts, box, reduce_box))
+        return made[0][which]
+
+    key = ("runs", counted, pairs, mode, box, reduce_box)
+    first = context.executable((*key, "count"), lambda: plan(0))
+    return first, context.executable((*key, last, padded), lambda: plan(1)), begins_dtype(pairs)
+
+
+def _at_most_one(keys: Any, context: Any, count: str) -> Runs:
+    """The runs of no or one key."""
+    begins = array(np.arange(len(keys) + 1, dtype=begins_dtype(0)), context)
+    rows: Any = len(keys)
+    kept = array(keys.to_numpy() if isinstance(keys, DeviceArray) else keys.copy(), context)
+    return Runs(begins, kept, array(np.array(rows, np.int64), context) if count == "device" else rows, len(keys))

@@ -1,0 +1,199 @@
+"""spmv: a sparse matrix times a vector, over any algebra; SpmvPlan: the same for many vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clmapreduce.context import Context
+from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.trace import check_arity
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.primitives.explain import explained
+from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.runtime import source_of
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.given import gathered
+from clmapreduce.segmented.kept import Kept
+from clmapreduce.segmented.matrix import Matrix, check_columns, matrix_arrays, matrix_of
+from clmapreduce.segmented.reduce import asked_for, run
+
+
+def _product(a: Any, x: Any) -> Any:
+    return a * x
+
+
+def _sum(a: Any, x: Any) -> Any:
+    return a + x
+
+
+def _minimum(a: Any, x: Any) -> Any:
+    return apply("minimum", a, x)
+
+
+def _maximum(a: Any, x: Any) -> Any:
+    return apply("maximum", a, x)
+
+
+def _first(a: Any, x: Any) -> Any:
+    return a
+
+
+def _second(a: Any, x: Any) -> Any:
+    return x
+
+
+MULTIPLY: dict[str, Callable[..., Any]] = {
+    "product": _product,
+    "sum": _sum,
+    "minimum": _minimum,
+    "maximum": _maximum,
+    "first": _first,
+    "second": _second,
+}
+"""What an entry and the number it meets make, by name."""
+
+
+def spmv(
+    matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+    sources: Any = None, init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", validate: bool = True,
+    mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+) -> Any:  # fmt: skip
+    """y, (rows, *trailing): y[i] adds up what the entries of row i make with the numbers of x in their columns.
+
+    matrix: a scipy.sparse matrix or array (CSR as it is; CSC and COO sorted by rows, all their duplicates kept), or
+    (indptr, indices, data): row i holds the columns indices[indptr[i]:indptr[i + 1]]. data=None: there are no entries,
+    and y adds up numbers of x alone. x: (columns,), or (columns, k) for k vectors at once.
+    multiply: "product" "sum" "minimum" "maximum" "first" (the entry) "second" (the number), or a traced function of
+    entry and number; without data, of the number. add: an operator as for `cm.segmented_reduce`, as are `init`,
+    `empty`, `accumulate` and `validate`. So multiply="sum", add="minimum" gives a step of shortest paths.
+    sources: (rows,) integers: row i holds the entries sources[i] + k for k below its length, of indices and data.
+
+    DeviceArrays give a DeviceArray. Raises ShapeError naming the first wrong entry of indptr, indices or sources, and
+    as `cm.segmented_reduce` does.
+    """
+    indptr, columns, data, width = matrix_arrays(matrix)
+    found = gathered([indptr, columns, data, sources, x], context)
+    options = Options(mode, found.context, wait_for, out)
+    vector = found.arrays[4]
+    _check_vector(vector, width)
+    made = matrix_of(found, width, vector.shape[0], validate, options)
+    asked = asked_for(add, _front(multiply, data is None), accumulate, init, empty)
+    return run(_prepare(made, vector, asked, options, found.on_device))
+
+
+def _check_vector(x: Any, width: int | None) -> None:
+    if not x.ndim:
+        raise ShapeError("x has shape (); it must have one dimension at least, the matrix's columns")
+    if width is not None and x.shape[0] != width:
+        raise ShapeError(f"x has shape {tuple(x.shape)}, the matrix has {width} columns")
+
+
+def _front(multiply: Any, unary: bool) -> Callable[..., Any]:
+    """What an element is made of."""
+    if isinstance(multiply, str):
+        if multiply not in MULTIPLY:
+            raise ModeError(f"multiply={multiply!r} is unknown; use one of {', '.join(MULTIPLY)}, or a function")
+        if unary and multiply not in ("product", "second"):
+            raise ModeError(f"multiply={multiply!r} needs a matrix with data; this one has None")
+        return identity if unary else MULTIPLY[multiply]
+    if not callable(multiply):
+        raise FormulaError(f"multiply takes a name or a function, not {multiply!r}")
+    check_arity(multiply, 1 if unary else 2, "multiply")
+    front: Callable[..., Any] = multiply
+    return front
+
+
+def _prepare(matrix: Matrix, x: Any, asked: SegmentCall, options: Options, on_device: bool) -> Prepared | list[Any]:
+    """Everything up to the launch."""
+    rows, unary = matrix.rows, matrix.data is None
+    columns = 1 if unary else 2
+    placed = () if rows.places is None else (columns + 1,)
+    elements = [] if unary else [Element(matrix.data, placed)]
+    elements.append(Element(x, (*placed, columns), bool(x.shape[1:])))
+    elements.append(Element(matrix.columns, given=False))
+    if placed:
+        elements.append(Element(rows.places, given=False))
+    return prepare_segments(
+        asked, elements, rows.offsets, rows.length, tuple(x.shape[1:]), rows.segments, rows.context, options, on_device
+    )
+
+
+class SpmvPlan:
+    """A sparse matrix, checked and brought to the device once, for many vectors.
+
+    matrix, sources, validate: as for `cm.spmv`.
+    """
+
+    def __init__(
+        self, matrix: Any, *, sources: Any = None, validate: bool = True, mode: str = "auto",
+        context: Context | None = None,
+    ) -> None:  # fmt: skip
+        indptr, columns, data, width = matrix_arrays(matrix)
+        found = gathered([indptr, columns, data, sources], context)
+        self.context = found.context
+        self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
+        self._kept = Kept(found.context)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the matrix has."""
+        return self._matrix.rows.segments
+
+    def __repr__(self) -> str:
+        made = self._matrix
+        width = "any number of" if made.width is None else made.width
+        kind = "no data" if made.data is None else str(made.data.dtype)
+        return (
+            f"SpmvPlan({self.rows} rows, {width} columns, {made.columns.size} entries, {kind}; "
+            f"on {self.context.device.name})"
+        )
+
+    def apply(
+        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+        init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", mode: str = "auto",
+        wait_for: Sequence[Any] = (), out: Any = None,
+    ) -> Any:  # fmt: skip
+        """y, bit for bit what `cm.spmv` gives; nothing is checked but x. A DeviceArray gives a DeviceArray."""
+        options = Options(mode, self.context, wait_for, out)
+
+        def prepare() -> Prepared | list[Any]:
+            return self._prepare(x, asked_for(add, self._front(multiply), accumulate, init, empty), options)
+
+        place = 1 if self._matrix.data is None else 2
+        return self._kept.run((multiply, add, init, empty, accumulate), {place: x}, options, prepare)
+
+    def explain(
+        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+        mode: str = "auto",
+    ) -> str:  # fmt: skip
+        """How `apply` with these arguments would run. Nothing is launched."""
+        asked = asked_for(add, self._front(multiply), "auto", None, None)
+        prepared = self._prepare(x, asked, Options(mode, self.context))
+        if not isinstance(prepared, Prepared):
+            return "no launch: the matrix has no rows"
+        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
+
+    def source(
+        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+        mode: str = "auto",
+    ) -> str:  # fmt: skip
+        """The OpenCL C that `apply` with these arguments would run."""
+        asked = asked_for(add, self._front(multiply), "auto", None, None)
+        prepared = self._prepare(x, asked, Options(mode, self.context))
+        stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
+        return "\n".join(source_of(stage.spec) for stage in stages)
+
+    def _front(self, multiply: str | Callable[..., Any]) -> Callable[..., Any]:
+        return _front(multiply, self._matrix.data is None)
+
+    def _prepare(self, x: Any, asked: SegmentCall, options: Options) -> Prepared | list[Any]:
+        found = gathered([x], self.context)
+        if found.context is not self.context:
+            raise DeviceError(f"x lives on {found.context!r}, the plan on {self.context!r}")
+        vector, made = found.arrays[0], self._matrix
+        _check_vector(vector, made.width)
+        if made.needed is not None:
+            check_columns(made.columns, made.needed, vector.shape[0])
+        return _prepare(made, vector, asked, options, found.on_device)

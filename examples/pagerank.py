@@ -1,0 +1,67 @@
+"""PageRank of a generated web: every page's rank is what the pages linking to it pass on, until nothing changes."""
+
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+
+import clmapreduce as cm
+
+PAGES, LINKS, DAMPING = 30_000, 8, 0.85
+
+
+def web(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """(from, to) of all links: a new page links to pages that older links point to, so that few pages get most."""
+    source = np.repeat(np.arange(LINKS, PAGES), LINKS)
+    target = rng.integers(0, LINKS, len(source))
+    for page in range(LINKS + 1, PAGES):
+        first = (page - LINKS) * LINKS
+        copied = rng.random(LINKS) < 0.7
+        older = np.where(copied, target[rng.integers(0, first, LINKS)], rng.integers(0, page, LINKS))
+        target[first : first + LINKS] = older
+    return source, target
+
+
+def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
+    source, target = web(np.random.default_rng(0))
+    leaving = np.bincount(source, minlength=PAGES).astype(np.float32)
+    share = np.divide(DAMPING, leaving, out=np.zeros_like(leaving), where=leaving > 0)
+    order = np.argsort(target, kind="stable")
+    arriving = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=PAGES))])
+
+    with cm.Context(device) as context:
+        # a link only says who passes its rank on, so the matrix holds no numbers
+        links = cm.SpmvPlan((arriving, source[order], None))
+        pass_on = cm.Map(lambda rank, share: rank * share)
+
+        @cm.fuse
+        def settle(passed, rank):
+            lost = (1 - cm.Reduce("sum")(passed)) / PAGES  # what pages without links, and damping, spread evenly
+            return passed + lost, cm.Reduce("sum")(abs(passed + lost - rank))
+
+        shares, rank = cm.array(share), cm.array(np.full(PAGES, 1 / PAGES, np.float32))
+        change, steps = 1.0, 0
+        while change > 1e-6 and steps < 200:
+            rank, moved = settle(links.apply(pass_on(rank, shares)), rank)
+            change, steps = float(moved), steps + 1
+        found = rank.to_numpy()
+
+    exact = np.full(PAGES, 1 / PAGES)
+    for _ in range(steps):
+        passed = np.bincount(target, exact[source] * share[source], PAGES)
+        exact = passed + (1 - passed.sum()) / PAGES
+    best = np.argsort(-found)[:3]
+    print(f"{context.device}\n{links}\n{steps} steps, total {found.sum():.6f}, highest ranks: pages {best.tolist()}")
+    assert steps < 200 and np.abs(found - exact).max() < 1e-5 * exact.max()
+
+    if picture and find_spec("matplotlib"):
+        from matplotlib.figure import Figure
+
+        axes = Figure(figsize=(6, 4.5), layout="constrained").subplots()
+        axes.loglog(np.bincount(target, minlength=PAGES) + 1, found, ".", markersize=2)
+        axes.set(title=f"{PAGES:,} pages", xlabel="links to a page, and one", ylabel="rank")
+        axes.figure.savefig(picture, dpi=120)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:], picture="pagerank.png")  # a name, such as cpu, chooses a device

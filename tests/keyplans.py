@@ -1,0 +1,44 @@
+"""Plans of runs of equal keys, and of the places of segments' elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from clmapreduce.domain.line import Line
+from clmapreduce.domain.segments import Segments
+from clmapreduce.dtypes import INT32, INT64, DType
+from clmapreduce.formula.formula import Access, Formula, Input, symbol
+from clmapreduce.formula.functions import cast
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.reductions import operator
+from clmapreduce.schemes.runs import plan_runs
+from clmapreduce.schemes.segmented_expand import plan_expand
+from clmapreduce.tuning import launch_box
+
+KEY = np.dtype([("a", "f4"), ("b", "i8")], align=True)
+
+
+def changes_of(dtype: DType) -> Formula:
+    """1 where a key differs from the next one."""
+    one = Input("in0", dtype, symbol("key", dtype, True))
+    two = Input("in1", dtype, symbol("next", dtype, True), Access.GATHERED, ahead=1)
+    field = (lambda value: value["b"]) if dtype.names else (lambda value: value)
+    return Formula((one, two), (cast(field(one.value) != field(two.value), INT32),))
+
+
+def every_key_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tuple[str, Plan]]:
+    """Runs of several kinds of keys, expansions of several kinds of offsets."""
+    bound = operator("sum").bind(INT32, "auto", facts.fp64)
+    boxes = launch_box("runs", mode, facts), launch_box("reduce", mode, facts)
+    for dtype, last, padded in ((INT32, False, False), (np.dtype("f2"), True, False), (KEY, True, True)):
+        counting, writing = plan_runs(changes_of(dtype), bound, Line(length), last, padded, mode, facts, *boxes)
+        told = f"runs of {dtype.name}{' padded' if padded else ''}"
+        yield f"count {told}", counting
+        yield told, writing
+    box = launch_box("prefix", mode, facts)
+    for offsets, sources, places in ((INT32, INT32, INT32), (INT32, INT64, INT64), (INT64, INT64, INT32)):
+        plan = plan_expand(Segments(length, 1000), offsets, sources, places, mode, facts, box)
+        yield f"expand {offsets}, {sources} to {places}", plan

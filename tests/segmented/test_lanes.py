@@ -1,0 +1,296 @@
+"""Segments reduced in vectors, as CPUs do it: every width of batches, long segments, the ends of the array, masked lanes
+that leave no trace; against NumPy in float64, one segment at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.segmented import segmented_reduce
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+
+Array = Any
+
+
+def constant(length: int, total: int = 20_011) -> Callable[[Any], Any]:
+    """Segments of one length, the last one cut short."""
+    return lambda rng: [length] * (total // length) + [total % length]
+
+
+def uniform(low: int, high: int, count: int) -> Callable[[Any], Any]:
+    return lambda rng: rng.integers(low, high + 1, count)
+
+
+def power_law(rng: Any) -> Any:
+    return np.minimum((rng.pareto(1.0, 3000) * 3).astype(int), 9000)
+
+
+GEOMETRIES: dict[str, Callable[[Any], Any]] = {
+    "one, empty": lambda rng: [0],
+    "one of one": lambda rng: [1],
+    "all empty": lambda rng: [0] * 5000,
+    "0 to 2": uniform(0, 2, 5000),
+    **{f"all of {n}": constant(n) for n in (1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65)},
+    "16 of 16": lambda rng: [16] * 16,
+    "17 of 16": lambda rng: [16] * 17,
+    "one short array": lambda rng: [3, 0, 2],
+    "1 to 8": uniform(1, 8, 5000),
+    "0 to 40": uniform(0, 40, 3000),
+    "1 to 200": uniform(1, 200, 500),
+    "900 to 5000": uniform(900, 5000, 40),
+    "power law": power_law,
+    "one giant": lambda rng: [200_003],
+    "a giant among short ones": lambda rng: [3] * 100 + [70_001] + [2] * 100,
+    "half empty": lambda rng: rng.integers(1, 17, 5000) * rng.integers(0, 2, 5000),
+    "short ones at the very end": lambda rng: [5000] + [1] * 40,
+    "empty ones at the very end": lambda rng: [5000] + [1] * 7 + [0] * 50,
+    "one long one per batch": lambda rng: [70 if s % 16 == 5 else 3 for s in range(3000)],
+    "blocks": lambda rng: [1023, 1024, 1025, 2047, 2048, 2049, 1087, 1088, 1089],
+}
+GATHERS = ("all empty", "0 to 40", "all of 16", "power law", "one giant", "900 to 5000", "one short array")
+
+EXACT: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda v: v.sum(),
+    "product": lambda v: v.prod(),
+    "minimum": lambda v: v.min() if v.size else None,
+    "maximum": lambda v: v.max() if v.size else None,
+    "any": lambda v: (v != 0).any(),
+    "all": lambda v: (v != 0).all(),
+    "logsumexp": lambda v: np.log(np.exp(v - v.max()).sum()) + v.max() if v.size else -np.inf,
+    "mean": lambda v: v.mean() if v.size else np.nan,
+    "var": lambda v: v.var() if v.size else np.nan,
+    "std": lambda v: v.std() if v.size else np.nan,
+    "argmin": lambda v: v.argmin() if v.size else -1,
+    "argmax": lambda v: v.argmax() if v.size else -1,
+}
+
+
+@pytest.fixture(name="cpu")
+def cpu_context(context: cm.Context) -> cm.Context:
+    if context.facts.kind != "cpu":
+        pytest.skip("for CPUs")
+    return context
+
+
+def offsets_of(lengths: Any, dtype: Any = np.int32) -> Array:
+    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(dtype)
+
+
+def slices(offsets: Array) -> list[Array]:
+    return [slice(int(a), int(b)) for a, b in itertools.pairwise(offsets)]
+
+
+def drawn(rng: np.random.Generator, op: str, dtype: Any, length: int) -> Array:
+    """Values that every part of a reduction matters for: no overflow, no all but certain result."""
+    dtype = np.dtype(dtype)
+    if op in ("any", "all"):
+        return (rng.random(length) < (0.05 if op == "any" else 0.95)).astype(dtype)
+    if dtype.kind in "iu":
+        low = 0 if dtype.kind == "u" else -90
+        return rng.integers(low, 100, length).astype(dtype) | dtype.type(op == "product")
+    if op == "product":
+        return np.exp(rng.normal(0, 0.02, length)).astype(dtype) * rng.choice([-1, 1], length).astype(dtype)
+    if op in ("argmin", "argmax"):
+        return rng.integers(0, 9, length).astype(dtype)  # many are equal
+    return (rng.normal(0.5, 2, length)).astype(dtype)
+
+
+def exact(op: str, values: Array, offsets: Array, result: Any, empty: Any = None) -> Array:
+    """What every segment reduces to, in float64 or 64-bit integers."""
+    integers = values.dtype.kind in "iub"
+    wide = values.astype(np.float64 if not integers or op in ("logsumexp", "mean", "var", "std") else np.int64)
+    with np.errstate(all="ignore"):
+        found = [EXACT[op](wide[part]) for part in slices(offsets)]
+    if op in ("minimum", "maximum"):
+        limits = np.iinfo(values.dtype) if integers else None
+        far = (limits.max if op == "minimum" else limits.min) if limits else np.inf if op == "minimum" else -np.inf
+        found = [far if v is None else v for v in found]
+    if empty is not None:
+        found = [empty if part.start == part.stop else v for v, part in zip(found, slices(offsets), strict=True)]
+    return np.array(found, result if np.dtype(result).kind in "iub" else np.float64)
+
+
+def assert_reduced(op: str, found: Array, values: Array, offsets: Array, empty: Any = None) -> None:
+    """The results are right: exactly for integers, extrema and truth, to rounding otherwise."""
+    wanted = exact(op, values, offsets, found.dtype, empty)
+    if found.dtype.kind in "iub" or op in ("minimum", "maximum"):
+        np.testing.assert_array_equal(found.astype(wanted.dtype), wanted)
+        return
+    unit = float(np.finfo(found.dtype).eps)
+    lengths = np.diff(offsets)
+    wide = np.abs(values.astype(np.float64))
+    scale = {
+        "sum": np.array([wide[part].sum() for part in slices(offsets)]),
+        "product": np.abs(wanted) * (4 + lengths),
+        "logsumexp": 4 + np.abs(wanted),
+        "mean": np.array([wide[part].sum() / max(1, part.stop - part.start) for part in slices(offsets)]),
+        "var": 8 * np.array([(wide[part] ** 2).max(initial=1) for part in slices(offsets)]),
+        "std": 8 * np.array([wide[part].max(initial=1) for part in slices(offsets)]),
+    }[op]
+    nan = np.isnan(wanted)
+    np.testing.assert_array_equal(np.isnan(found), nan)
+    finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(found[~finite & ~nan], wanted[~finite & ~nan])
+    error = np.abs(found[finite].astype(np.float64) - wanted[finite])
+    assert (error <= 8 * unit * scale[finite] + 1e-300).all(), (error / np.maximum(scale[finite], 1e-300)).max()
+
+
+def reduced(values: Array, offsets: Array, op: Any, context: cm.Context, **how: Any) -> Array:
+    """The result in an array that held garbage, in the sequential mode."""
+    probe = segmented_reduce(values, offsets, op, context=context, mode="sequential", **how)
+    out = np.full(probe.shape, 111).astype(probe.dtype)
+    segmented_reduce(values, offsets, op, context=context, mode="sequential", out=out, **how)
+    np.testing.assert_array_equal(out, probe)
+    return out
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_segments_of_every_shape(cpu: cm.Context, rng: np.random.Generator, geometry: str) -> None:
+    offsets = offsets_of(GEOMETRIES[geometry](rng), rng.choice(["i4", "i8"]))
+    for op, code in (("sum", "f4"), ("maximum", "f8"), ("sum", "i4"), ("argmin", "i4")):
+        values = drawn(rng, op, code, int(offsets[-1]))
+        assert_reduced(op, reduced(values, offsets, op, cpu), values, offsets)
+
+
+@pytest.mark.parametrize("code", ["f4", "f8", "i4", "i8", "u1", "f2", "?"])
+@pytest.mark.parametrize("op", EXACT)
+def test_operators_and_dtypes(cpu: cm.Context, rng: np.random.Generator, op: str, code: str) -> None:
+    if code == "f2" and not cpu.device.fp16:
+        pytest.skip("no float16 here")
+    if code == "?" and op not in ("sum", "any", "all", "mean", "maximum"):
+        return
+    lengths = np.concatenate([rng.integers(0, high, 200) for high in (3, 6, 10, 20, 40, 90)] + [[1500, 0, 2100]])
+    offsets = offsets_of(lengths)
+    values = drawn(rng, op, code, int(offsets[-1]))
+    found = reduced(values, offsets, op, cpu)
+    if code == "?":
+        wanted = exact(op, values.astype("u1"), offsets, "f8" if op == "mean" else found.dtype)
+        if op == "maximum":
+            wanted = wanted & (np.diff(offsets) > 0)
+        np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=1e-6)
+    else:
+        assert_reduced(op, found, values, offsets)
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 18, 31, 32, 33, 34, 48, 49, 100, 257, 5000])
+def test_any_number_of_segments(cpu: cm.Context, rng: np.random.Generator, count: int) -> None:
+    for code in ("f4", "f8"):
+        offsets = offsets_of(rng.integers(0, 12, count))
+        values = drawn(rng, "sum", code, int(offsets[-1]))
+        assert_reduced("sum", reduced(values, offsets, "sum", cpu), values, offsets)
+
+
+def test_nan_and_infinity_stay_in_their_segments(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of(rng.integers(0, 40, 3000))
+    lengths = np.diff(offsets)
+    for op in ("sum", "maximum", "logsumexp", "mean"):
+        values = drawn(rng, "sum", "f4", int(offsets[-1]))
+        hit = np.flatnonzero(lengths)[::7]
+        values[offsets[hit] + rng.integers(0, lengths[hit])] = np.nan
+        np.testing.assert_array_equal(np.flatnonzero(np.isnan(reduced(values, offsets, op, cpu)) & (lengths > 0)), hit)
+        values[np.isnan(values)] = np.inf
+        np.testing.assert_array_equal(np.flatnonzero(reduced(values, offsets, op, cpu) == np.inf), hit)
+
+
+def test_init_and_empty(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of(rng.integers(0, 4, 2000))
+    values = drawn(rng, "sum", "f4", int(offsets[-1]))
+    with_init = reduced(values, offsets, "sum", cpu, init=1000)
+    np.testing.assert_allclose(with_init, exact("sum", values, offsets, "f4") + 1000, rtol=1e-5)
+    for op in ("sum", "mean", "maximum"):
+        assert_reduced(op, reduced(values, offsets, op, cpu, empty=-7), values, offsets, empty=-7)
+
+
+def test_users_operators(cpu: cm.Context, rng: np.random.Generator) -> None:
+    op = cm.Operator(lambda a, b: a + b + a * b, 0, name="compound")
+    offsets = offsets_of([*rng.integers(0, 50, 1000), 3000])
+    values = rng.normal(0, 0.01, int(offsets[-1]))
+    wanted = [np.prod(1 + values[part]) - 1 for part in slices(offsets)]
+    np.testing.assert_allclose(reduced(values, offsets, op, cpu), wanted, rtol=1e-9, atol=1e-12)
+
+
+def fused(
+    front: Callable[..., Any], op: str, elements: list[Element], offsets: Array, length: int, context: cm.Context
+) -> Array:
+    """The reduction of what `front` makes of some arrays."""
+    name, operator = segment_operator(op)
+    asked = SegmentCall(name, operator, front)
+    prepared = prepare_segments(
+        asked, elements, offsets, length, (), offsets.size - 1, context, Options("sequential", context), False
+    )
+    assert isinstance(prepared, Prepared)
+    return prepared.run()[0]
+
+
+def _product_plus(a: Any, b: Any) -> Any:
+    return a * b + 1
+
+
+def _times(a: Any, x: Any) -> Any:
+    return a * x
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+@pytest.mark.parametrize("op", ["sum", "minimum"])
+@pytest.mark.parametrize("geometry", GATHERS)
+def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, op: str) -> None:
+    offsets = offsets_of(GEOMETRIES[geometry](rng))
+    n = int(offsets[-1])
+    a, b = drawn(rng, "sum", "f4", n), drawn(rng, "sum", "f4", n)
+    found = fused(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
+    wanted = exact(op, a.astype("f8") * b + 1, offsets, "f8")
+    magnitude = exact("sum", np.abs(a.astype("f8") * b) + 1, offsets, "f8")
+    finite = np.isfinite(wanted)
+    assert (np.abs(found[finite] - wanted[finite]) <= 1e-6 * magnitude[finite]).all()
+    np.testing.assert_array_equal(found[~finite], wanted[~finite])
+
+
+@pytest.mark.parametrize(("code", "places"), [("f4", "i4"), ("f8", "i8"), ("f4", "i8")])
+@pytest.mark.parametrize("geometry", GATHERS)
+def test_gathered_elements(cpu: cm.Context, rng: np.random.Generator, geometry: str, code: str, places: str) -> None:
+    offsets = offsets_of(GEOMETRIES[geometry](rng), places)
+    n = int(offsets[-1])
+    a, x = drawn(rng, "sum", code, n), drawn(rng, "sum", code, 777)
+    at = rng.integers(0, 777, n).astype(places)
+    given = [Element(a), Element(x, through=(2,)), Element(at, given=False)]
+    terms = a.astype("f8") * x.astype("f8")[at]
+    for op in ("sum", "maximum"):
+        found = fused(_times, op, given, offsets, n, cpu)
+        wanted = exact(op, terms, offsets, "f8")
+        finite = np.isfinite(wanted)
+        magnitude = exact("sum", np.abs(terms), offsets, "f8")[finite]
+        assert (np.abs(found[finite] - wanted[finite]) <= 8 * np.finfo(code).eps * magnitude).all()
+        np.testing.assert_array_equal(found[~finite], wanted[~finite])
+    flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, given=False)], offsets, n, cpu)
+    np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
+
+
+def test_the_same_bits_every_time(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *power_law(rng)])
+    values = drawn(rng, "sum", "f4", int(offsets[-1]))
+    for op in ("sum", "logsumexp", "var"):
+        first = segmented_reduce(values, offsets, op, context=cpu, mode="sequential").tobytes()
+        for _ in range(20):
+            assert segmented_reduce(values, offsets, op, context=cpu, mode="sequential").tobytes() == first
+
+
+def test_this_is_the_scheme_that_cpus_take(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of([5] * 1000)
+    name, operator = segment_operator("sum")
+    prepared = prepare_segments(
+        SegmentCall(name, operator, _same), [Element(drawn(rng, "sum", "f4", 5000))], offsets, 5000, (), 1000, cpu,
+        Options("auto", cpu), False,
+    )  # fmt: skip
+    assert isinstance(prepared, Prepared)
+    assert "segmented_lanes" in str([stage.spec.template for stage in prepared.executable.plan.stages])

@@ -1,0 +1,45 @@
+"""Formulas of neighbours: conditions anywhere on a line, and maps of what lies ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import assert_same
+
+import clmapreduce as cm
+from clmapreduce.array import element
+from clmapreduce.primitives.base import Options
+from clmapreduce.segmented.lines import Row, holds_anywhere, mapped
+
+
+def falls(a: Any, b: Any) -> Any:
+    return b < a
+
+
+def steps(a: Any, b: Any, c: Any) -> Any:
+    return b - a, c
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 1000, 70_001])
+def test_neighbours(length: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x = np.sort(rng.integers(0, 1 << 30, length + 1)).astype("i4")
+    options = Options(mode, context)
+    for given in (x, cm.array(x, context)):
+        on_device = isinstance(given, cm.DeviceArray)
+        differences, last = mapped(steps, [Row(given), Row(given, ahead=1), Row(np.int64(7))], length, options, on_device)
+        assert_same(differences, np.diff(x))
+        assert_same(last, np.full(length, 7))
+        assert not holds_anywhere(falls, [Row(given), Row(given, ahead=1)], length, options)
+    for at in {0, length // 2, length - 1}:
+        wrong = x.copy()
+        wrong[at] = x[at + 1] + 1
+        assert holds_anywhere(falls, [Row(wrong), Row(wrong, ahead=1)], length, options), at
+
+
+def test_one_element_of_a_device_array(context: cm.Context) -> None:
+    x = np.arange(12.0, dtype="f4").reshape(3, 4)
+    held = cm.array(x, context)
+    for place in (0, 5, 11, -1, -12):
+        assert_same(element(held, place), x.reshape(-1)[place])

@@ -1,0 +1,82 @@
+"""Both schemes that work anywhere, teams and walks, on every geometry: the same arrays, an oracle in float64."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from geometries import GEOMETRIES
+
+import clmapreduce as cm
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.reductions import Operator
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.tuning import SegmentBox, TeamBox
+
+BOXES = {
+    "team": TeamBox(most=4096, join_block=32),
+    "small teams": TeamBox(most=700, least=700, window=1, join_block=8),
+    "walk": SegmentBox(32, 64, 1 << 16),
+}
+LAST = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="last")
+
+
+def run(context: cm.Context, box: Any, values: Any, offsets: Any, op: Any, out: Any, **how: Any) -> Any:
+    asked = SegmentCall(*segment_operator(op), identity, **how)
+    segments = offsets.size - 1
+    prepared = prepare_segments(
+        asked, [Element(values)], offsets, values.size, (), segments, context,
+        Options("parallel", context, (), out), False, box,
+    )  # fmt: skip
+    assert isinstance(prepared, Prepared)
+    return prepared.run()[0]
+
+
+def by_segment(values: Any, offsets: Any, reduce: Any, empty: Any) -> Any:
+    pairs = itertools.pairwise(offsets)
+    return np.array([reduce(values[a:b]) if b > a else empty for a, b in pairs])
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("box", BOXES)
+def test_sums(box: str, geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
+    offsets = GEOMETRIES[geometry](rng).astype(rng.choice(["i4", "i8"]))
+    values = rng.standard_normal(offsets[-1]).astype("f4")
+    out = np.full(offsets.size - 1, np.nan, "f4")
+    run(context, BOXES[box], values, offsets, "sum", out)
+    wanted = by_segment(values.astype(float), offsets, np.sum, 0.0)
+    scale = by_segment(np.abs(values.astype(float)), offsets, np.sum, 0.0)
+    assert np.all(np.abs(out - wanted) <= 1e-6 * scale)
+
+
+@pytest.mark.parametrize(
+    "geometry", ["all empty", "0 to 2", "1 to 40", "power law", "a giant among ones", "at the ends of chunks"]
+)
+@pytest.mark.parametrize("box", BOXES)
+def test_places_extremes_and_order(box: str, geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
+    """What depends on every single element's place: exact."""
+    offsets = GEOMETRIES[geometry](rng).astype("i4")
+    values = rng.integers(-5, 6, offsets[-1]).astype("f4")
+    cases = {"argmin": (np.argmin, -1), "maximum": (np.max, -np.inf)}
+    for op, (reduce, empty) in cases.items():
+        out = np.full(offsets.size - 1, -77, "i8" if op == "argmin" else "f4")
+        run(context, BOXES[box], values, offsets, op, out)
+        np.testing.assert_array_equal(out, by_segment(values, offsets, reduce, empty), op)
+    out = np.full(offsets.size - 1, -77, "f4")
+    run(context, BOXES[box], values, offsets, LAST, out, init=8, empty=5)
+    np.testing.assert_array_equal(out, by_segment(values, offsets, lambda x: x[-1], 5), "the last one")
+    whole = rng.integers(-9, 10, offsets[-1]).astype("i4")
+    out = np.full(offsets.size - 1, -77, "i8")
+    run(context, BOXES[box], whole, offsets, "sum", out, init=1)
+    np.testing.assert_array_equal(out, by_segment(whole, offsets, np.sum, 0) + 1)
+
+
+def test_the_same_bits_in_every_run(context: cm.Context, rng: np.random.Generator) -> None:
+    offsets = GEOMETRIES["power law"](rng).astype("i4")
+    values = rng.standard_normal(offsets[-1]).astype("f4")
+    for box in BOXES.values():
+        runs = [run(context, box, values, offsets, "sum", None) for _ in range(20)]
+        assert all(np.array_equal(runs[0], again) for again in runs)

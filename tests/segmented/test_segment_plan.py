@@ -1,0 +1,107 @@
+"""SegmentPlan: bit for bit what one call gives, checked and planned once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import assert_same, values
+from segments import offsets_of, ragged
+
+import clmapreduce as cm
+from clmapreduce.segmented import check, geometry
+
+
+@pytest.fixture(params=[False, True], ids=["direct", "sources"])
+def geometry_of(request: pytest.FixtureRequest, rng: np.random.Generator) -> tuple[np.ndarray, int, Any]:
+    """(offsets, count, sources)."""
+    lengths = np.array([*ragged(rng, 400, 12), 0, 3000])
+    count = 4000 if request.param else int(lengths.sum())
+    return offsets_of(lengths), count, rng.integers(0, count - lengths + 1) if request.param else None
+
+
+def test_plans_give_the_bits_of_one_call(geometry_of: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets, count, sources = geometry_of
+    plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)
+    x, wide = values(rng, "f4", count), values(rng, "f4", (count, 3))
+    how: dict[str, Any] = {"context": context, "mode": mode, "sources": sources}
+    for array in (x, wide):
+        for op, more in (("sum", {}), ("argmin", {"empty": -7}), ("maximum", {"init": 2.0})):
+            expected = cm.segmented_reduce(array, offsets, op, **more, **how)
+            for given in (array, cm.array(array, context)):
+                got = plan.reduce(given, op, mode=mode, **more)
+                assert isinstance(got, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
+                assert_same(got, expected)
+    expected = cm.segmented_reduce((x, wide), offsets, map="a * b", **how)
+    assert_same(plan.reduce((x, wide), map="a * b", mode=mode), expected)
+    out = np.empty_like(expected)
+    assert plan.reduce((x, wide), map="a * b", mode=mode, out=out) is out
+    assert_same(out, expected)
+
+
+def test_later_calls_check_and_plan_nothing(geometry_of: Any, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets, count, sources = geometry_of
+    plan = cm.SegmentPlan(offsets, count, sources, context=context)
+    x = cm.array(np.ones(count, "f4"), context)
+    first = plan.reduce(x).to_numpy()
+
+    def refused(*given: Any, **more: Any) -> Any:
+        raise AssertionError("made again")
+
+    for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "_expanded")):
+        monkeypatch.setattr(module, name, refused)
+    monkeypatch.setattr("clmapreduce.segmented.call._planned", refused)
+    monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refused)
+    assert_same(plan.reduce(x), first)
+
+
+def test_plans_keep_their_own_offsets(context: cm.Context, mode: str) -> None:
+    offsets = np.array([0, 2, 2, 5])
+    plan = cm.SegmentPlan(offsets, 5, context=context)
+    offsets[:] = 0
+    assert_same(plan.reduce(np.arange(5), mode=mode), np.array([1, 0, 9]))
+
+
+def test_plans_tell_what_they_are(context: cm.Context, mode: str) -> None:
+    plan = cm.SegmentPlan([0, 2, 2, 5], 5, context=context)
+    assert repr(plan).startswith("SegmentPlan(3 segments of 5 values; 32 bytes kept on ")
+    assert (plan.segments, plan.count, plan.context) == (3, 5, context)
+    told = plan.explain(np.zeros(5, "f4"), mode=mode)
+    assert f"mode {mode}" in told and "cmr_segmented" in told
+    assert "__kernel" in plan.source(np.zeros(5, "f4"), "maximum", mode=mode)
+    placed = cm.SegmentPlan([0, 2, 2, 5], 9, [3, 0, 6], context=context)
+    assert "3 segments of 9 values, 5 elements through sources" in repr(placed)
+    nothing = cm.SegmentPlan([0], 0, context=context)
+    assert "no launch" in nothing.explain(np.zeros(0, "f4")) and nothing.source(np.zeros(0, "f4")) == ""
+    assert_same(nothing.reduce(np.zeros((0, 2), "f4")), np.zeros((0, 2), "f4"))
+
+
+def test_values_that_do_not_fit(context: cm.Context) -> None:
+    plan = cm.SegmentPlan([0, 2, 5], 5, context=context)
+    with pytest.raises(cm.ShapeError, match="values has length 6, the segments are made for 5"):
+        plan.reduce(np.zeros(6))
+    with pytest.raises(cm.DeviceError):
+        plan.reduce(cm.array(np.zeros(5, "f4"), cm.Context(context.device)))
+    for count, error in ((-1, cm.ShapeError), (2.5, cm.DTypeError), (True, cm.DTypeError)):
+        with pytest.raises(error, match="count is"):
+            cm.SegmentPlan([0, 2, 5], count, context=context)  # type: ignore[arg-type]
+
+
+def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([5, 0, 70, 9])
+    plan = cm.SegmentPlan(offsets, 84, context=context)
+    shapes = [((84,), "f4"), ((84,), "i4"), ((84, 3), "f4")]
+    calls: list[dict[str, Any]] = [{}, {"init": 2}, {"init": 3}, {"op": "maximum"}, {"map": "v * 2"}]
+    for _ in range(2):
+        for shape, dtype in shapes:
+            x = rng.integers(-9, 9, shape).astype(dtype)
+            for more in calls:
+                assert_same(plan.reduce(cm.array(x, context), mode=mode, **more), plan.reduce(x, mode=mode, **more), more)
+    assert len(plan._kept._calls) == len(shapes) * len(calls)
+    record = np.array((1.0, 2), [("a", "f4"), ("b", "i4")])
+    pairs = cm.Operator(lambda p, q: {"a": p["a"] + q["a"], "b": q["b"]}, record[()], dtype=record.dtype, commutative=False)
+    held = np.full(84, record)
+    for given in (held, cm.array(held, context)):
+        got = plan.reduce(given, pairs, init=record[()], mode=mode)
+        assert_same(np.asarray(got)["b"], np.full(4, 2, "i4"))

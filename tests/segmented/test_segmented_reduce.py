@@ -1,0 +1,208 @@
+"""segmented_reduce on every device and in both modes: all geometries, operators, dtypes, and ways to say where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PLAIN, assert_near, assert_same, factors, into_poison, unit, values
+from segments import LENGTHS, RANDOM, check_segments, check_sums, geometries, offsets_of, ragged, slices
+
+import clmapreduce as cm
+
+NAMES = ("sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp", "mean", "var", "std")
+PAIR = np.dtype([("a", "f4"), ("b", "i4")], align=True)
+LAST = cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0, commutative=False, name="last")
+FIRST = cm.Operator(lambda a, b: cm.where(a == 0, b, a), 0, commutative=False, name="first")
+AFFINE = cm.Operator(
+    lambda p, q: {"a": p["a"] * q["a"], "b": p["b"] * q["a"] + q["b"]},
+    np.array((1, 0), [("a", "i4"), ("b", "i4")])[()], dtype=[("a", "i4"), ("b", "i4")], commutative=False, name="affine",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_sums_of_every_geometry(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of(LENGTHS[name])
+    x = values(rng, "f4", int(offsets[-1]))
+    call = lambda **how: cm.segmented_reduce(x, offsets, context=context, mode=mode, **how)  # noqa: E731
+    check_sums(x, offsets, call())
+    if len(offsets) > 1:
+        check_sums(x, offsets, into_poison(call, len(offsets) - 1, "f4"))
+    whole = rng.integers(-1000, 1000, x.size).astype("i2")
+    check_sums(whole, offsets, cm.segmented_reduce(whole, offsets.astype("i8"), context=context, mode=mode))
+
+
+@RANDOM
+@given(offsets=geometries(), op=st.sampled_from(["sum", "argmax"]), seed=st.integers(0, 2**32))
+def test_random_geometries(context: cm.Context, mode: str, offsets: np.ndarray, op: str, seed: int) -> None:
+    x = np.random.default_rng(seed).integers(-50, 50, int(offsets[-1])).astype("f4" if seed % 2 else "i4")
+    check_segments(op, x, offsets, cm.segmented_reduce(x, offsets, op, context=context, mode=mode))
+
+
+@pytest.mark.parametrize("op", NAMES)
+def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    lengths = [3, 0, 1, 700, 0, 0, 2, 5, 65, 64, 9]
+    offsets = offsets_of(lengths)
+    n = int(offsets[-1])
+    x = factors(rng, "f4", n) if op == "product" else rng.standard_normal(n).astype("f4")
+    if op in ("any", "all"):
+        x = rng.integers(0, 2, n).astype("f4")
+    got = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
+    check_segments(op, x, offsets, got)
+    nothing = {"argmin": -1, "argmax": -1, "mean": np.nan, "var": np.nan, "std": np.nan, "product": 1, "any": False, "all": True}
+    nothing |= {"sum": 0, "minimum": np.inf, "maximum": -np.inf, "logsumexp": -np.inf}
+    assert_same(got[[1, 4, 5]], np.full(3, nothing[op], got.dtype))
+    if op not in ("sum", "argmin", "mean"):
+        return
+    filled = cm.segmented_reduce(x, offsets, op, empty=1, context=context, mode=mode)
+    assert_same(filled[[1, 4, 5]], np.ones(3, got.dtype))
+    assert_same(np.delete(filled, [1, 4, 5]), np.delete(got, [1, 4, 5]))
+
+
+@pytest.mark.parametrize("dtype", [*PLAIN, np.dtype("f2")], ids=str)
+def test_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    if dtype == np.float16 and not context.device.fp16:
+        pytest.skip("no float16")
+    offsets = offsets_of([5, 0, 17, 1, 300])
+    x = values(rng, dtype, int(offsets[-1]))
+    check_sums(x, offsets, cm.segmented_reduce(x, offsets, context=context, mode=mode))
+    if dtype in (np.dtype("?"), np.dtype("u1"), np.dtype("f8"), np.dtype("i8")):
+        check_segments("maximum", x, offsets, cm.segmented_reduce(x, offsets, "maximum", context=context, mode=mode))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_offsets_of_every_integer_dtype(dtype: str, context: cm.Context, mode: str) -> None:
+    x, offsets = np.arange(100, dtype="i4"), np.array([0, 30, 30, 99, 100], dtype)
+    expected = np.array([435, 0, 4416, 99])
+    for given_ in (offsets, cm.array(offsets, context)):
+        got = cm.segmented_reduce(x, given_, context=context, mode=mode)
+        assert isinstance(got, cm.DeviceArray) == isinstance(given_, cm.DeviceArray)
+        assert_same(got, expected)
+    assert_same(cm.segmented_reduce(x, offsets[:-1], starts=True, context=context, mode=mode), expected)
+
+
+@pytest.mark.parametrize("op", [FIRST, LAST], ids=lambda op: op.name)
+def test_elements_come_in_order(op: cm.Operator, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([*ragged(rng, 300, 30), 5000, 0, 1, 3000])
+    x = rng.integers(0, 2, int(offsets[-1])) * rng.integers(1, 1000, int(offsets[-1]))
+    got = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
+    for value, part in zip(got, slices(offsets), strict=True):
+        held = x[part][x[part] != 0]
+        assert value == (held[0 if op is FIRST else -1] if held.size else 0)
+
+
+def test_records_and_operators_of_ones_own(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([4, 0, 900, 1, 33])
+    x = np.zeros(int(offsets[-1]), AFFINE.dtype)
+    x["a"], x["b"] = rng.integers(-1, 2, (2, x.size))
+    first = np.array((3, 4), AFFINE.dtype)[()]
+    got = cm.segmented_reduce(x, offsets, AFFINE, init=first, context=context, mode=mode)
+    for value, part in zip(got, slices(offsets), strict=True):
+        a, b = 3, 4
+        for p, q in x[part].tolist():
+            a, b = a * p, b * p + q
+        assert (value["a"], value["b"]) == (a, b)
+    made = np.zeros(x.size, PAIR)
+    made["a"], made["b"] = rng.integers(0, 9, (2, x.size))
+    dots = cm.segmented_reduce(made, offsets, map=lambda r: r["a"] * r["b"], context=context, mode=mode)
+    check_sums((made["a"] * made["b"]).astype("f8"), offsets, dots)
+
+
+@pytest.mark.parametrize("trailing", [(1,), (3,), (4,), (17,), (2, 5), (0,)], ids=str)
+def test_trailing_axes_are_reduced_apart(trailing: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([3, 0, 400, 1, 70])
+    x = rng.integers(-9, 9, (int(offsets[-1]), *trailing)).astype("f4")
+    expected = np.array([x[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(5, *trailing)
+    assert_same(cm.segmented_reduce(x, offsets, context=context, mode=mode), expected)
+    highest = cm.segmented_reduce(x, offsets, "argmax", context=context, mode=mode)
+    assert_same(highest, np.array([x[part].argmax(0) if part.start < part.stop else np.full(trailing, -1) for part in slices(offsets)]).reshape(5, *trailing))
+    weight = rng.integers(0, 3, x.shape[0]).astype("f4")
+    weighted = cm.segmented_reduce((x, weight), offsets, map=lambda v, w: v * w, context=context, mode=mode)
+    shaped = weight.reshape(-1, *(1 for _ in trailing))
+    assert_same(weighted, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(5, *trailing))
+
+
+def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([4, 0, 5000, 1])
+    x = rng.integers(-9, 9, int(offsets[-1]))
+    plain = cm.segmented_reduce(x, offsets, context=context, mode=mode)
+    assert_same(cm.segmented_reduce(x, offsets, init=100, context=context, mode=mode), plain + 100)
+    told = cm.segmented_reduce(x, offsets, init=100, empty=-5, context=context, mode=mode)
+    assert_same(told, np.where(np.diff(offsets) == 0, -5, plain + 100))
+    assert_same(cm.segmented_reduce(x, offsets, "maximum", init=3, context=context, mode=mode)[1], np.int64(3))
+
+
+def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of(ragged(rng, 500, 8))
+    x, y = rng.integers(-9, 9, (2, int(offsets[-1]))).astype("i4")
+    how: dict[str, Any] = {"context": context, "mode": mode}
+    expected = cm.segmented_reduce(x.astype("i8") * y, offsets, **how)
+    for mapped in (lambda a, b: a * b, "a * b", cm.Map("a * b"), cm.Map(lambda a, b: a * b)):
+        assert_same(cm.segmented_reduce((x, y), offsets, map=mapped, **how), expected)
+    places = cm.segmented_reduce((x,), offsets, "maximum", map=lambda v: cm.index + 0 * v, empty=-1, **how)
+    assert_same(places, np.where(np.diff(offsets) > 0, offsets[1:].astype("i8") - 1, -1))
+    assert_same(cm.segmented_reduce(x, offsets, "any", map="v > 8", **how), np.array([bool((x[part] > 8).any()) for part in slices(offsets)]))
+
+
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    lengths = np.array([*ragged(rng, 700, 9), 0, 2000, 1])
+    offsets = offsets_of(lengths)
+    x = rng.integers(-99, 99, (2100, 3)).astype("i4")
+    sources = rng.integers(0, len(x) - lengths + 1).astype("i4")
+    arrays = [cm.array(v, context) if on_device else v for v in (x, offsets, sources)]
+    expected = np.array([x[s : s + k].sum(0) for s, k in zip(sources, lengths, strict=True)])
+    got = cm.segmented_reduce(arrays[0], arrays[1], sources=arrays[2], context=context, mode=mode)
+    assert isinstance(got, cm.DeviceArray) == on_device
+    assert_same(got, expected)
+    flat = cm.segmented_reduce(x[:, 0], offsets, "argmin", sources=sources.astype("i8"), context=context, mode=mode)
+    assert_same(flat, np.array([x[s : s + k, 0].argmin() if k else -1 for s, k in zip(sources, lengths, strict=True)]))
+    nothing = cm.segmented_reduce(x, np.zeros(4, "i4"), sources=[0, 5, 2100], context=context, mode=mode)
+    assert_same(nothing, np.zeros((3, 3), "i8"))
+
+
+def test_device_arrays_stay_on_the_device(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of(ragged(rng, 6000, 5), "i8")  # longer than what is read back to be checked
+    x = rng.standard_normal(int(offsets[-1])).astype("f4")
+    expected = cm.segmented_reduce(x, offsets, context=context, mode=mode)
+    device = [cm.array(v, context) for v in (x, offsets)]
+    got = cm.segmented_reduce(*device, mode=mode)
+    assert isinstance(got, cm.DeviceArray)
+    assert_same(got, expected)
+    out = cm.array(np.full(6000, np.nan, "f4"), context)
+    assert cm.segmented_reduce(x, device[1], mode=mode, validate=False, wait_for=[got.event], out=out) is out
+    assert_same(out, expected)
+    starts = cm.array(offsets[:-1], context)
+    assert_same(cm.segmented_reduce(device[0], starts, starts=True, mode=mode), expected)
+
+
+def test_nan_and_infinity(context: cm.Context, mode: str) -> None:
+    x = np.array([1, np.nan, 2, np.inf, 3, -np.inf, np.inf, 5], "f4")
+    how: dict[str, Any] = {"context": context, "mode": mode}
+    assert_same(cm.segmented_reduce(x, [0, 3, 5, 7, 8], **how), np.array([np.nan, np.inf, np.nan, 5], "f4"))
+    assert_same(cm.segmented_reduce(x, [0, 3, 5, 7, 8], "maximum", **how), np.array([np.nan, np.inf, np.inf, 5], "f4"))
+
+
+def test_widths_of_accumulators(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x = (rng.standard_normal(40_000) + 3).astype("f4")
+    offsets = offsets_of([30_000, 0, 10_000])
+    exact = np.array([x[part].astype("f8").sum() for part in slices(offsets)])
+    for accumulate in ("fast", "compensated", *(["double"] if context.device.fp64 else [])):
+        got = cm.segmented_reduce(x, offsets, accumulate=accumulate, context=context, mode=mode)
+        steps = 30_000 if accumulate == "fast" else 512
+        assert_near(got, exact, steps * unit("f4") * exact)
+
+
+def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    offsets = offsets_of([*ragged(rng, 400, 20), 3000, *([0] * 40), 2])
+    x, whole = values(rng, "f4", int(offsets[-1])), rng.integers(-9, 9, int(offsets[-1]))
+    plan = cm.SegmentPlan(offsets, len(x), context=context)
+    device = cm.array(x, context)
+    first = cm.segmented_reduce(x, offsets, context=context, mode=mode).tobytes()
+    assert {plan.reduce(device, mode=mode).to_numpy().tobytes() for _ in range(200)} == {first}
+    assert cm.segmented_reduce(device, cm.array(offsets, context), mode=mode).to_numpy().tobytes() == first
+    exact = {m: cm.segmented_reduce(whole, offsets, context=context, mode=m).tobytes() for m in ("sequential", "parallel")}
+    assert exact["sequential"] == exact["parallel"]

@@ -1,0 +1,114 @@
+"""Wrong offsets, sources and values: an error naming the first wrong position, before the reduction is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+
+LONG = np.arange(10_001)
+"""Offsets of 10,000 segments of one: too many to be read back for a check."""
+
+
+@pytest.fixture(autouse=True)
+def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No reduction over segments may be launched in any of these tests."""
+    queue = type(cm.Context().queue)
+    launch = queue.launch
+    launched: list[str] = []
+
+    def watched(self: Any, kernel: Any, *given: Any, **more: Any) -> Any:
+        launched.append(kernel.name)
+        return launch(self, kernel, *given, **more)
+
+    monkeypatch.setattr(queue, "launch", watched)
+    yield
+    assert not [name for name in launched if name.startswith("cmr_segmented")]
+
+
+def changed(at: int, value: int) -> np.ndarray:
+    made = LONG.copy()
+    made[at] = value
+    return made
+
+
+OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
+    (changed(0, 1), {}, r"offsets\[0\] is 1; the first segment begins at 0"),
+    (changed(0, -1), {}, r"offsets\[0\] is -1"),
+    (changed(7000, 3), {}, r"offsets\[7000\] is 3, less than offsets\[6999\] = 6999"),
+    (changed(7000, 9000), {}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 9000"),
+    (LONG[:-1], {}, r"offsets\[9999\] is 9999, but there are 10000 elements; offsets must end with 10000 \(or pass starts=True"),
+    (np.append(LONG, [20_000]), {}, r"offsets\[10001\] is 20000, but there are 10000 elements"),
+    (np.append(LONG, [20_000]), {"starts": True}, r"offsets\[10001\] is 20000, .*start at 10000 at most"),
+    (changed(7000, 3), {"starts": True}, r"offsets\[7000\] is 3, less than"),
+    (changed(0, 1), {"starts": True}, r"offsets\[0\] is 1"),
+    (LONG, {"sources": changed(20, 9_999)[:-1] * 0 - (LONG[:-1] == 20)}, r"sources\[20\] is -1: segment 20 has 1 elements, and there are 10000 to read"),
+    (LONG, {"sources": np.where(LONG == 9000, 10_000, 0)[:-1]}, r"sources\[9000\] is 10000: segment 9000 has 1 elements"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+@pytest.mark.parametrize(("offsets", "more", "told"), OFFSETS, ids=[told[:40] for *_, told in OFFSETS])
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_the_first_wrong_position_is_named(
+    offsets: Any, more: dict[str, Any], told: str, dtype: str, on_device: bool, context: cm.Context, mode: str
+) -> None:
+    put = (lambda v: cm.array(v.astype(dtype), context)) if on_device else (lambda v: v.astype(dtype))
+    given = {name: put(v) if isinstance(v, np.ndarray) else v for name, v in more.items()}
+    out = np.full(len(offsets) - ("starts" not in more), 7.0)
+    with pytest.raises(cm.ShapeError, match=told):
+        cm.segmented_reduce(np.zeros(10_000), put(offsets), context=context, mode=mode, **given, **({} if on_device else {"out": out}))
+    with pytest.raises(cm.ShapeError, match=told):
+        cm.SegmentPlan(put(offsets), 10_000, context=context, mode=mode, **given)
+    assert (out == 7).all()
+
+
+X = np.zeros(5, "f4")
+CALLS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
+    ((X, [0, 2]), {}, cm.ShapeError, r"offsets\[1\] is 2, but there are 5 elements"),
+    ((X, []), {}, cm.ShapeError, "offsets is empty; S segments have S"),
+    ((X, 5), {}, cm.ShapeError, r"offsets has shape \(\)"),
+    ((X, [[0, 5]]), {}, cm.ShapeError, r"offsets has shape \(1, 2\)"),
+    ((X, [0.0, 5.0]), {}, cm.DTypeError, "offsets has dtype float64"),
+    ((X, [False, True]), {}, cm.DTypeError, "offsets has dtype bool"),
+    ((X, [0, 5]), {"sources": [0, 1]}, cm.ShapeError, "sources has length 2, but offsets has 2 for 1 segments"),
+    ((X, [0, 5]), {"sources": [0.5]}, cm.DTypeError, "sources has dtype float64"),
+    ((X, [0]), {"sources": [0], "starts": True}, cm.ShapeError, "with sources, offsets must hold"),
+    ((np.float32(3), [0]), {}, cm.ShapeError, r"values has shape \(\)"),
+    (((X, X), [0, 5]), {}, cm.FormulaError, "a tuple of 2 arrays; say by map="),
+    (((X, X[:4]), [0, 5]), {"map": "a * b"}, cm.ShapeError, r"shapes \(5,\), \(4,\); their lengths must agree"),
+    (((np.zeros((5, 2)), np.zeros((5, 3))), [0, 5]), {"map": "a * b"}, cm.ShapeError, "trailing axes must be equal"),
+    (((X, X), [0, 5]), {"map": lambda a: a}, cm.FormulaError, "2 argument"),
+    ((X, [0, 5]), {"map": 3}, cm.FormulaError, "map takes a function or an expression string, not 3"),
+    ((X, [0, 5]), {"map": lambda a: (a, a)}, cm.ShapeError, "one value per element, 2 are given"),
+    ((X, [0, 5]), {"map": lambda a: cm.guard(a > 0, a)}, cm.FormulaError, "guard"),
+    (((), [0, 5]), {"map": lambda: 1}, cm.ShapeError, "empty tuple"),
+    ((X, [0, 5], "total"), {}, cm.ModeError, "operator 'total' is unknown"),
+    ((X, [0, 5], "argmin"), {"init": 3}, cm.DTypeError, "argmin folds no init"),
+    ((X.astype("c8"), [0, 5], "maximum"), {}, cm.DTypeError, "complex"),
+    ((X, [0, 5]), {"init": 1j}, cm.DTypeError, "init"),
+    ((X, [0, 5]), {"accumulate": "exact"}, cm.ModeError, "accumulate='exact' is unknown"),
+    ((X, [0, 5]), {"mode": "fast"}, cm.ModeError, "mode='fast'"),
+    ((X, [0, 5]), {"out": np.zeros(2, "f4")}, cm.ShapeError, r"out has shape \(2,\), the result has \(1,\)"),
+    ((X, [0, 5]), {"out": np.zeros(1, "i4")}, cm.DTypeError, "out has dtype int32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "more", "error", "told"), CALLS, ids=[f"{told[:30]}" for *_, told in CALLS])
+def test_wrong_calls(given: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
+    with pytest.raises(error, match=told):
+        cm.segmented_reduce(*given, context=context, **more)
+
+
+def test_arrays_of_two_contexts(context: cm.Context) -> None:
+    with pytest.raises(cm.DeviceError):
+        cm.segmented_reduce(cm.array(X, context), cm.array(np.array([0, 5]), cm.Context(context.device)))
+
+
+def test_numbers_beyond_what_offsets_hold(context: cm.Context) -> None:
+    with pytest.raises(cm.ShapeError, match=r"offsets\[1\] is"):
+        cm.segmented_reduce(X, np.array([0, 2**63 + 5, 5], "u8"), context=context)

@@ -1,0 +1,80 @@
+"""Plans over segments, of every kind: what tests of templates and schemes plan with, no device needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arguments import Signature
+from clmapreduce.domain.segments import Segments
+from clmapreduce.dtypes import aligned
+from clmapreduce.formula.formula import Access, value_dtype
+from clmapreduce.formula.trace import trace
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.reductions import Operator
+from clmapreduce.reductions.segment import bind_segment, segment_operator
+from clmapreduce.schemes.segment_text import SegmentLayout
+from clmapreduce.schemes.segmented import plan_team, plan_walk
+from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.tuning import lanes_box, team_box, walk_box
+
+PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
+SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
+FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0), PAIR, commutative=False, name="fields")
+
+
+def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
+    """What is reduced. codes: dtypes of the element's arrays; gathered: the last one through an array of int32; op;
+    init, empty: given or not; offsets: their dtype; closed; trailing.
+    """
+    codes, gathered = how.get("codes", ["f4"]), how.get("gathered", False)
+    made = []
+    for i, code in enumerate(codes, 1):
+        last = gathered and i == len(codes)
+        access = Access.GATHERED if last else Access.VECTOR
+        through = (f"in{len(codes) + 1}",) if last else ()
+        given = Signature(np.dtype(code), access, varies=True).input(i)
+        made.append(replace(given, through=through, trailing=how.get("trailing", False)))
+    front = how.get("front", lambda *values: values[0] if len(values) == 1 else values[0] * values[1])
+    formula = trace(front, made, "the elements")
+    if gathered:
+        places = Signature(np.dtype("i4"), Access.VECTOR, varies=True).input(len(codes) + 1)
+        formula = type(formula)((*formula.inputs, places), formula.outputs)
+    op = bind_segment(*segment_operator(how.get("op", "sum")), value_dtype(formula.outputs[0]), "auto", facts.fp64)
+    numbers = [Signature(dtype, Access.ARGUMENT).input(7 + i) for i, dtype in enumerate((op.whole.value, op.result))]
+    init, empty = (given if how.get(name) else None for name, given in zip(("init", "empty"), numbers, strict=True))
+    offsets = np.dtype(how.get("offsets", "i4"))
+    return SegmentLayout(formula, op, offsets, op.result, how.get("closed", True), init, empty)
+
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "sum": {}, "product of integers": {"op": "product", "codes": ["i4"]}, "argmin": {"op": "argmin", "empty": True},
+    "mean of starts": {"op": "mean", "closed": False}, "variance": {"op": "var", "offsets": "i8"}, "any": {"op": "any", "codes": ["u1"]},
+    "in order": {"op": SECOND, "init": True, "empty": True}, "matrix": {"codes": ["f4", "f4"], "gathered": True},
+    "logsumexp": {"op": "logsumexp"}, "records": {"op": FIRST_FIELD, "codes": [PAIR]}, "wide": {"codes": ["f8"], "op": "maximum"},
+}  # fmt: skip
+
+
+def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
+    """The templates over segments with several operators, in every scheme."""
+    for name, how in LAYOUTS.items():
+        if not facts.fp64 and "f8" in how.get("codes", ()):
+            continue
+        layout = layout_of(facts, **how)
+        for length, segments in ((1000, 10), (1_000_000, 90_000), (2**32, 7)):
+            domain = Segments(length, segments)
+            yield f"segments {name}, {length}", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
+            if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
+                box = team_box(length / segments, facts)
+                yield f"segments {name}, {length}, by teams", plan_team(layout, domain, mode, facts, box)
+            if takes_lanes(layout, domain, mode, facts):
+                yield f"segments {name}, {length}, in lanes", plan_lanes(layout, domain, mode, facts, lanes_box())
+    layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)
+    for columns in (3, 40):
+        domain = Segments(10_000, 500, columns)
+        yield f"segments of {columns} columns", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))

@@ -5,6 +5,75 @@
 ##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
 ##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+## A warp votes on neighbours side by side, 32 to a word: what it reads and writes at once lies together.
+<%def name="by_words()">
+        const int lane = (int)(CMR_LOCAL_ID % 32);
+        const idx row = begin + (step_tile + CMR_LOCAL_ID / 32 * 32) * ${stretch} + lane;
+        uint ${", ".join(f"word{r} = 0" for r in range(stretch))};
+% for r in range(stretch):
+        if (row + ${32 * r} < end) ${text.change(f"word{r}", f"(row + {32 * r})", 0)}
+        word${r} = cmr_ballot_int((int)word${r});
+% endfor
+        const int found = ${" + ".join(f"popcount(word{r})" for r in range(stretch))};
+        ${op.declare("here")}
+        here_total = lane == 0 ? found : 0;
+        ${mode.scan_step(op, "carry", "here", "before", "through")}
+        idx run = (idx)before_total - (lane == 0 ? 0 : found);
+        const uint below = (1u << lane) - 1;
+% for r in range(stretch):
+        if ((word${r} >> lane) & 1) {
+            const idx i = row + ${32 * r}, at = run + popcount(word${r} & below);
+            ${text.store("at", "i", last=True)}
+            out0[at + 1] = i + 1;
+            ${text.store("(at + 1)", "(i + 1)", last=False)}
+        }
+        run += popcount(word${r});
+% endfor
+</%def>
+## An item takes neighbours of its own.
+<%def name="by_stretches()">
+        const idx first = begin + step * ${stretch};
+        uint changes = 0;
+        const idx upto = CMR_MIN(first + ${stretch}, end);
+        if (live && first + ${stretch} <= end) {
+% if vectors:
+            ${text.vector("changes", "first")}
+% else:
+% for k in range(stretch):
+            ${text.change("changes", f"(first + {k})", k)}
+% endfor
+% endif
+        } else if (live) {
+            for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
+        }
+        ${op.declare("here")}
+        here_total = CMR_COUNT(changes);
+        ${mode.scan_step(op, "carry", "here", "before", "through")}
+        idx run = (idx)before_total;
+% if vectors:
+## The first four without a branch: what there is no change for is written again by the changes that follow.
+        if (run + 4 <= final) {
+            const int found = CMR_MIN(CMR_COUNT(changes), 4);
+% for k in range(4):
+            {
+                const idx i = first + CMR_LOWEST(changes | ${1 << stretch}u);
+                ${text.store(f"(run + {k})", "i", last=True)}
+                out0[run + ${k + 1}] = i + 1;
+                ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
+                changes &= changes - 1;
+            }
+% endfor
+            run += found;
+        }
+% endif
+        for (; changes; changes &= changes - 1) {
+            const idx i = first + CMR_LOWEST(changes);
+            ${text.store("run", "i", last=True)}
+            run += 1;
+            out0[run] = i + 1;
+            ${text.store("run", "(i + 1)", last=False)}
+        }
+</%def>
 ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block)}
     const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
@@ -40,62 +109,11 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
 % endif
     const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
     <%mode:each_sync i="step" live="live" end="steps">
-        const idx first = begin + step * ${stretch};
-        uint changes = 0;
-% if subgroup > 1:
-## A warp's votes on neighbours side by side are words of 32 bits, of which an item takes the half that is its own.
-        {
-            const idx row = begin + (step_tile + CMR_LOCAL_ID / 32 * 32) * ${stretch} + CMR_LOCAL_ID % 32;
-% for r in range(stretch):
-            {
-                uint own = 0;
-                if (row + ${32 * r} < end) ${text.change("own", f"(row + {32 * r})", 0)}
-                const uint word = cmr_ballot_int((int)own);
-                if ((CMR_LOCAL_ID % 32) / 2 == ${r}) changes = word >> (CMR_LOCAL_ID % 2 * 16) & 0xffffu;
-            }
-% endfor
-        }
+% if subgroup == 32:
+        ${by_words()}
 % else:
-        const idx upto = CMR_MIN(first + ${stretch}, end);
-        if (live && first + ${stretch} <= end) {
-% if vectors:
-            ${text.vector("changes", "first")}
-% else:
-% for k in range(stretch):
-            ${text.change("changes", f"(first + {k})", k)}
-% endfor
+        ${by_stretches()}
 % endif
-        } else if (live) {
-            for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
-        }
-% endif
-        ${op.declare("here")}
-        here_total = CMR_COUNT(changes);
-        ${mode.scan_step(op, "carry", "here", "before", "through")}
-        idx run = (idx)before_total;
-% if vectors:
-## The first four without a branch: what there is no change for is written again by the changes that follow.
-        if (run + 4 <= final) {
-            const int found = CMR_MIN(CMR_COUNT(changes), 4);
-% for k in range(4):
-            {
-                const idx i = first + CMR_LOWEST(changes | ${1 << stretch}u);
-                ${text.store(f"(run + {k})", "i", last=True)}
-                out0[run + ${k + 1}] = i + 1;
-                ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
-                changes &= changes - 1;
-            }
-% endfor
-            run += found;
-        }
-% endif
-        for (; changes; changes &= changes - 1) {
-            const idx i = first + CMR_LOWEST(changes);
-            ${text.store("run", "i", last=True)}
-            run += 1;
-            out0[run] = i + 1;
-            ${text.store("run", "(i + 1)", last=False)}
-        }
     </%mode:each_sync>
     if (${mode.is_leader()}) {
         if (begin == 0) {

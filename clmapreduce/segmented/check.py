@@ -12,6 +12,7 @@ from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.base import Options
 from clmapreduce.segmented.lines import Row, holds_anywhere
+from clmapreduce.segmented.remembered import remembered
 
 FEW = 4096
 """So many numbers are read back sooner than a kernel has started."""
@@ -20,15 +21,20 @@ FEW = 4096
 def check_offsets(
     offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str, options: Options
 ) -> None:
-    """Raises ShapeError naming the first wrong position.
+    """Raises ShapeError naming the first wrong position. On a device, what was right is not looked at again before it
+    is written.
 
     offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
     """
-    if isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray)):
-        return _check(offsets, sources, length, count, starts, name)
-    pairs = len(offsets) - 1
-    if pairs < FEW or not _on_device(offsets, sources, length, count, starts, options):
-        _check(_numbers(offsets), _numbers(sources), length, count, starts, name)
+
+    def check() -> None:
+        host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
+        few = host or len(offsets) - 1 < FEW
+        if few or not _on_device(offsets, sources, length, count, starts, options):
+            _check(_numbers(offsets), _numbers(sources), length, count, starts, name)
+
+    arrays = [offsets] if sources is None else [offsets, sources]
+    remembered(arrays, ("offsets", length, count, starts), check)
 
 
 def _numbers(x: Any) -> Any:

@@ -14,6 +14,7 @@ from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Gathered, indices
+from clmapreduce.segmented.remembered import remembered
 
 LARGEST = Reduce("maximum")
 
@@ -91,7 +92,9 @@ def _needed(columns: Any, options: Options) -> int:
         return 0
     unsigned = columns.view(np.dtype(f"u{columns.dtype.itemsize}"))
     if isinstance(columns, DeviceArray):
-        return int(LARGEST(unsigned, mode=options.mode, wait_for=options.wait_for)) + 1
+        return remembered(
+            [columns], "columns", lambda: int(LARGEST(unsigned, mode=options.mode, wait_for=options.wait_for)) + 1
+        )
     return int(unsigned.max()) + 1
 
 

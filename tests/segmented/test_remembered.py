@@ -1,0 +1,53 @@
+"""Checks of arrays on a device: once per array, and once more whenever it was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce.segmented.remembered import remembered
+
+
+def counted(arrays: Any, what: str, asked: list[str]) -> int:
+    return remembered(arrays, what, lambda: asked.append(what) or len(asked))  # type: ignore[func-returns-value]
+
+
+def test_an_array_is_asked_once_until_it_is_written(context: cm.Context) -> None:
+    asked: list[str] = []
+    x, y = (cm.array(np.arange(10.0, dtype="f4"), context) for _ in range(2))
+    assert counted([x], "a", asked) == counted([x], "a", asked) == 1
+    assert counted([x], "b", asked) == 2 and counted([x, y], "a", asked) == 3
+    assert counted([x, y], "a", asked) == 3 and counted([x], "a", asked) == 1
+    cm.Map(lambda v: v + 1)(y, out=y)
+    assert counted([x, y], "a", asked) == 4 and counted([x], "a", asked) == 1
+    cm.Map(lambda v: v + 1)(x, out=x)
+    assert counted([x], "a", asked) == 5 and counted([x.reshape(2, 5)], "a", asked) == 6
+    host = np.zeros(3)
+    assert counted([host], "a", asked) == 7 and counted([host], "a", asked) == 8
+
+
+@pytest.mark.parametrize("count", [6, 9000])
+def test_offsets_written_after_a_call_are_checked_again(context: cm.Context, mode: str, count: int) -> None:
+    values = cm.array(np.ones(count, "f4"), context)
+    offsets = cm.array(np.arange(count + 1, dtype="i4"), context)
+    for _ in range(2):
+        assert float(np.asarray(cm.segmented_reduce(values, offsets, mode=mode)).sum()) == count
+    back = np.arange(count + 1, dtype="i4")
+    back[3] = 1
+    cm.Map(lambda v: v)(cm.array(back, context), out=offsets)
+    with pytest.raises(cm.ShapeError, match=r"offsets\[3\] is 1"):
+        cm.segmented_reduce(values, offsets, mode=mode)
+
+
+def test_columns_written_after_a_product_are_checked_again(context: cm.Context, mode: str) -> None:
+    rows = 5000
+    matrix = tuple(cm.array(a, context) for a in (np.arange(rows + 1, dtype="i4"), np.arange(rows, dtype="i4"), np.ones(rows, "f4")))
+    x = cm.array(np.ones(rows, "f4"), context)
+    for _ in range(2):
+        assert np.asarray(cm.spmv(matrix, x, mode=mode)).sum() == rows
+    cm.Map(lambda v: v + 1)(matrix[1], out=matrix[1])
+    with pytest.raises(cm.ShapeError, match=r"indices\[4999\] is 5000"):
+        cm.spmv(matrix, x, mode=mode)

@@ -20,11 +20,14 @@ class BoundMoments(Bound):
         self.components = tuple(Component(name, acc, 0) for name in ("count", "mean", "spread"))
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        for value, at in zip(values, indices, strict=True):
-            acc = self.merge(acc, self.single(value, at))
+        for value in values:
+            acc = self.merge(acc, self._accumulator(value))
         return acc
 
     def single(self, value: Value, index: Node) -> Record:
+        return self._accumulator(value)
+
+    def _accumulator(self, value: Value) -> Record:
         number = cast(typed(Node, value), self._acc)
         return Record(count=as_node(1, self._acc), mean=number, spread=as_node(0, self._acc))
 

@@ -37,11 +37,14 @@ class BoundUser(Bound):
             )
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        for value, at in zip(values, indices, strict=True):
-            acc = self.merge(acc, self.single(value, at))
+        for value in values:
+            acc = self.merge(acc, self._accumulator(value))
         return acc
 
     def single(self, value: Value, index: Node) -> Record:
+        return self._accumulator(value)
+
+    def _accumulator(self, value: Value) -> Record:
         parts = components(value)
         return Record({c.name: cast(parts[self._parts[c.name]], c.dtype) for c in self.components})
 

@@ -36,10 +36,6 @@ def choose_tiles(pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts) 
     return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts)
 
 
-PACKS = 4
-"""The number of the first scratch array for packed inputs."""
-
-
 @dataclass(frozen=True)
 class _Tiling:
     """One problem cut into tiles."""
@@ -89,7 +85,7 @@ class _Tiling:
         for k, given in enumerate(self.tiles.packed):
             batch = self.domain.batch if given.rank else 1
             numbers = self.tiles.padded(given) * self._padded(given) * batch
-            found[f"scratch{PACKS + k}"] = numbers * self.layout.pair.dtype.itemsize
+            found[f"packed{k}"] = numbers * self.layout.pair.dtype.itemsize
         return found
 
     def _padded(self, given: PairInput) -> int:

@@ -17,7 +17,7 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_text import stored
 from clmapreduce.tuning import launch_box
 
-MARKS, SUMS = "scratch4", "scratch5"
+MARKS, SUMS = "marks", "sums"
 """Every row's marks, and its sums: (batch, rows, marks or size)."""
 
 

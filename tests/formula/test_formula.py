@@ -214,7 +214,7 @@ def test_what_lies_ahead_and_private_arrays_are_read_as_vectors() -> None:
     through = replace(ahead, through=("in5",))
     private = given_input("f4", Access.PRIVATE)
     texts = {
-        (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD(float4, in0 + ((i) + 3))",
+        (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD_ANYWHERE(float4, 4, in0 + ((i) + 3))",
         (through, 1): "in0[(idx)in5[((i) + 3)]]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
     }  # fmt: skip
     for (given_one, lanes), wanted in texts.items():

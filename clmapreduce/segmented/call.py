@@ -149,8 +149,11 @@ def prepare_segments(
 
 
 def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:
-    """The box of the scheme that suits best."""
-    if mode is ComputeMode.PARALLEL and domain.columns == 1 and suits_teams(layout, facts):
+    """The box of the scheme that suits best. Teams are for devices whose groups work side by side; a CPU builds walks
+    sooner, and in its own mode it has vectors.
+    """
+    teams = mode is ComputeMode.PARALLEL and facts.kind != "cpu" and domain.columns == 1
+    if teams and suits_teams(layout, facts):
         return team_box(domain.length / domain.segments, facts)
     return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
 

@@ -36,6 +36,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/primitives.py $(ARGS)
 	$(BIN)/python benchmarks/composition.py $(ARGS)
 	$(BIN)/python benchmarks/pairwise.py $(ARGS)
+	$(BIN)/python benchmarks/segmented.py $(ARGS)
+	$(BIN)/python benchmarks/spmv.py $(ARGS)
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \

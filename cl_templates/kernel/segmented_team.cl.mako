@@ -9,48 +9,23 @@
 ##   Sources: Baxter's moderngpu (tile, carry, fix-up), Merrill and Garland's merge path.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
+<%namespace name="team" file="/team.cl.mako"/>
 <%
 op, wide = text.tile, text.whole
 warp = subgroup == block
 TILE = 16 * block
 unsigned = "uint" if narrow else "ulong"
-LANES = range(16)
-def blocked(j):
-    return f"20 * lane + {4 * j}"
-def striped(j):
-    return f"STRIPED + {160 * j}"
 def flag(k):
     return f"flag{k >> 2} & 0x{0xff << 8 * (k & 3):x}u"
 %>
-<%def name="to_local(place, name)">
-% for part, type in op.parts:
-*(__local ${type}4 *)(kept_${part} + ${place}) = ${name}_${part};
-% endfor
-</%def>
-<%def name="gather_mine()">
-if (apart) {
-${mode.combine_group(wide, "mine", "team")}
-${wide.merge("open", "open", "mine")}
-${wide.reset("mine")}
-apart = 0;
-}
-</%def>
-#define PLACE(p) ((p) + 4 * ((p) >> 4))
-#define STRIPED PLACE(4 * lane)
-#define FULL(t) ((t) >= begin && (t) + ${TILE} <= end)
+${team.macros()}
 ${path.functions(text.offset, text.closed, weight, search=not warp)}
 ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
-% for part, type in op.parts:
-    __local ${type} kept_${part}[${TILE + TILE // 4}] __attribute__((aligned(16)));
-    __local ${type} before_${part}[${block}];
-% endfor
+    ${team.locals()}
     __local uint flags[${TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
-    __local uint ballots[${block}];
     __local int ended[1];
-    ${mode.group_scratch(op, block, "scan")}
 % endif
-    ${mode.group_scratch(wide, block, "team")}
     const int lane = get_local_id(0);
 % if warp:
     ${path.chunk_by_warp("get_group_id(0)", weight)}
@@ -83,30 +58,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
     const idx till = end > t ? end : t + 1;
     for (; t < till; t += ${TILE}) {
         const idx t_end = CMR_MIN(t + ${TILE}, end);
-% for j in range(4):
-        ${op.declare(f"u{j}", 4)}
-% endfor
-% if warp:
-        if (FULL(t)) {
-            ${text.lift_raw("t + 4 * lane")}
-        } else
-% endif
-        {
-            ${mode.sync()}
-            for (int p = lane; p < ${TILE}; p += ${block}) {
-                ${op.declare("one")}
-                if (t + p >= begin && t + p < end) ${text.lift("one", "t + p")}
-% for part, type in op.parts:
-                kept_${part}[PLACE(p)] = one_${part};
-% endfor
-            }
-            ${mode.sync()}
-% for j in range(4):
-% for part, type in op.parts:
-            u${j}_${part} = *(__local ${type}4 *)(kept_${part} + ${striped(j)});
-% endfor
-% endfor
-        }
+        ${team.lifted()}
 % if warp:
         int used;
         int searching = 1;
@@ -140,85 +92,23 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
 % endif
 % if warp and not ordered:
         if (next == first) {
-            ${op.merge("u0", "u0", "u1", 4)}
-            ${op.merge("u2", "u2", "u3", 4)}
-            ${op.merge("u0", "u0", "u2", 4)}
-            ${op.fold("all", "u0", 4)}
-            ${text.widen("part", "all")}
-            ${wide.merge("mine", "mine", "part")}
-            apart = 1;
-            if (FULL(t + ${TILE})) ${text.load_raw(f"t + {TILE} + 4 * lane")}
+            ${team.folded()}
         } else
 % endif
         {
-% for j in range(4):
-            ${to_local(striped(j), f"u{j}")}
-% endfor
-% if warp:
-            if (FULL(t + ${TILE})) ${text.load_raw(f"t + {TILE} + 4 * lane")}
-% endif
-            ${mode.sync()}
-% for part, type in op.parts:
-% for j in range(4):
-            const ${type}4 q${j}_${part} = *(__local ${type}4 *)(kept_${part} + ${blocked(j)});
-% endfor
-            ${type} ${", ".join(f"v{k}_{part} = q{k // 4}_{part}.s{k % 4}" for k in LANES)};
-% endfor
+            ${team.turned()}
             const uint4 word = *((__local uint4 *)flags + lane);
             const uint ${", ".join(f"flag{j} = word.s{j}" for j in range(4))};
             *((__local uint4 *)flags + lane) = (uint4)(0);
 % if warp and not ordered:
-            ${gather_mine()}
+            ${team.gather_mine()}
 % endif
-% if warp:
-            const uint with_end = cmr_ballot_int((flag0 | flag1 | flag2 | flag3) != 0);
-% else:
-            ballots[lane] = (flag0 | flag1 | flag2 | flag3) != 0;
-            ${mode.sync()}
-            uint with_end = 0;
-            for (int i = 0; i < ${block}; i++) with_end |= ballots[i] << i;
-% endif
-% for k in LANES[1:]:
-            ${text.merge_unless(f"v{k}", f"v{k - 1}", flag(k - 1))}
-% endfor
-% for part, type in op.parts:
-% for j in range(4):
-            *(__local ${type}4 *)(kept_${part} + ${blocked(j)}) = (${type}4)(${", ".join(f"v{4 * j + k}_{part}" for k in range(4))});
-% endfor
-% endfor
-            ${op.copy("tail", "v15")}
-            if (${flag(15)}) { ${op.reset("tail")} }
-            const int reach = lane - 31 + (int)clz((with_end | 1u) & upto_lane);
-            uint settled = with_end | 1u;
-% for d in (1, 2, 4, 8, 16):
-% if warp:
-            if (settled != 0xffffffffu) {
-                settled |= settled << ${d};
-                ${mode.from_lower(op, "lower", "tail", d, "scan")}
-                ${text.merge_if_reached("tail", "lower", "reach", str(d))}
-            }
-% else:
-            {
-                ${mode.from_lower(op, "lower", "tail", d, "scan")}
-                ${text.merge_if_reached("tail", "lower", "reach", str(d))}
-            }
-% endif
-% endfor
-            ${mode.from_lower(op, "left", "tail", 1, "scan")}
-            ${mode.from_item(op, "rest", "tail", block - 1, "scan")}
-            if (lane == 0) { ${op.reset("left")} }
-            {
-                ${text.narrow_down("opened", "open")}
-                if (!(with_end & (upto_lane >> 1))) ${op.merge("left", "opened", "left")}
+            ${team.votes("with_end", "(flag0 | flag1 | flag2 | flag3) != 0")}
+            ${team.joined(flag)}
+            ${team.turned_back()}
 % for part, _ in op.parts:
-                before_${part}[lane] = left_${part};
+            before_${part}[lane] = left_${part};
 % endfor
-            }
-            {
-                ${text.widen("rest_wide", "rest")}
-                if (with_end) { ${wide.assign("open", "rest_wide")} }
-                else ${wide.merge("open", "open", "rest_wide")}
-            }
             ${mode.sync()}
 % if unroll > 1:
             #pragma unroll ${unroll}
@@ -255,7 +145,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
         }
     }
 % if warp and not ordered:
-    ${gather_mine()}
+    ${team.gather_mine()}
 % endif
 % if partial:
     if (lane == 0) {

@@ -9,12 +9,13 @@ import numpy as np
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import INT32, INT64, DType, c_name
 from clmapreduce.formula.block import Block
-from clmapreduce.formula.formula import Formula, Place, in_parameters
+from clmapreduce.formula.formula import Formula, in_parameters
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import kernel_spec, out_parameters, store_text, vectorisable
+from clmapreduce.schemes.common import kernel_spec, out_parameters, vectorisable
+from clmapreduce.schemes.keys_text import KeysText
 from clmapreduce.schemes.reduce import reduce_stage
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
@@ -23,28 +24,16 @@ STRETCH = 16
 
 
 @dataclass(frozen=True, eq=False)
-class RunsText:
-    """The statements for keys of which `changes`, an int32, tells whether neighbours differ. last: runs keep their last
-    key.
-    """
+class RunsText(KeysText):
+    """The statements that write where runs begin, and a key of each."""
 
-    changes: Formula
     begins: DType
-    narrow: bool
-    last: bool
 
     @property
     def parameters(self) -> list[str]:
         """The kernel's parameters, less its numbers."""
-        key = self.changes.inputs[0]
-        out = out_parameters([self.begins, key.dtype, INT64])
+        out = out_parameters([self.begins, self.key.dtype, INT64])
         return [*in_parameters(self.changes.inputs), "__global const uchar *restrict counts", *out]
-
-    def change(self, bits: str, at: str, place: object) -> str:
-        """Sets a bit where the key at a place and the next one differ."""
-        block = Block(1, self.narrow)
-        text = block.texts(block.load(self.changes, at)[0])[""]
-        return "{\n" + "\n".join([str(block), f"{bits} |= (uint)({text} != 0) << {place};"]) + "\n}"
 
     def vector(self, bits: str, at: str) -> str:
         """Sets the bits of the next STRETCH pairs from a place on."""
@@ -55,13 +44,7 @@ class RunsText:
 
     def store(self, run: str, at: str, last: bool) -> str:
         """Stores the key at a place as the run's, if it is its last or first one as wanted."""
-        if last is not self.last:
-            return ""
-        key = self.changes.inputs[0]
-        block = Block(1, self.narrow)
-        block.read(key, Place(at), "key_")
-        block.add(store_text(1, key.dtype, block.texts(key.value), run, 1, False))
-        return "{\n" + str(block) + "\n}"
+        return self.copy(1, run, at) if last is self.last else ""
 
 
 def plan_runs(
@@ -82,7 +65,7 @@ def plan_runs(
     stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
     counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
     vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
-    text = RunsText(changes, begins_dtype(line.length), narrow, last)
+    text = RunsText(changes, narrow, last, begins_dtype(line.length))
     spec = kernel_spec(
         "runs", mode, facts, narrow, False,
         {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last, "vectors": vectors},

@@ -64,6 +64,11 @@ class SegmentText:
         """The C type of the offsets."""
         return c_name(self.layout.offsets)
 
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """The arrays that tell where segments lie, for a kernel that reads no elements."""
+        return ("in0",)
+
     def start(self, segment: str) -> str:
         """Where a segment that there is begins, or, behind the last one, where the elements end."""
         return f"(idx)offsets[{segment}]" if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"

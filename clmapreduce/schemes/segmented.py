@@ -87,6 +87,6 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     )  # fmt: skip
     given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
     sizes = [domain.length, domain.segments, chunks, domain.columns]
-    read = (*given, "in0", "parts", "places")
-    arguments: Arguments = (*given, "in0", "out0", "parts", "places", *(("idx", size) for size in sizes))
+    read = (*given, *text.edges, "parts", "places")
+    arguments: Arguments = (*given, *text.edges, "out0", "parts", "places", *(("idx", size) for size in sizes))
     return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))

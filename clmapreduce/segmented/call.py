@@ -105,6 +105,37 @@ def _single(dtype: DType, place: int) -> Input:
     return Signature(dtype, Access.ARGUMENT if dtype.names is None else Access.SINGLE).input(place)
 
 
+def layout_of(
+    asked: SegmentCall, elements: Sequence[Element], offsets: DType, closed: bool, context: Context
+) -> SegmentLayout:
+    """What is reduced. Raises ModeError, DTypeError, ShapeError or FormulaError for what cannot be."""
+    if asked.accumulate not in ACCUMULATE:
+        raise ModeError(f"accumulate={asked.accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+    if asked.accumulate == "double" and not context.facts.fp64:
+        raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
+    kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)
+    form = _Form(
+        asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets, closed,
+        asked.init is not None, asked.empty is not None or asked.op.name in ("argmin", "argmax"),
+    )  # fmt: skip
+    layout = _layout(form)
+    check_device((*layout.formula.dtypes, *(c.dtype for c in layout.op.whole.components)), context)
+    if layout.init is not None and not layout.op.takes_init:
+        raise DTypeError(f"{layout.op.name} folds no init into its segments; leave it out")
+    return layout
+
+
+def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Given]:
+    """What a call gives to the inputs of a layout, the offsets first."""
+    op = layout.op
+    given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR)), *(Given(e.array, e.signature) for e in elements)]
+    if layout.init is not None:
+        given.append(_number(asked.init, op.whole.value, "init"))
+    if layout.empty is not None:
+        given.append(_number(op.empty if asked.empty is None else asked.empty, op.result, "empty"))
+    return given
+
+
 def prepare_segments(
     asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
     context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None,
@@ -113,30 +144,9 @@ def prepare_segments(
 
     length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one.
     """
-    if asked.accumulate not in ACCUMULATE:
-        raise ModeError(f"accumulate={asked.accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
-    if asked.accumulate == "double" and not context.facts.fp64:
-        raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
-    kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)
-    default = asked.empty
-    form = _Form(
-        asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets.dtype,
-        offsets.shape[0] > segments,
-        asked.init is not None, default is not None or asked.op.name in ("argmin", "argmax"),
-    )  # fmt: skip
-    layout = _layout(form)
-    op = layout.op
-    check_device((*layout.formula.dtypes, *(c.dtype for c in op.whole.components)), context)
-    given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR))]
-    given += [Given(e.array, e.signature) for e in elements]
-    if layout.init is not None:
-        if not op.takes_init:
-            raise DTypeError(f"{op.name} folds no init into its segments; leave it out")
-        given.append(_number(asked.init, op.whole.value, "init"))
-    if layout.empty is not None:
-        given.append(_number(op.empty if default is None else default, op.result, "empty"))
-    outputs = [((segments, *trailing), op.result)]
-    arguments = Arguments(context, tuple(given), (segments,), on_device)
+    layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
+    outputs = [((segments, *trailing), layout.op.result)]
+    arguments = Arguments(context, tuple(given_to(layout, asked, elements, offsets)), (segments,), on_device)
     columns = product(trailing)
     if segments * columns == 0:
         return empty_results(arguments, outputs, options)

@@ -10,18 +10,21 @@ import numpy as np
 from clmapreduce.array import DeviceArray, array
 from clmapreduce.call import check_out
 from clmapreduce.context import Context
+from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry
-from clmapreduce.segmented.given import columns, gathered
+from clmapreduce.segmented.given import Columns, Gathered, columns, gathered
 from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.lines import Row, mapped
+from clmapreduce.segmented.marked import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.reduce import Mapped, asked_for, front_of, prepare_columns, run
-from clmapreduce.segmented.runs import Equal, Runs, find_runs
+from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs
 
 COPY = Map(lambda key: key)
 
@@ -38,8 +41,7 @@ def reduce_by_key(
     own. key: which key of a run is given, its "first" or "last".
     values: (n, *trailing); they, `op`, `init`, `map` and `accumulate` are as for `cm.segmented_reduce`.
     count: "host" waits for the number of runs R and gives arrays of just this length. "device" waits for nothing and
-    gives (keys, reduced, R): arrays of length n and an int64 of shape (); from entry R on keys are undefined and
-    reductions those of nothing.
+    gives (keys, reduced, R): arrays of length n and an int64 of shape (); from entry R on they are undefined.
     out: a tuple of arrays for keys and reductions, of just the lengths above.
 
     Raises ShapeError where the lengths differ, else as `cm.segmented_reduce`.
@@ -51,12 +53,30 @@ def reduce_by_key(
     if found.arrays[0].ndim == 1 and len(found.arrays[0]) != given.length:
         raise ShapeError(f"values has length {given.length}, keys has {len(found.arrays[0])}; they must agree")
     asked = asked_for(op, front, accumulate, init, None)
+    check_count(count)
+    box = marks_box(options)
+    layout = None if box is None else marked_layout(asked, given, found.context)
+    if box is None or layout is None:
+        return _by_places(found, given, asked, equal, key, count, options)
+    marks = find_marks(found, equal, key, True, box, options)
+    rows = given.length if count == "device" else int(marks.count.to_numpy())
+    keys_out, reduced_out = _targets(out, rows, found.arrays[0].dtype, found.context)
+    targets = None if out is None else (reduced_out, keys_out)
+    last = Options(mode, found.context, wait_for, targets)
+    reduced, told = prepare_marked(layout, asked, given, marks, rows, last, found.on_device).run()
+    return (told, reduced) if count == "host" else (told, reduced, _delivered(marks.count, None, found.on_device))
+
+
+def _by_places(
+    found: Gathered, given: Columns, asked: SegmentCall, equal: Equal | None, key: str, count: str, options: Options
+) -> Any:
+    """reduce_by_key where runs' places are found first: runs are segments then."""
     runs = find_runs(found, equal, key, options, count)
-    shape = _geometry(runs, found.context)
-    reduced_out, keys_out = _targets(out, runs, found.context)
+    keys_out, reduced_out = _targets(options.out, runs.rows, runs.keys.dtype, found.context)
     prepared = prepare_columns(
-        shape, given, asked, Options(mode, found.context, wait_for, reduced_out), found.on_device
-    )
+        _geometry(runs, found.context), given, asked,
+        Options(options.mode, found.context, options.wait_for, reduced_out), found.on_device,
+    )  # fmt: skip
     told = _delivered(runs.keys, keys_out, found.on_device)
     reduced = run(prepared)
     return (told, reduced) if count == "host" else (told, reduced, _delivered(runs.count, None, found.on_device))
@@ -66,15 +86,14 @@ def _geometry(runs: Runs, context: Context) -> Geometry:
     return Geometry(context, runs.begins, runs.rows, runs.length, runs.length)
 
 
-def _targets(out: Any, runs: Runs, context: Context) -> tuple[Any, Any]:
-    """(for reductions, for keys) of a call's `out`."""
+def _targets(out: Any, rows: int, key: DType, context: Context) -> tuple[Any, Any]:
+    """(for keys, for reductions) of a call's `out`."""
     if out is None:
         return None, None
     if not isinstance(out, tuple) or len(out) != 2:
         raise ShapeError("out must be a tuple of two arrays, for keys and reductions")
-    keys_out, reduced_out = out
-    check_out(keys_out, [((runs.rows,), runs.keys.dtype)], context)
-    return reduced_out, keys_out
+    check_out(out[0], [((rows,), key)], context)
+    return out
 
 
 def _delivered(made: DeviceArray, target: Any, on_device: bool) -> Any:
@@ -127,7 +146,10 @@ class KeyPlan:
         found = gathered([keys], context)
         self.context = found.context
         self._on_device = found.on_device
-        self._runs = find_runs(found, equal, key, Options(mode, found.context))
+        options = Options(mode, found.context)
+        self._runs = find_runs(found, equal, key, options)
+        box = marks_box(options) if self._runs.length else None
+        self._marks = None if box is None else find_marks(found, equal, key, False, box, options)
         self._geometry = _geometry(self._runs, found.context)
         self._kept = Kept(found.context)
 
@@ -158,8 +180,13 @@ class KeyPlan:
 
         def prepare() -> Prepared | list[Any]:
             found = gathered(arrays, self.context)
-            asked = asked_for(op, front, accumulate, init, None)
-            return prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device)
+            asked, given = asked_for(op, front, accumulate, init, None), columns(found.arrays)
+            layout = None
+            if self._marks is not None and marks_box(options) is not None:
+                layout = marked_layout(asked, given, self.context)
+            if self._marks is None or layout is None:
+                return prepare_columns(self._geometry, given, asked, options, found.on_device)
+            return prepare_marked(layout, asked, given, self._marks, self.runs, options, found.on_device)
 
         reduced = self._kept.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
         return _delivered(self._runs.keys, None, isinstance(reduced, DeviceArray)), reduced

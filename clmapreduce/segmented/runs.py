@@ -52,21 +52,8 @@ class Runs:
 
 def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, count: str = "host") -> Runs:
     """The runs of `found.arrays[0]`, (n,) keys of any dtype. Waits for their number, unless count is "device"."""
-    keys = found.arrays[0]
-    if keys.ndim != 1:
-        raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
-    if key not in KEPT:
-        raise ModeError(f"key={key!r} is unknown; use one of {', '.join(KEPT)}")
-    if count not in COUNTS:
-        raise ModeError(f"count={count!r} is unknown; use one of {', '.join(COUNTS)}")
+    keys, changes, given = changes_among(found, equal, key)
     context, pairs = found.context, len(keys) - 1
-    if isinstance(keys, np.ndarray) and not context.facts.host_unified:
-        keys = array(keys, context)
-    if equal is not None:
-        check_arity(equal, 2, "equal")
-    changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
-    _check_equal(changes)
-    check_device(changes.dtypes, context)
     if pairs < 1:
         return _at_most_one(keys, context, count)
     padded = count == "device"
@@ -79,6 +66,31 @@ def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, 
     counted = Arguments(context, (*given, Given(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
     made = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False).run()
     return Runs(made[0], made[1], made[2] if padded else rows, pairs + 1)
+
+
+def check_count(count: str) -> None:
+    """Raises ModeError for what is not offered."""
+    if count not in COUNTS:
+        raise ModeError(f"count={count!r} is unknown; use one of {', '.join(COUNTS)}")
+
+
+def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Given, ...]]:
+    """The keys `found.arrays[0]`; whether neighbours differ, as a formula; what a call gives to it. Raises ShapeError,
+    ModeError, DTypeError or FormulaError.
+    """
+    keys, context = found.arrays[0], found.context
+    if keys.ndim != 1:
+        raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
+    if key not in KEPT:
+        raise ModeError(f"key={key!r} is unknown; use one of {', '.join(KEPT)}")
+    if isinstance(keys, np.ndarray) and not context.facts.host_unified:
+        keys = array(keys, context)
+    if equal is not None:
+        check_arity(equal, 2, "equal")
+    changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
+    _check_equal(changes)
+    check_device(changes.dtypes, context)
+    return keys, changes, given
 
 
 @lru_cache(maxsize=256)
@@ -110,7 +122,7 @@ def _check_equal(changes: Formula) -> None:
 
 
 @lru_cache(maxsize=256)
-def _counted(changes: Formula) -> tuple[Formula, Bound]:
+def counted(changes: Formula) -> tuple[Formula, Bound]:
     """The changes as numbers to add up."""
     value = cast(changes.outputs[0], np.dtype(np.int32))  # type: ignore[arg-type]
     return Formula(changes.inputs, (value,)), operator("sum").bind(value.dtype, "auto", True)
@@ -121,17 +133,17 @@ def _executables(
 ) -> tuple[Executable, Executable, DType]:
     """What counts the changes, and what writes the runs; the dtype of their begins."""
     context = found.context
-    counted, bound = _counted(changes)
+    added, bound = counted(changes)
     mode = choose_mode(options.mode, context.facts)
     box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
     made: list[tuple[Plan, Plan]] = []
 
     def plan(which: int) -> Plan:
         if not made:
-            made.append(plan_runs(counted, bound, Line(pairs), last, padded, mode, context.facts, box, reduce_box))
+            made.append(plan_runs(added, bound, Line(pairs), last, padded, mode, context.facts, box, reduce_box))
         return made[0][which]
 
-    key = ("runs", counted, pairs, mode, box, reduce_box)
+    key = ("runs", added, pairs, mode, box, reduce_box)
     first = context.executable((*key, "count"), lambda: plan(0))
     return first, context.executable((*key, last, padded), lambda: plan(1)), begins_dtype(pairs)
 

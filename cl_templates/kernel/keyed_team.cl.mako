@@ -1,0 +1,137 @@
+## cmr_keyed_team: reduces runs of equal keys whose ends are marked; a team of 32 items, one group, streams one chunk of elements.
+##   in…  elements    marks  a bit per element, set where a run ends    bases  marks before each chunk    out0  a result per run
+##   parts, places  as in cmr_segmented_walk: what the chunk has of runs that it shares    n  elements    share  of a chunk, a multiple of the tile of 512
+##   With `moved` spare holds a key per mark, chunk by chunk, as cmr_marks leaves them, and out1 a key per run.
+##   Tiles as in cmr_segmented_team, but an item has its 16 flags in a register, and results wait side by side in local memory for their place.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="team" file="/team.cl.mako"/>
+<%
+op, wide = text.tile, text.whole
+warp = subgroup == block
+TILE = 16 * block
+def flag(k):
+    return f"flags & 0x{1 << k:x}u"
+%>
+${team.macros()}
+${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", "const idx share"])} {
+    ${team.locals()}
+% if not warp:
+    __local int counts[${block}];
+% endif
+    const int lane = get_local_id(0);
+    const idx chunk = (idx)get_group_id(0), begin = chunk * share, end = begin + CMR_MIN(share, n - begin);
+    const int earlier = begin > 0 && !((marks[(begin - 1) >> 5] >> ((begin - 1) & 31)) & 1);
+    const idx early = bases[chunk];
+    idx first = early;
+    int open_before = earlier;
+    idx t = begin;
+% if warp:
+    ${text.declare_raw()}
+    if (FULL(t)) ${text.load_raw("t + 4 * lane")}
+% endif
+    uint word = marks[(t >> 5) + (lane >> 1)];
+    const uint upto_lane = 0xffffffffu >> (31 - lane);
+    ${wide.declare("open")}
+    ${wide.declare("mine")}
+    int apart = 0;
+    for (; t < end; t += ${TILE}) {
+        const uint flags = (word >> (16 * (lane & 1))) & 0xffffu;
+        if (t + ${TILE} < end) word = marks[((t + ${TILE}) >> 5) + (lane >> 1)];
+        ${team.lifted()}
+        ${team.votes("with_end", "flags != 0")}
+% if warp and not ordered:
+        if (!with_end) {
+            ${team.folded()}
+            open_before = 1;
+        } else
+% endif
+        {
+            ${team.turned()}
+% if warp and not ordered:
+            ${team.gather_mine()}
+% endif
+            ${team.joined(flag)}
+            int rank = popcount(flags);
+% if warp:
+% for d in (1, 2, 4, 8, 16):
+            {
+                const int lower = cmr_shuffle_up_int(rank, ${d});
+                if (lane >= ${d}) rank += lower;
+            }
+% endfor
+            const int ended = cmr_shuffle_first_int(rank, 31);
+            const uint closed = cmr_ballot_int((flags & 0x8000u) != 0);
+            rank -= popcount(flags);
+% else:
+            counts[lane] = rank;
+            ballots[lane] = (flags & 0x8000u) != 0;
+            ${mode.sync()}
+            int ended = 0;
+            uint closed = 0;
+            rank = 0;
+            for (int k = 0; k < ${block}; k++) {
+                rank += k < lane ? counts[k] : 0;
+                ended += counts[k];
+                closed |= ballots[k] << k;
+            }
+% endif
+            ${mode.sync()}
+            int at = rank;
+% for k in range(16):
+            if (${flag(k)}) {
+% for part, _ in op.parts:
+                kept_${part}[PLACE(at)] = v${k}_${part};
+% endfor
+                at++;
+            }
+% endfor
+## The item's first run, if it began before the item.
+            if (flags && !(lane > 0 ? (closed >> (lane - 1)) & 1 : !open_before)) {
+                ${op.declare("acc")}
+% for part, _ in op.parts:
+                acc_${part} = kept_${part}[PLACE(rank)];
+% endfor
+                ${op.merge("acc", "left", "acc")}
+% for part, _ in op.parts:
+                kept_${part}[PLACE(rank)] = acc_${part};
+% endfor
+            }
+            open_before = !(closed >> ${block - 1});
+            ${mode.sync()}
+            for (int k = lane; k < ended; k += ${block}) {
+                const idx s = first + k;
+                ${op.declare("acc")}
+% for part, _ in op.parts:
+                acc_${part} = kept_${part}[PLACE(k)];
+% endfor
+% if partial:
+                if (earlier && s == early) {
+                    ${text.widen("piece", "acc")}
+                    ${text.write_parts("2 * chunk", "", "piece")}
+                } else
+% endif
+                {
+                    ${text.store("acc", "s", "0", "1", "", tile=True)}
+                }
+% if moved:
+                ${text.move("s", "begin + (s - early)")}
+% endif
+            }
+            ${mode.sync()}
+            first += ended;
+        }
+    }
+% if warp and not ordered:
+    ${team.gather_mine()}
+% endif
+    if (lane == 0) {
+% if partial:
+        ${text.write_parts("2 * chunk + 1", "", "open")}
+        places[2 * chunk] = earlier && first > early ? early : -1;
+        places[2 * chunk + 1] = first;
+% endif
+% if moved and not last:
+        if (begin == 0) { ${text.move_first()} }
+% endif
+    }
+}

@@ -1,8 +1,10 @@
-## cmr_marks: which elements end a run of equal keys, as bits; a team of 32 items, one group, takes one chunk.
+## cmr_marks: which elements end a run of equal keys, as bits; a team of 32 items, one group, takes one chunk, tile by tile of 512.
 ##   in…  the keys, once and one element ahead    out0  the marks, 32 to a word; the last key has one    out1  marks per chunk
-##   n  keys    share  keys per chunk, a multiple of the tile of 512
+##   n  keys    share  keys per chunk, a multiple of the tile
 ##   With `kept` out3 holds, chunk by chunk, a key per mark: the last one of the run that ends, or the first one of the run that follows; and behind
-##   all of them the first key. A warp votes on neighbours side by side; other items take 16 neighbours of their own.
+##   all of them the first key.
+##   A warp loads four neighbours per item and load, one tile ahead, where keys are numbers; else it votes on neighbours side by side. Items without
+##   votes take 16 neighbours of their own.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
 ROWS, TILE, warp = range(16), 16 * block, subgroup == block
@@ -14,35 +16,19 @@ ${text.copy(3, at, i)}
 if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
 % endif
 </%def>
-${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx share"])} {
-    const int lane = get_local_id(0);
-    const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
-    idx found = 0;
-% if not warp:
-    __local int counts[${block}];
-% endif
-    for (idx t = begin; t < end; t += ${TILE}) {
-% if warp:
-        uint ${", ".join(f"word{r} = 0" for r in ROWS)};
-        if (t + ${TILE} < n) {
-% for r in ROWS:
-            ${text.change(f"word{r}", f"(t + {32 * r} + lane)", 0)}
-% endfor
-        } else {
-% for r in ROWS:
-            if (t + ${32 * r} + lane + 1 < n) ${text.change(f"word{r}", f"(t + {32 * r} + lane)", 0)}
-            else word${r} = t + ${32 * r} + lane + 1 == n;
-% endfor
-        }
-        uint mine = 0;
+<%def name="by_votes()">
+        uint ${", ".join(f"word{r} = 0" for r in ROWS)}, mine = 0;
         int ended = 0;
-        const uint below = (1u << lane) - 1;
+% for r in ROWS:
+        if (t + ${32 * r} + lane + 1 < n) ${text.change(f"word{r}", f"(t + {32 * r} + lane)", 0)}
+        else word${r} = t + ${32 * r} + lane + 1 == n;
+% endfor
 % for r in ROWS:
         word${r} = cmr_ballot_int((int)word${r});
         if (lane == ${r}) mine = word${r};
 % if kept:
         if ((word${r} >> lane) & 1) {
-            const idx i = t + ${32 * r} + lane, at = begin + found + ended + popcount(word${r} & below);
+            const idx i = t + ${32 * r} + lane, at = begin + found + ended + popcount(word${r} & ((1u << lane) - 1));
             ${keep("i", "at")}
         }
 % endif
@@ -50,7 +36,61 @@ ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx sha
 % endfor
         if (lane < 16) out0[(t >> 5) + lane] = mine;
         found += ended;
-% else:
+</%def>
+<%def name="load(t)">
+% for j in range(4):
+            raw${j} = cmr_stream_load_${text.kind}4(in0 + ${t} + ${128 * j} + 4 * lane);
+% endfor
+            beyond = in0[${t} + ${TILE}];
+</%def>
+## The marks of four neighbours are four bits; eight items make a word of them. What is kept waits side by side in local memory.
+<%def name="by_fours()">
+% for j in range(4):
+        const ${text.kind} first${j} = ${f"cmr_shuffle_first_{text.kind}(raw{j + 1}.s0, 0)" if j < 3 else "beyond"};
+        const ${text.kind} right${j} = cmr_shuffle_down_${text.kind}(raw${j}.s0, 1);
+        const ${text.kind}4 here${j} = raw${j}, next${j} = (${text.kind}4)(raw${j}.s123, lane == 31 ? first${j} : right${j});
+        uint bits${j} = 0;
+        ${text.changes_of(f"bits{j}", f"here{j}", f"next{j}")}
+% endfor
+        if (t + ${2 * TILE} < n && t + ${TILE} < end) { ${load(f"(t + {TILE})")} }
+        const uint own = ${" | ".join(f"(uint)popcount(bits{j}) << {8 * j}" for j in range(4))};
+        uint upto = own;
+% for d in (1, 2, 4, 8, 16):
+        {
+            const uint lower = cmr_shuffle_up_uint(upto, ${d});
+            if (lane >= ${d}) upto += lower;
+        }
+% endfor
+        const uint all = cmr_shuffle_first_uint(upto, 31), before = upto - own;
+        const int ended = (int)(${" + ".join(f"((all >> {8 * j}) & 255)" for j in range(4))});
+% for j in range(4):
+        uint word${j} = bits${j} << 4 * (lane & 7);
+% for d in (1, 2, 4):
+        word${j} |= cmr_shuffle_down_uint(word${j}, ${d});
+% endfor
+        if ((lane & 7) == 0) out0[(t >> 5) + ${4 * j} + (lane >> 3)] = word${j};
+% endfor
+% if kept:
+        if (ended) {
+            int base = 0;
+% for j in range(4):
+            {
+                int at = base + (int)((before >> ${8 * j}) & 255);
+% for k in range(4):
+                if (bits${j} & ${1 << k}) line[at++] = ${"here" if text.last else "next"}${j}.s${k};
+% endfor
+                base += (int)((all >> ${8 * j}) & 255);
+            }
+% endfor
+            ${mode.sync()}
+            for (int k = lane; k < ended; k += ${block}) out3[begin + found + k] = line[k];
+            ${mode.sync()}
+        }
+% endif
+        found += ended;
+</%def>
+## Neighbours of the item's own.
+<%def name="by_items()">
         const idx first = t + 16 * lane;
         uint half_word = 0;
         for (int k = 0; k < 16; k++) {
@@ -74,6 +114,32 @@ ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx sha
         }
 % endif
         found += ended;
+</%def>
+${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx share"])} {
+    const int lane = get_local_id(0);
+    const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
+    idx found = 0;
+% if not warp:
+    __local int counts[${block}];
+% elif text.fours:
+% if kept:
+    __local ${text.kind} line[${TILE}];
+% endif
+    ${text.kind}4 raw0, raw1, raw2, raw3;
+    ${text.kind} beyond;
+    if (begin + ${TILE} < n) { ${load("begin")} }
+% endif
+    for (idx t = begin; t < end; t += ${TILE}) {
+% if not warp:
+        ${by_items()}
+% elif text.fours:
+        if (t + ${TILE} < n) {
+            ${by_fours()}
+        } else {
+            ${by_votes()}
+        }
+% else:
+        ${by_votes()}
 % endif
     }
     if (lane == 0) {

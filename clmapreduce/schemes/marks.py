@@ -8,12 +8,14 @@ import numpy as np
 
 from clmapreduce.domain.marked import Marked
 from clmapreduce.dtypes import INT32, INT64, DType, c_name
+from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, in_parameters
+from clmapreduce.formula.node import Node
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.common import kernel_spec, vectorisable
 from clmapreduce.schemes.keys_text import KeysText
 from clmapreduce.schemes.team_text import TEAM
 from clmapreduce.tuning import LaunchBox, within_local_memory
@@ -21,9 +23,25 @@ from clmapreduce.tuning import LaunchBox, within_local_memory
 
 @dataclass(frozen=True, eq=False)
 class MarksText(KeysText):
-    """The statements that mark where runs end. kept: and keep a key of each."""
+    """The statements that mark where runs end. kept: and keep a key of each. fours: four keys are loaded at once."""
 
     kept: bool
+    fours: bool
+
+    @property
+    def kind(self) -> str:
+        """The C type of a key that is a number."""
+        return c_name(self.key.dtype)
+
+    def changes_of(self, bits: str, here: str, following: str) -> str:
+        """Sets four bits where four keys and the next ones differ."""
+        block, formula = Block(4, self.narrow), self.changes.instance()
+        for given, text in zip(formula.inputs, (here, following), strict=True):
+            assert isinstance(given.value, Node)
+            block.declare(given.value, f"{text}_key", text)
+        value = block.texts(formula.outputs[0])[""]
+        tests = [f"(uint)({value}.s{k} != 0) << {k}" for k in range(4)]
+        return "{\n" + "\n".join([str(block), f"{bits} = {' | '.join(tests)};"]) + "\n}"
 
     @property
     def parameters(self) -> list[str]:
@@ -48,7 +66,8 @@ def plan_marks(
     of the run that ends there or the first one of the run that follows, and the first key of all behind the others.
     box: of the scan over chunks.
     """
-    text = MarksText(changes, line.narrow, last, kept)
+    fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
+    text = MarksText(changes, line.narrow, last, kept, fours)
     numbers = {"block": TEAM, "kept": kept, "last": last}
     marks = kernel_spec("marks", mode, facts, line.narrow, False, numbers, {"changes": changes}, lambda: {"text": text})
     outputs = ("out0", "out1", *(("out3",) if kept else ()))

@@ -55,7 +55,7 @@ def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: 
     line = marked(len(keys), box.share(len(keys)))
     mode = ComputeMode.PARALLEL
     added, _ = counted(changes)
-    scan_box = options.box("scan", mode, context)
+    scan_box = options.box("bases", mode, context)
     executable = context.executable(
         ("marks", added, line, last, kept, scan_box),
         lambda: plan_marks(added, line, last, kept, mode, context.facts, scan_box),

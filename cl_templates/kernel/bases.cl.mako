@@ -1,34 +1,52 @@
 ## cmr_bases: numbers per chunk become how many there are before each chunk, in place, by one group.
 ##   out1  a number per chunk, and one place more for all of them together    out2  all of them together    chunks
-##   An item takes neighbours, sixteen at a time: their loads wait together.
+##   A warp takes a stretch of them, side by side, eight rows at a time, whose loads wait together; other items take neighbours of their own.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%
+width = min(subgroup, block)
+rows = 8
+ROWS = range(rows)
+%>
 <%def name="loaded()">
-        const idx ${", ".join(f"v{k} = out1[c + {k}]" for k in range(16))};
+        const idx ${", ".join(f"v{k} = c + {width * k} < to ? out1[c + {width * k}] : 0" for k in ROWS)};
 </%def>
 ${mode.kernel_head("cmr_bases", ["__global idx *restrict out1", "__global long *restrict out2", "const idx chunks"])} {
     ${mode.group_scratch(op, block)}
-    const idx span = (chunks + ${16 * block - 1}) / ${16 * block} * 16;
-    const idx from = CMR_MIN(chunks, CMR_LOCAL_ID * span), to = CMR_MIN(chunks, from + span), whole = from + ((to - from) & ~15);
+    const idx lane = CMR_LOCAL_ID % ${width}, span = (chunks + ${block - 1}) / ${block} * ${width};
+    const idx from = CMR_MIN(chunks, CMR_LOCAL_ID / ${width} * span), to = CMR_MIN(chunks, from + span);
     ${op.declare("total0")}
-    for (idx c = from; c < whole; c += 16) {
+    for (idx c = from + lane; c < to; c += ${width * rows}) {
         ${loaded()}
-        total0_total += ${" + ".join(f"v{k}" for k in range(16))};
+        total0_total += ${" + ".join(f"v{k}" for k in ROWS)};
     }
-    for (idx c = whole; c < to; c++) total0_total += out1[c];
     ${mode.scan_group(op, 1)}
-    idx before = (idx)before0_total;
-    for (idx c = from; c < whole; c += 16) {
+% if width > 1:
+    idx before = (idx)cmr_shuffle_first_long(before0_total, 0);
+    for (idx row = from; row < to; row += ${width * rows}) {
+        const idx c = row + lane;
         ${loaded()}
-% for k in range(16):
-        out1[c + ${k}] = before;
-        before += v${k};
+        idx ${", ".join(f"upto{k} = v{k}" for k in ROWS)};
+% for d in [2**e for e in range(width.bit_length() - 1)]:
+% for k in ROWS:
+        {
+            const idx lower = cmr_shuffle_up_${"int" if narrow else "long"}(upto${k}, ${d});
+            if (lane >= ${d}) upto${k} += lower;
+        }
+% endfor
+% endfor
+% for k in ROWS:
+        if (c + ${width * k} < to) out1[c + ${width * k}] = before + upto${k} - v${k};
+        before += cmr_shuffle_first_${"int" if narrow else "long"}(upto${k}, ${width - 1});
 % endfor
     }
-    for (idx c = whole; c < to; c++) {
+% else:
+    idx before = (idx)before0_total;
+    for (idx c = from; c < to; c++) {
         const idx here = out1[c];
         out1[c] = before;
         before += here;
     }
+% endif
     if (${mode.is_leader()}) {
         out1[chunks] = (idx)row0_total;
         out2[0] = row0_total;

@@ -12,6 +12,28 @@ TILE = 16 * block
 def flag(k):
     return f"flags & 0x{1 << k:x}u"
 %>
+## Stores what ended in the tile, side by side. early: the keys of these runs are there already.
+<%def name="store(early)">
+            for (int k = lane; k < ended; k += ${block}) {
+                const idx s = first + k;
+                ${op.declare("acc")}
+% for part, _ in op.parts:
+                acc_${part} = kept_${part}[PLACE(k)];
+% endfor
+% if partial:
+                if (earlier && s == early) {
+                    ${text.widen("piece", "acc")}
+                    ${text.write_parts("2 * chunk", "", "piece")}
+                } else
+% endif
+                {
+                    ${text.store("acc", "s", "0", "1", "", tile=True)}
+                }
+% if moved:
+                ${text.move("s", "kept_at", "k", early)}
+% endif
+            }
+</%def>
 ${team.macros()}
 ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", "const idx share"])} {
     ${team.locals()}
@@ -50,7 +72,6 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
 % if warp and not ordered:
             ${team.gather_mine()}
 % endif
-            ${team.joined(flag)}
             int rank = popcount(flags);
 % if warp:
 % for d in (1, 2, 4, 8, 16):
@@ -75,6 +96,11 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
                 closed |= ballots[k] << k;
             }
 % endif
+% if moved:
+            const idx kept_at = begin + (first - early);
+            ${text.load_early("kept_at", "ended")}
+% endif
+            ${team.joined(flag)}
             ${mode.sync()}
             int at = rank;
 % for k in range(16):
@@ -98,24 +124,13 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
             }
             open_before = !(closed >> ${block - 1});
             ${mode.sync()}
-            for (int k = lane; k < ended; k += ${block}) {
-                const idx s = first + k;
-                ${op.declare("acc")}
-% for part, _ in op.parts:
-                acc_${part} = kept_${part}[PLACE(k)];
-% endfor
-% if partial:
-                if (earlier && s == early) {
-                    ${text.widen("piece", "acc")}
-                    ${text.write_parts("2 * chunk", "", "piece")}
-                } else
+% if moved and text.words == 1:
+            if (ended <= ${text.early}) {
+                ${store(True)}
+            } else
 % endif
-                {
-                    ${text.store("acc", "s", "0", "1", "", tile=True)}
-                }
-% if moved:
-                ${text.move("s", "begin + (s - early)")}
-% endif
+            {
+                ${store(False)}
             }
             ${mode.sync()}
             first += ended;

@@ -15,7 +15,7 @@ from clmapreduce.reductions.segment import MEAN
 from clmapreduce.schemes.common import kernel_spec, out_parameters
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import join_stage, scratch
-from clmapreduce.schemes.team_text import TeamText, suits_teams
+from clmapreduce.schemes.team_text import TEAM, TeamText, suits_teams
 from clmapreduce.tuning import TeamBox
 
 WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
@@ -55,7 +55,8 @@ class KeyedText(TeamText):
         return [*in_parameters([*layout.formula.inputs, *given]), *marks, *out, *keys, *pieces]
 
     @property
-    def _words(self) -> int:
+    def words(self) -> int:
+        """How many a key has."""
         return self.size // self._width
 
     @property
@@ -67,11 +68,29 @@ class KeyedText(TeamText):
         """The widest C type that keys are made of."""
         return WORDS[self._width]
 
-    def move(self, run: str, at: str) -> str:
-        """Brings the key kept at a mark to the run that ends there, or to the one that follows, if any."""
-        if self.last:
-            return self._copied(f"({run})", f"({at})")
-        return f"if ({run} + 1 < bases[get_num_groups(0)]) {self._copied(f'({run} + 1)', f'({at})')}"
+    @property
+    def early(self) -> int:
+        """Runs of a tile whose keys are loaded before the tile is merged: two per item."""
+        return 2 * TEAM
+
+    def load_early(self, at: str, ended: str) -> str:
+        """Loads the keys of the first `early` runs that end in a tile: their stores then wait for nothing."""
+        if self.words > 1:
+            return ""
+        lines = [f"{self._word} early0 = 0, early1 = 0;"]
+        lines += [f"if ({k * TEAM} + lane < {ended}) early{k} = spare[{at} + {k * TEAM} + lane];" for k in (0, 1)]
+        return "\n".join(lines)
+
+    def move(self, run: str, at: str, k: str, early: bool) -> str:
+        """Brings the key kept at mark k of a tile, whose first one is `at`, to the run that ends there, or to the one
+        that follows, if any. early: it was loaded early.
+        """
+        to, condition = f"({run})", ""
+        if not self.last:
+            to, condition = f"({run} + 1)", f"if ({run} + 1 < bases[get_num_groups(0)]) "
+        if early:
+            return f"{condition}out1[{to}] = {k} < {TEAM} ? early0 : early1;"
+        return condition + self._copied(to, f"({at} + {k})")
 
     def move_first(self) -> str:
         """Brings the first key of all to the first run."""
@@ -79,8 +98,8 @@ class KeyedText(TeamText):
 
     def _copied(self, to: str, at: str) -> str:
         """All of a key: words at a time."""
-        each = range(self._words)
-        size = f"{self._words} * (size_t)" if self._words > 1 else ""
+        each = range(self.words)
+        size = f"{self.words} * (size_t)" if self.words > 1 else ""
         lines = [f"out1[{size}{to}{f' + {w}' if w else ''}] = spare[{size}{at}{f' + {w}' if w else ''}];" for w in each]
         return "{ " + " ".join(lines) + " }"
 

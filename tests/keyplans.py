@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from clmapreduce.domain.line import Line
+from clmapreduce.domain.marked import marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64, DType
 from clmapreduce.formula.formula import Access, Formula, Input, symbol
@@ -14,6 +15,7 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import operator
+from clmapreduce.schemes.marks import plan_marks
 from clmapreduce.schemes.runs import plan_runs
 from clmapreduce.schemes.segmented_expand import plan_expand
 from clmapreduce.tuning import launch_box
@@ -38,6 +40,10 @@ def every_key_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tup
         told = f"runs of {dtype.name}{' padded' if padded else ''}"
         yield f"count {told}", counting
         yield told, writing
+        if mode is ComputeMode.PARALLEL:
+            for kept in (False, True):
+                line, base = marked(length + 1, 4096), launch_box("bases", mode, facts)
+                yield f"mark {told}", plan_marks(changes_of(dtype), line, last, kept, mode, facts, base)
     box = launch_box("prefix", mode, facts)
     for offsets, sources, places in ((INT32, INT32, INT32), (INT32, INT64, INT64), (INT64, INT64, INT32)):
         plan = plan_expand(Segments(length, 1000), offsets, sources, places, mode, facts, box)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Signature
+from clmapreduce.domain.marked import marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import aligned
 from clmapreduce.formula.formula import Access, value_dtype
@@ -17,11 +18,12 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import bind_segment, segment_operator
+from clmapreduce.schemes.keyed import plan_keyed, suits_marks
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.team_text import suits_teams
-from clmapreduce.tuning import lanes_box, team_box, walk_box
+from clmapreduce.tuning import TeamBox, lanes_box, team_box, walk_box
 
 PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
 SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
@@ -72,6 +74,11 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
             if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
                 box = team_box(length / segments, facts)
                 yield f"segments {name}, {length}, by teams", plan_team(layout, domain, mode, facts, box)
+            if mode is ComputeMode.PARALLEL and suits_marks(layout, facts) and not how.get("empty"):
+                line, box = marked(length, TeamBox().share(length)), TeamBox()
+                for key, last in ((None, False), (np.dtype("i4"), True), (PAIR, False)):
+                    told = f"runs {name}, {length}, keys of {key}"
+                    yield told, plan_keyed(layout, line, key, last, mode, facts, box)
             if takes_lanes(layout, domain, mode, facts):
                 yield f"segments {name}, {length}, in lanes", plan_lanes(layout, domain, mode, facts, lanes_box())
     layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)

@@ -21,7 +21,8 @@ ${mode.kernel_head("cmr_bases", ["__global idx *restrict out1", "__global long *
     }
     ${mode.scan_group(op, 1)}
 % if width > 1:
-    idx before = (idx)cmr_shuffle_first_long(before0_total, 0);
+    const long earlier = cmr_shuffle_first_long(before0_total, 0);
+    idx before = (idx)earlier;
     for (idx row = from; row < to; row += ${width * rows}) {
         const idx c = row + lane;
         ${loaded()}
@@ -36,7 +37,8 @@ ${mode.kernel_head("cmr_bases", ["__global idx *restrict out1", "__global long *
 % endfor
 % for k in ROWS:
         if (c + ${width * k} < to) out1[c + ${width * k}] = before + upto${k} - v${k};
-        before += cmr_shuffle_first_${"int" if narrow else "long"}(upto${k}, ${width - 1});
+        const idx through${k} = cmr_shuffle_first_${"int" if narrow else "long"}(upto${k}, ${width - 1});
+        before += through${k};
 % endfor
     }
 % else:

@@ -66,7 +66,10 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
 % for j in range(4):
         uint word${j} = bits${j} << 4 * (lane & 7);
 % for d in (1, 2, 4):
-        word${j} |= cmr_shuffle_down_uint(word${j}, ${d});
+        {
+            const uint other = cmr_shuffle_down_uint(word${j}, ${d});
+            word${j} |= other;
+        }
 % endfor
         if ((lane & 7) == 0) out0[(t >> 5) + ${4 * j} + (lane >> 3)] = word${j};
 % endfor
@@ -129,7 +132,8 @@ ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx sha
     ${text.kind} beyond;
     if (begin + ${TILE} < n) { ${load("begin")} }
 % endif
-    for (idx t = begin; t < end; t += ${TILE}) {
+    idx t = begin;
+    for (; t < end; t += ${TILE}) {
 % if not warp:
         ${by_items()}
 % elif text.fours:

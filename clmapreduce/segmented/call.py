@@ -26,6 +26,7 @@ from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
+from clmapreduce.runtime import Executable
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
@@ -113,20 +114,37 @@ def prepare_segments(
 
     length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one.
     """
+    _check_width(asked, context)
+    layout = _layout(_form(asked, elements, offsets, segments, context.facts))
+    check_device((*layout.formula.dtypes, *(c.dtype for c in layout.op.whole.components)), context)
+    arguments = Arguments(context, _given(asked, layout, elements, offsets), (segments,), on_device)
+    outputs = [((segments, *trailing), layout.op.result)]
+    columns = product(trailing)
+    if segments * columns == 0:
+        return empty_results(arguments, outputs, options)
+    executable = _executable(layout, Segments(length, segments, columns), options.mode, context, box)
+    return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+def _check_width(asked: SegmentCall, context: Context) -> None:
     if asked.accumulate not in ACCUMULATE:
         raise ModeError(f"accumulate={asked.accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
     if asked.accumulate == "double" and not context.facts.fp64:
         raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
-    kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)
-    default = asked.empty
-    form = _Form(
-        asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets.dtype,
-        offsets.shape[0] > segments,
-        asked.init is not None, default is not None or asked.op.name in ("argmin", "argmax"),
+
+
+def _form(asked: SegmentCall, elements: Sequence[Element], offsets: Any, segments: int, facts: Facts) -> _Form:
+    return _Form(
+        asked.front, asked.name, asked.op, asked.accumulate, facts.fp64,
+        tuple((e.signature, e.through, e.trailing, e.given) for e in elements),
+        offsets.dtype, offsets.shape[0] > segments,
+        asked.init is not None, asked.empty is not None or asked.op.name in ("argmin", "argmax"),
     )  # fmt: skip
-    layout = _layout(form)
+
+
+def _given(asked: SegmentCall, layout: SegmentLayout, elements: Sequence[Element], offsets: Any) -> tuple[Given, ...]:
+    """The arrays, and the numbers behind them, in the order of the layout's names."""
     op = layout.op
-    check_device((*layout.formula.dtypes, *(c.dtype for c in op.whole.components)), context)
     given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR))]
     given += [Given(e.array, e.signature) for e in elements]
     if layout.init is not None:
@@ -134,18 +152,18 @@ def prepare_segments(
             raise DTypeError(f"{op.name} folds no init into its segments; leave it out")
         given.append(_number(asked.init, op.whole.value, "init"))
     if layout.empty is not None:
-        given.append(_number(op.empty if default is None else default, op.result, "empty"))
-    outputs = [((segments, *trailing), op.result)]
-    arguments = Arguments(context, tuple(given), (segments,), on_device)
-    columns = product(trailing)
-    if segments * columns == 0:
-        return empty_results(arguments, outputs, options)
-    domain = Segments(length, segments, columns)
-    mode = choose_mode(options.mode, context.facts)
+        given.append(_number(op.empty if asked.empty is None else asked.empty, op.result, "empty"))
+    return tuple(given)
+
+
+def _executable(
+    layout: SegmentLayout, domain: Segments, asked: str, context: Context, box: SegmentBox | TeamBox | None
+) -> Executable:
+    """The built plan of the given box's scheme; without a box, of the one that suits best."""
+    mode = choose_mode(asked, context.facts)
     box = box or _box(layout, domain, mode, context.facts)
     key = ("segments", layout, domain, mode, box)
-    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
-    return prepare(arguments, executable, outputs, options, in_step=False)
+    return context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
 
 
 def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import PLAIN, assert_near, assert_same, factors, into_poison, unit, values
-from segments import LENGTHS, RANDOM, check_segments, check_sums, geometries, offsets_of, ragged, slices
+from segments import EDGES, RANDOM, check_segments, check_sums, geometries, offsets_of, ragged, shaped, slices
 
 import clmapreduce as cm
 
@@ -23,9 +23,9 @@ AFFINE = cm.Operator(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize("name", EDGES)
 def test_sums_of_every_geometry(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    offsets = offsets_of(LENGTHS[name])
+    offsets = shaped(name, rng)
     x = values(rng, "f4", int(offsets[-1]))
     call = lambda **how: cm.segmented_reduce(x, offsets, context=context, mode=mode, **how)  # noqa: E731
     check_sums(x, offsets, call())
@@ -42,6 +42,7 @@ def test_random_geometries(context: cm.Context, mode: str, offsets: np.ndarray, 
     check_segments(op, x, offsets, cm.segmented_reduce(x, offsets, op, context=context, mode=mode))
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("op", NAMES)
 def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     lengths = [3, 0, 1, 700, 0, 0, 2, 5, 65, 64, 9]
@@ -62,6 +63,7 @@ def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.r
     assert_same(np.delete(filled, [1, 4, 5]), np.delete(got, [1, 4, 5]))
 
 
+@pytest.mark.drawn(whole=["context"], unless=lambda given: given["dtype"] == np.float16 and not given["context"].fp16)
 @pytest.mark.parametrize("dtype", [*PLAIN, np.dtype("f2")], ids=str)
 def test_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if dtype == np.float16 and not context.device.fp16:

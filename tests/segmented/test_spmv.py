@@ -79,6 +79,7 @@ SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = 
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize(("multiply", "add", "each", "whole", "none"), SEMIRINGS, ids=[f"{k}-{s[1]}"[:12] for k, s in enumerate(SEMIRINGS)])
 def test_every_algebra(multiply: Any, add: Any, each: Any, whole: Any, none: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), rng.integers(-9, 9, 300).astype("f4")

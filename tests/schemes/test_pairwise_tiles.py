@@ -63,6 +63,7 @@ def check(name: str, found: Any, squares: Any, weights: Any, dtype: str) -> None
         np.testing.assert_allclose(found, wanted, rtol=eps, atol=eps)
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp", "Min", "ArgMin", "ArgKMin"])
 def test_long_vectors(context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: str) -> None:

@@ -43,7 +43,7 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
     """Marks as `sweep` what a run leaves out of the tests marked `drawn`; all of them where a sweep is asked for."""
     tests: defaultdict[str, list[Any]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("drawn") is not None:
+        if item.get_closest_marker("drawn") is not None and hasattr(item, "callspec"):
             tests[item.nodeid.partition("[")[0]].append(item)
     if any("[" in argument for argument in config.args):
         return

@@ -24,6 +24,7 @@ NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
 
 
+@pytest.mark.drawn(whole=[])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_and_its_asserts_hold(
     path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str]

@@ -109,6 +109,7 @@ def test_integer_powers_out_of_range_name_the_largest(
     assert_same(cm.series.powers(base, largest, dtype=dtype, context=context), expected)
 
 
+@some
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_floating_powers(dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     needs(dtype, context)

@@ -74,6 +74,7 @@ def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.ran
                 assert close(found[i, j], wanted, terms, "float32")
 
 
+@pytest.mark.drawn(whole=[])
 def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """What depends on the row at every coordinate, or is not summed plainly."""
     x, y, b = Variable(0, 18, 0), Variable(1, 18, 1), Variable(2, 18, 1)
@@ -164,6 +165,7 @@ def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: 
 BOXES = [WideBox(32, 4, 8, stage=4), WideBox(64, 4, 8, stage=16, unroll=2, loads=2), WideBox(256, 8, 8, stage=32)]
 
 
+@pytest.mark.drawn(whole=[])
 @pytest.mark.parametrize("box", BOXES, ids=str)
 def test_every_box(context: cm.Context, rng: np.random.Generator, box: WideBox) -> None:
     """The shapes that other devices take, in the parallel mode."""

@@ -110,6 +110,7 @@ def test_nan_keys_are_unequal_and_zeros_are_equal(context: cm.Context, mode: str
     assert_same(sums, np.array([0, 1, 5, 4, 11]))
 
 
+@pytest.mark.drawn(whole=[])
 def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = np.sort(rng.integers(0, 4000, 5000)).astype("i4")
     ends = offsets(keys // 100)
@@ -141,6 +142,7 @@ def test_operators(op: str, context: cm.Context, mode: str, rng: np.random.Gener
         check_segments(op, x[:, 0], ends, cm.reduce_by_key(keys, x[:, 0], op, **how)[1])
 
 
+@pytest.mark.drawn(whole=[])
 def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 30, 200))
     ends = offsets(keys)
@@ -148,6 +150,7 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
     check_sums(np.full(keys.size, ends[-1]), ends, pairs)
 
 
+@pytest.mark.drawn(whole=[])
 def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 60, 300), "u2")
     x = values(rng, "f4", (keys.size, 2))

@@ -37,6 +37,7 @@ def test_plans_give_the_bits_of_one_call(
         assert_same(got, expected)
 
 
+@pytest.mark.drawn(whole=[])
 def test_plans_of_several_arrays(geometry_of: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets, count, sources = geometry_of
     plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)

@@ -69,3 +69,7 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is not drawn, before the marks are looked at."""
     mark_what_is_not_drawn(items, config, os.environ["CLMR_DRAW_SEED"])
+
+
+def pytest_report_header() -> str:
+    return f"CLMR_DRAW_SEED={os.environ['CLMR_DRAW_SEED']} repeats the combinations drawn"

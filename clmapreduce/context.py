@@ -8,16 +8,18 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, MutableMapping
 from types import TracebackType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import hostsched
 from clmapreduce.plan import Facts, KernelSpec, Plan
-from clmapreduce.runtime import Executable, facts_of, translated
+from clmapreduce.runtime import Built, Executable, facts_of, translated
 from hostsched import Device as Device
 
-PLANS_KEPT = 1024
+PLANS_KEPT = 512
+"""Per context, those used last. Their kernels go with them: 1 to 3 MB each on CPUs."""
 LOG = logging.getLogger("clmapreduce")
 LOG.addHandler(logging.NullHandler())
 if os.environ.get("CLMR_LOG"):
@@ -50,7 +52,7 @@ class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 
     device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share
-    between threads.
+    between threads. The plans and kernels used last are kept, a few hundred; a kernel lives while a plan needs it.
     """
 
     def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
@@ -58,7 +60,7 @@ class Context:
         with translated():
             self.queue = hostsched.Queue(self.device, profile, cl_context)
         self.facts: Facts = facts_of(self.device)
-        self._kernels: dict[KernelSpec, hostsched.Kernel] = {}
+        self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):

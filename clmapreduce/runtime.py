@@ -5,7 +5,7 @@ The scheduler's and the renderer's errors become ours here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -71,15 +71,24 @@ def source_of(spec: KernelSpec) -> str:
         return render(spec.template, spec.context())
 
 
+class Built:
+    """The kernel of a spec; launches that need it keep it."""
+
+    __slots__ = ("__weakref__", "kernel")
+
+    def __init__(self, kernel: hostsched.Kernel) -> None:
+        self.kernel = kernel
+
+
 class Launch:
     """A stage with its kernel built and its numbers typed: only the buffers are missing."""
 
-    __slots__ = ("_arguments", "_group_size", "_groups", "_index", "_kernel", "_reads", "_writes")
+    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_kernel", "_reads", "_writes")
 
-    def __init__(self, stage: Stage, kernel: hostsched.Kernel, narrow: bool) -> None:
+    def __init__(self, stage: Stage, built: Built, narrow: bool) -> None:
         index = np.int32 if narrow else np.int64
         self._index = index
-        self._kernel = kernel
+        self._built, self._kernel = built, built.kernel
         self._groups, self._group_size = stage.groups, stage.group_size
         self._arguments: tuple[str | np.generic[Any], ...] = tuple(
             a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
@@ -142,11 +151,11 @@ def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
 class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it."""
 
-    def __init__(self, plan: Plan, queue: hostsched.Queue, kernels: dict[KernelSpec, hostsched.Kernel]) -> None:
+    def __init__(self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> None:
         self.plan = plan
         self._queue = queue
         self._launches = [
-            Launch(stage, _kernel(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
+            Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
         ]
 
     def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
@@ -186,9 +195,10 @@ def stage_narrow(stage: Stage) -> bool:
     return ("narrow", True) in stage.spec.key
 
 
-def _kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: dict[KernelSpec, hostsched.Kernel]) -> hostsched.Kernel:
-    if spec not in kernels:
+def _built(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:
+    found = kernels.get(spec)
+    if found is None:
         with translated():
             program = hostsched.build(queue, source_of(spec), BUILD_OPTIONS, dump_name=spec.kernel)
-            kernels[spec] = program.kernel(spec.kernel)
-    return kernels[spec]
+            found = kernels[spec] = Built(program.kernel(spec.kernel))
+    return found

@@ -7,7 +7,7 @@ import pathlib
 import re
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import pyopencl as cl
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "Program", "build"]
 
-_MAX_PROGRAMS = 1024  # kept built per context; a program is tens of kilobytes
+_MAX_PROGRAMS = 512  # kept built per context, those used last; 1 to 3 MB each (PoCL 3.0, Intel 2026.2)
 _FORBIDDEN = {
     "-cl-fast-relaxed-math": "it deletes the corrections of compensated sums and makes fmin drop a NaN",
     "-cl-unsafe-math-optimizations": "it deletes the corrections of compensated sums and reassociates range reductions",
@@ -143,7 +143,8 @@ def build(
 ) -> Program:
     """The program that `source` (OpenCL C) gives on the queue's device with these compiler options.
 
-    Built once per context, source and options; the binary is kept on disk (see disk_cache). With $CLMR_DUMP_SOURCE set
+    Built once per context, source and options, and kept while it is among those used last or a kernel of it is in use;
+    the binary is kept on disk (see disk_cache). With $CLMR_DUMP_SOURCE set
     to a folder the source is also written there, under `dump_name`. Raises ProgramBuildError with the compiler's
     complaints, and ValueError for options that would spoil the accuracy promised.
     """
@@ -151,6 +152,8 @@ def build(
     key = (source, tuple(options))
     found = space.programs.get(key)
     if found is not None:
+        with suppress(KeyError):  # another thread may have dropped it meanwhile
+            space.programs.move_to_end(key)
         return found
     for option in " ".join(options).split():
         if option in _FORBIDDEN:
@@ -161,7 +164,7 @@ def build(
             _dump(source, dump_name)
             found = Program(_built(space, source, " ".join(options)), source, space)
             while len(space.programs) >= _MAX_PROGRAMS:
-                del space.programs[next(iter(space.programs))]
+                space.programs.popitem(last=False)
             space.programs[key] = found
         return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import OrderedDict
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ class SharedContext:
 
     `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
     launch, a buffer's events and the command that follows from them. `arena` is the
-    context's memory, `programs` what was built in it, by source and options.
+    context's memory, `programs` what was built in it last, by source and options.
     """
 
     __slots__ = ("__weakref__", "arena", "cl", "device", "lock", "programs")
@@ -39,7 +40,7 @@ class SharedContext:
         self.device = device
         self.cl = context
         self.lock: AbstractContextManager[Any] = threading.RLock()
-        self.programs: dict[tuple[str, tuple[str, ...]], Program] = {}
+        self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
         self.arena = Arena(self)
         guard(self)
 

@@ -19,6 +19,10 @@ os.environ.setdefault("CLMR_CACHE_DIR", str(CACHE / "kernels"))  # local runs fi
 os.environ.setdefault("POCL_CACHE_DIR", str(CACHE / f"pocl-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"))
 sys.path.insert(0, str(Path(__file__).parent))  # for `oracles`, beside this file
 
+os.environ.setdefault("CLMR_DRAW_SEED", str(secrets.randbits(32)))  # workers draw the same combinations
+
+from drawing import mark_what_is_not_drawn  # noqa: E402
+
 import clmapreduce as cm  # noqa: E402  # the cache's folder must be named before
 
 DEVICES = cm.devices()
@@ -59,3 +63,13 @@ def rng() -> np.random.Generator:
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
     """Names without addresses, so that parallel workers agree on which tests there are."""
     return f"{argname}-{type(val).__name__}" if " at 0x" in repr(val) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is not drawn, before the marks are looked at."""
+    mark_what_is_not_drawn(items, config, os.environ["CLMR_DRAW_SEED"])
+
+
+def pytest_report_header() -> str:
+    return f"CLMR_DRAW_SEED={os.environ['CLMR_DRAW_SEED']} repeats the combinations drawn"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,20 +17,62 @@ RANDOM = settings(
 )  # fmt: skip
 """Other segments in every run."""
 
-LENGTHS: dict[str, list[int]] = {
-    "none": [],
-    "one, empty": [0],
-    "one of one": [1],
-    "all empty": [0] * 5000,
-    "ones": [1] * 5003,
-    "empty between ones": [0, 1] * 2500,
-    "empty at the ends": [0] * 300 + [7] * 300 + [0] * 300,
-    "one giant": [20_011],
-    "a giant among empties": [0] * 1000 + [15_013] + [0] * 1000,
-    "giants beside ones": [1] * 700 + [9001] + [1] * 700 + [9002] + [1],
-    "around chunks": [62, 64, 66, 2046, 2048, 2050, 61, 0, 63],
+Lengths = Callable[[np.random.Generator], Any]
+
+EDGES: dict[str, Lengths] = {
+    "none": lambda rng: [],
+    "one, empty": lambda rng: [0],
+    "one of one": lambda rng: [1],
+    "one short array": lambda rng: [3, 0, 2],
+    "all empty": lambda rng: [0] * 5000,
+    "ones": lambda rng: [1] * 9001,
+    "empty between ones": lambda rng: [0, 1] * 2500,
+    "empty at the ends": lambda rng: [0] * 300 + [7] * 300 + [0] * 300,
+    "one giant": lambda rng: [200_003],
+    "a giant among empties": lambda rng: [0] * 1000 + [15_013] + [0] * 1000,
+    "giants beside ones": lambda rng: [1] * 700 + [9001] + [1] * 700 + [9002] + [1],
+    "around chunks": lambda rng: [62, 64, 66, 2046, 2048, 2050, 61, 0, 63],
 }
-"""Segments' lengths on which chunks, tiles and empty segments meet."""
+"""Segments' lengths on which empty, short and long segments meet."""
+
+CHUNKS: dict[str, Lengths] = {
+    "eights": lambda rng: [8] * 3000,
+    "one tile each": lambda rng: [512] * 40,
+    "one more than a tile": lambda rng: [513] * 40,
+    "0 to 2": lambda rng: rng.integers(0, 3, 20_000),
+    "1 to 40": lambda rng: rng.integers(1, 41, 2000),
+    "1 to 4000": lambda rng: rng.integers(1, 4001, 40),
+    "power law": lambda rng: ragged(rng, 3000, 20),
+    "a giant among ones": lambda rng: [1] * 500 + [60_000] + [1] * 700,
+    "empty ones, then one": lambda rng: [0] * 40_000 + [5000],
+    "one, then empty ones": lambda rng: [5000] + [0] * 40_000,
+    "empty ones between": lambda rng: [1] * 3000 + [0] * 9000 + [7] * 300,
+    "at the ends of chunks": lambda rng: [4094, 0, 0, 4096, 1] * 6,
+}
+"""Those on which many chunks, tiles and segments meet."""
+
+BATCHES: dict[str, Lengths] = {
+    **{f"all of {n}": lambda rng, n=n: [n] * (20_011 // n) + [20_011 % n] for n in (1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65)},
+    "16 of 16": lambda rng: [16] * 16,
+    "17 of 16": lambda rng: [16] * 17,
+    "1 to 8": lambda rng: rng.integers(1, 9, 5000),
+    "0 to 40": lambda rng: rng.integers(0, 41, 3000),
+    "1 to 200": lambda rng: rng.integers(1, 201, 500),
+    "900 to 5000": lambda rng: rng.integers(900, 5001, 40),
+    "half empty": lambda rng: rng.integers(1, 17, 5000) * rng.integers(0, 2, 5000),
+    "short ones at the very end": lambda rng: [5000] + [1] * 40,
+    "empty ones at the very end": lambda rng: [5000] + [1] * 7 + [0] * 50,
+    "one long one per batch": lambda rng: [70 if s % 16 == 5 else 3 for s in range(3000)],
+    "blocks": lambda rng: [1023, 1024, 1025, 2047, 2048, 2049, 1087, 1088, 1089],
+}  # fmt: skip
+"""Those on which batches of as many segments as a vector has lanes meet."""
+
+SHAPES = {**EDGES, **CHUNKS, **BATCHES}
+
+
+def shaped(name: str, rng: np.random.Generator, dtype: Any = np.int32) -> np.ndarray:
+    """Offsets of the segments of that shape."""
+    return offsets_of(SHAPES[name](rng), dtype)
 
 
 def offsets_of(lengths: Any, dtype: Any = np.int32) -> np.ndarray:

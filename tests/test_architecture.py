@@ -163,7 +163,7 @@ def test_rule_5_kernel_names_carry_the_prefix() -> None:
 
 def named_by_schemes() -> set[str]:
     """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`, which
-    may also be `x if … else y`.
+    may also be `x if … else y`, or of `plan_chunks`.
     """
     named: set[str] = set()
     for path in python_files("clmapreduce/schemes"):
@@ -171,7 +171,7 @@ def named_by_schemes() -> set[str]:
             match node:
                 case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/\w+", text):
                     named.add(text)
-                case ast.Call(func=ast.Name(id="kernel_spec"), args=[first, *_]):
+                case ast.Call(func=ast.Name(id="kernel_spec" | "plan_chunks"), args=[first, *_]):
                     chosen = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
                     named |= {f"kernel/{text.value}" for text in chosen if isinstance(text, ast.Constant)}
     return named

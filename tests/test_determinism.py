@@ -48,6 +48,7 @@ def bits(result: Any) -> bytes:
     return np.asarray(result).tobytes()
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_bits_run_after_run(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     call = CALLS[name]

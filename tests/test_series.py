@@ -40,12 +40,18 @@ FLOATS = ["f4", "f8"]
 TERMS = (0, 1, 2, 400)
 
 
-def needs(dtype: Any, context: cm.Context) -> None:
+def lacks(device: Any, dtype: Any) -> bool:
     dtype = np.dtype(dtype)
-    if (dtype.itemsize // (1 + (dtype.kind == "c")) == 8 and dtype.kind in "fc" and not context.device.fp64) or (
-        dtype == np.float16 and not context.device.fp16
-    ):
+    double = dtype.kind in "fc" and dtype.itemsize // (1 + (dtype.kind == "c")) == 8
+    return (double and not device.fp64) or (dtype == np.float16 and not device.fp16)
+
+
+def needs(dtype: Any, context: cm.Context) -> None:
+    if lacks(context.device, dtype):
         pytest.skip(f"{context.device.name} has no {dtype}")
+
+
+some = pytest.mark.drawn(whole=["context"], unless=lambda given: lacks(given["context"], given["dtype"]))
 
 
 def points(name: str, dtype: str, rng: np.random.Generator, shape: Any) -> np.ndarray:
@@ -103,6 +109,7 @@ def test_integer_powers_out_of_range_name_the_largest(
     assert_same(cm.series.powers(base, largest, dtype=dtype, context=context), expected)
 
 
+@some
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_floating_powers(dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     needs(dtype, context)
@@ -129,6 +136,7 @@ def test_float_powers_leave_their_range_as_in_numpy(context: cm.Context, mode: s
     assert_same(cm.series.powers(np.float32(0.5), 2000, context=context, mode=mode)[200:], np.zeros(1801, np.float32))
 
 
+@some
 @pytest.mark.parametrize("dtype", FACTORIALS)
 def test_factorials_up_to_the_largest_that_fits(dtype: str, context: cm.Context, mode: str) -> None:
     needs(dtype, context)
@@ -162,6 +170,7 @@ def test_factorials_are_float64_by_default_and_refuse_what_is_no_number(context:
 
 
 # -------------------------------------------------------------------------------------------------------- power series
+@some
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("center", [0, 2, -1.5])
 def test_polynomials_are_exact(
@@ -222,6 +231,7 @@ def test_what_a_power_series_refuses(context: cm.Context) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- named series
+@some
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", COEFFICIENTS)
 def test_named_series(name: str, dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:

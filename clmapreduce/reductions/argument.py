@@ -13,12 +13,12 @@ import numpy as np
 from clmapreduce.dtypes import BOOL, INT64, DType, highest, is_complex, is_float, lowest
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value
-from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 
 FAR = np.iinfo(np.int64).max
 
 
-class BoundArgument(Bound):
+class BoundArgument(OneByOne):
     result = INT64
     locates = True
     has_identity = False
@@ -30,11 +30,6 @@ class BoundArgument(Bound):
         limit = lowest(value) if largest else highest(value)
         self.worst = int(limit) if value == BOOL else limit
         self.components = (Component("best", self.acc, self.worst), Component("place", INT64, FAR))
-
-    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        for value, at in zip(values, indices, strict=True):
-            acc = self.merge(acc, self.single(value, at))
-        return acc
 
     def single(self, value: Value, index: Node) -> Record:
         return Record(best=cast(typed(Node, value), self.acc), place=cast(index, INT64))

@@ -79,6 +79,19 @@ class Bound(ABC):
         return None
 
 
+class OneByOne(Bound):
+    """An operator that absorbs values one by one: each as an accumulator of its own, which is merged."""
+
+    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
+        for value, index in zip(values, indices, strict=True):
+            acc = self.merge(acc, self.single(value, index))
+        return acc
+
+    @abstractmethod
+    def single(self, value: Value, index: Node) -> Record:
+        """The accumulator of one value."""
+
+
 class ReductionOp(ABC):
     """A reduction by name. `bind` raises DTypeError for values it cannot reduce."""
 

@@ -4,30 +4,21 @@ their counts (Chan, Golub and LeVeque 1983). Floats also of integers; of no valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast as typed
 
 from clmapreduce.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, floating, is_complex
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, Value
-from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 
 
-class BoundMoments(Bound):
+class BoundMoments(OneByOne):
     def __init__(self, value: DType, acc: DType, result: DType, root: bool) -> None:
         self.value, self.result, self._acc, self._root = value, result, acc, root
         self.components = tuple(Component(name, acc, 0) for name in ("count", "mean", "spread"))
 
-    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        for value in values:
-            acc = self.merge(acc, self._accumulator(value))
-        return acc
-
     def single(self, value: Value, index: Node) -> Record:
-        return self._accumulator(value)
-
-    def _accumulator(self, value: Value) -> Record:
         number = cast(typed(Node, value), self._acc)
         return Record(count=as_node(1, self._acc), mean=number, spread=as_node(0, self._acc))
 

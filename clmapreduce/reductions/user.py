@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Literal, Node, Record, Value, components, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
-from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 
 
-class BoundUser(Bound):
+class BoundUser(OneByOne):
     """The accumulator is a value: one component for a plain number, one per leaf of a record.
 
     Components have names of their own, because a field's may be any text and kernels spell components as variables.
@@ -36,15 +36,7 @@ class BoundUser(Bound):
                 _component(c, leaves(value)[leaf][0], leaf_view(given, leaf)[()]) for c, leaf in self._parts.items()
             )
 
-    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        for value in values:
-            acc = self.merge(acc, self._accumulator(value))
-        return acc
-
     def single(self, value: Value, index: Node) -> Record:
-        return self._accumulator(value)
-
-    def _accumulator(self, value: Value) -> Record:
         parts = components(value)
         return Record({c.name: cast(parts[self._parts[c.name]], c.dtype) for c in self.components})
 

@@ -13,8 +13,8 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
 from clmapreduce.schemes.common import kernel_spec, out_parameters
+from clmapreduce.schemes.segment_chunks import join_stage, scratch
 from clmapreduce.schemes.segment_text import SegmentLayout
-from clmapreduce.schemes.segmented import join_stage, scratch
 from clmapreduce.schemes.team_text import TEAM, TeamText, suits_teams
 from clmapreduce.tuning import TeamBox
 

@@ -26,6 +26,7 @@ from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
+from clmapreduce.runtime import Executable
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
@@ -145,17 +146,23 @@ def prepare_segments(
     length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one.
     """
     layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
-    outputs = [((segments, *trailing), layout.op.result)]
     arguments = Arguments(context, tuple(given_to(layout, asked, elements, offsets)), (segments,), on_device)
+    outputs = [((segments, *trailing), layout.op.result)]
     columns = product(trailing)
     if segments * columns == 0:
         return empty_results(arguments, outputs, options)
-    domain = Segments(length, segments, columns)
-    mode = choose_mode(options.mode, context.facts)
+    executable = _executable(layout, Segments(length, segments, columns), options.mode, context, box)
+    return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+def _executable(
+    layout: SegmentLayout, domain: Segments, asked: str, context: Context, box: SegmentBox | TeamBox | None
+) -> Executable:
+    """The built plan of the given box's scheme; without a box, of the one that suits best."""
+    mode = choose_mode(asked, context.facts)
     box = box or _box(layout, domain, mode, context.facts)
     key = ("segments", layout, domain, mode, box)
-    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
-    return prepare(arguments, executable, outputs, options, in_step=False)
+    return context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
 
 
 def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:

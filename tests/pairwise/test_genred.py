@@ -11,6 +11,8 @@ from scipy import special
 import clmapreduce as cm
 from clmapreduce import Genred
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 M, N = 19, 12
 ALIASES = ["x = Vi(3)", "y = Vj(3)", "g = Pm(1)", "b = Vj(2)"]
 GAUSS = "Exp(-SqDist(x, y) * g) * b"

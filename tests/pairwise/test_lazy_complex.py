@@ -78,6 +78,7 @@ def check(lazy: LazyTensor, wanted: np.ndarray, context: cm.Context) -> None:
     )
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_reductions(dtype: str, numbers: dict[str, np.ndarray], context: cm.Context, mode: str) -> None:
     z, w = numbers["z"].astype(dtype), numbers["w"].astype(dtype)

@@ -64,6 +64,7 @@ def rowwise(matrix: np.ndarray) -> Any:
 
 
 class TestKernelSolve:
+    @pytest.mark.drawn(whole=["context"])
     @pytest.mark.parametrize("kernel", KERNELS)
     @pytest.mark.parametrize("axis", [0, 1])
     @pytest.mark.parametrize("code", ["f4", "f8"])

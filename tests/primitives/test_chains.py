@@ -16,6 +16,8 @@ from oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 MEANING = SimpleNamespace(where=cm.where, maximum=cm.math.maximum, exp=cm.math.exp, floor=cm.math.floor, index=cm.index)
 OPERATORS: dict[str, Any] = {
     "times": cm.Operator(lambda a, b: a * b, 1, name="times"),
@@ -174,6 +176,7 @@ def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rn
     drawn(kinds, DEVICE, rng, context).run(context, mode)
 
 
+@pytest.mark.drawn(whole=[])
 @settings(RANDOM, max_examples=8)
 @given(data=st.data())
 def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> None:
@@ -185,6 +188,7 @@ def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> N
     )
 
 
+@pytest.mark.drawn(whole=[])
 @settings(RANDOM, max_examples=6)
 @given(data=st.data())
 def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 LENGTHS = [1, 31, 1000, 70_003]
 POISON = -7.5
 FIRST = np.dtype([("a", "f4"), ("m", "i4", (2, 2))], align=True)

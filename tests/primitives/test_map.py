@@ -11,6 +11,8 @@ from oracles import PLAIN, PRIME, SIZES, assert_near, assert_same, into_poison, 
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 HALF = cm.Map(lambda b, c: b * c / 2)
 ADD = cm.Map(lambda x, y: x + y)
 SPLIT = cm.Map(lambda x: (x > 0, abs(x), x * cm.index))

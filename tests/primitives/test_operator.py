@@ -12,6 +12,8 @@ from oracles import PRIME, assert_near, assert_same, prefixes, values
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 LENGTHS = (1, 2, 7, 16, 17, 63, 65, 256, 257, 1025, 5003)
 AFFINE = np.dtype([("a", "u4"), ("b", "u4")])
 MATRIX = np.dtype([("a", "u4"), ("b", "u4"), ("c", "u4"), ("d", "u4")])
@@ -172,6 +174,7 @@ def test_first_and_last_of_plain_numbers(
         assert_same(cm.Scan(op)(x, context=context, mode=mode), expected[1:], length)
 
 
+@pytest.mark.drawn(whole=[])
 def test_operators_that_commute_use_every_lane(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     xor = cm.Operator(lambda a, b: a ^ b, 0)
     gcd_free = cm.Operator(lambda a, b: a * b, 1)
@@ -183,6 +186,7 @@ def test_operators_that_commute_use_every_lane(context: cm.Context, mode: str, r
         assert_same(cm.Reduce(gcd_free)(y, context=context, mode=mode), np.multiply.reduce(y, dtype=np.int32), length)
 
 
+@pytest.mark.drawn(whole=[])
 def test_bools_and_complex_numbers(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     differs = cm.Operator(lambda a, b: a ^ b, False)
     times = cm.Operator(lambda a, b: a * b, 1)
@@ -194,6 +198,7 @@ def test_bools_and_complex_numbers(context: cm.Context, mode: str, rng: np.rando
         assert_near(cm.Scan(times)(z, context=context, mode=mode), np.cumprod(z), 0.0, length)
 
 
+@pytest.mark.drawn(whole=[])
 def test_a_dtype_converts_the_values(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     wide = cm.Operator(lambda a, b: a + b, 0, dtype=np.int64)
     x = rng.integers(-128, 128, 5003).astype(np.int8)
@@ -201,6 +206,7 @@ def test_a_dtype_converts_the_values(context: cm.Context, mode: str, rng: np.ran
     assert_same(cm.Scan(wide)(x, context=context, mode=mode), np.cumsum(x, dtype=np.int64))
 
 
+@pytest.mark.drawn(whole=[])
 def test_identities_that_are_limits(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     lowest = cm.Operator(lambda a, b: cm.math.maximum(a, b), -(2**63))
     largest = cm.Operator(lambda a, b: cm.math.minimum(a, b), 2**64 - 1)
@@ -213,6 +219,7 @@ def test_identities_that_are_limits(context: cm.Context, mode: str, rng: np.rand
     assert_same(cm.Reduce(largest)(x[:0].view(np.uint64), context=context, mode=mode), np.uint64(2**64 - 1))
 
 
+@pytest.mark.drawn(whole=[])
 def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Mean and variance in one pass (Chan, Golub and LeVeque 1979)."""
     merge = cm.Operator(

@@ -13,6 +13,8 @@ from oracles import assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 
 # ----------------------------------------------------------------------------------------------------------- unfolding
 def test_an_unfold_of_the_base_itself_is_a_vector(context: cm.Context, mode: str) -> None:
@@ -25,6 +27,7 @@ def test_an_unfold_of_the_base_itself_is_a_vector(context: cm.Context, mode: str
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
+@pytest.mark.drawn(whole=[])
 def test_int32_wraps_before_it_is_summed(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Compilers may assume that signed integers do not overflow, and widen them early."""
     times = cm.Operator(lambda a, b: a * b, 1)

@@ -27,6 +27,8 @@ from oracles import (
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 # Each operator with a floating and an integer dtype, each dtype somewhere; tests/test_sweep.py has the whole product.
 COMBINATIONS = [
     ("sum", "f4"), ("sum", "f8"), ("sum", "i1"), ("sum", "?"), ("sum", "c8"), ("sum", "u8"), ("product", "f4"), ("product", "i4"),

@@ -10,6 +10,8 @@ from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, scan_to
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 
 def expected_sums(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(prefix sums, prefix sums of magnitudes) in the widest type of their kind."""

@@ -12,6 +12,8 @@ from oracles import assert_near, assert_same, into_poison, values
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 LENGTHS = (1, 33, 1000, 70_001)
 ROUNDINGS = 8
 """Roundings of one combination that its result may be off by, per element of the line."""

@@ -470,7 +470,7 @@ def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
     formula = Formula((Input("x", narrow, record),), (record,))
     bound = op.bind(narrow, "auto", True)
     assert fitted(formula, bound) is formula, "a record's fields are converted as they are absorbed"
-    acc = bound.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [])
+    acc = bound.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [Symbol("i", np.dtype("i8"))])
     assert [node.dtype for node in acc.values()] == [np.float64, np.int64]
 
     with pytest.raises(DTypeError, match=r"cannot become .* without loss"):

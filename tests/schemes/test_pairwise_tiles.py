@@ -63,6 +63,7 @@ def check(name: str, found: Any, squares: Any, weights: Any, dtype: str) -> None
         np.testing.assert_allclose(found, wanted, rtol=eps, atol=eps)
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp", "Min", "ArgMin", "ArgKMin"])
 def test_long_vectors(context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: str) -> None:
@@ -158,6 +159,7 @@ BOXES = [
 ]
 
 
+@pytest.mark.drawn(whole=[])
 @pytest.mark.parametrize("box", BOXES, ids=str)
 @pytest.mark.parametrize("name", ["Sum", "ArgKMin"])
 def test_every_box(context: cm.Context, rng: np.random.Generator, box: TileBox, name: str) -> None:
@@ -189,6 +191,7 @@ def test_items_cover_a_tile_once(box: TileBox, itemsize: int) -> None:
     assert shape.tile_rows * shape.tile_columns == box.block * box.rows * box.columns
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dim", [17, 40, 129])
 @pytest.mark.parametrize("spread", ["one blob", "two blobs", "rows equal columns", "huge"])
 def test_distances_from_products_keep_their_digits(

@@ -43,6 +43,7 @@ def close(found: Any, wanted: Any, units: Any, dtype: str) -> bool:
     return bool(np.all(np.abs(found - wanted) <= units * eps + own))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("size", [17, 64, 300])
 @pytest.mark.parametrize("name", NAMES)
@@ -83,6 +84,7 @@ def test_batches_axes_and_weights_of_rows(context: cm.Context, mode: str, rng: n
                 assert close(found[i, j], *dense(name, 2 * ys @ xs.T, w), "float32")
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
     """As in one pass: rows of -inf, NaN and +inf, and weights that are not finite where nothing is."""

@@ -34,6 +34,7 @@ def close(found: Any, wanted: Any, terms: Any, dtype: str) -> bool:
     return bool(np.all(np.abs(found - wanted) <= (2e-6 if dtype == "float32" else 1e-14) * terms))
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [17, 64, 65, 300])
 def test_kernel_matrix_times_matrix(
@@ -73,6 +74,7 @@ def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.ran
                 assert close(found[i, j], wanted, terms, "float32")
 
 
+@pytest.mark.drawn(whole=[])
 def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """What depends on the row at every coordinate, or is not summed plainly."""
     x, y, b = Variable(0, 18, 0), Variable(1, 18, 1), Variable(2, 18, 1)
@@ -92,6 +94,7 @@ def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, r
         assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("dim", [17, 64, 65, 300])
 def test_gradients_of_long_vectors(
@@ -126,6 +129,7 @@ MIXED: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("name", MIXED)
 def test_long_values_of_rows_and_columns(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
     """Several scalars, several numbers of a row and of a column at each coordinate, in a batch."""
@@ -161,6 +165,7 @@ def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: 
 BOXES = [WideBox(32, 4, 8, stage=4), WideBox(64, 4, 8, stage=16, unroll=2, loads=2), WideBox(256, 8, 8, stage=32)]
 
 
+@pytest.mark.drawn(whole=[])
 @pytest.mark.parametrize("box", BOXES, ids=str)
 def test_every_box(context: cm.Context, rng: np.random.Generator, box: WideBox) -> None:
     """The shapes that other devices take, in the parallel mode."""
@@ -192,6 +197,7 @@ def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:
     assert not found.any()
 
 
+@pytest.mark.drawn(whole=[])
 def test_float16_arrays_and_many_terms_of_a_column(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Arrays of half precision; and columns whose terms alone would fill local memory with the usual stage."""
     x, y, b = Variable(0, 33, 0), Variable(1, 33, 1), Variable(2, 20, 1)

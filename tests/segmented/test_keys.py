@@ -86,6 +86,7 @@ def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: 
     assert int(told[2]) == runs and isinstance(told[0], np.ndarray)
 
 
+@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", [*map(np.dtype, ("?", "i1", "u2", "f4", "u8", "f8", "c8")), POINT], ids=str)
 def test_keys_of_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if dtype == np.dtype("f8") and not context.device.fp64:
@@ -108,6 +109,7 @@ def test_nan_keys_are_unequal_and_zeros_are_equal(context: cm.Context, mode: str
     assert_same(sums, np.array([0, 1, 5, 4, 11]))
 
 
+@pytest.mark.drawn(whole=[])
 def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = np.sort(rng.integers(0, 4000, 5000)).astype("i4")
     ends = offsets(keys // 100)
@@ -123,20 +125,31 @@ def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Gen
     assert_same(counts, np.diff(offsets(keys)))
 
 
-def test_values_operators_and_maps(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+@pytest.mark.drawn(whole=["context"])
+@pytest.mark.parametrize("op", ["argmax", "mean", "logsumexp", "std", "maximum", "last"])
+def test_operators(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 30, 200))
     ends, x = offsets(keys), rng.standard_normal((keys.size, 3)).astype("f4")
     how: dict[str, Any] = {"context": context, "mode": mode}
-    for op in ("argmax", "mean", "logsumexp", "std"):
+    if op == "maximum":
+        assert_same(cm.reduce_by_key(keys, x, op, **how)[1], np.maximum.reduceat(x, ends[:-1]))
+        assert_same(cm.reduce_by_key(keys, x, op, init=9, **how)[1], np.full((len(ends) - 1, 3), 9, "f4"))
+    elif op == "last":
+        last = cm.Operator(lambda a, b: b + 0 * a, 0, dtype="i8", commutative=False)
+        assert_same(cm.reduce_by_key(keys, np.arange(keys.size), last, **how)[1], ends[1:] - 1)
+    else:
         check_segments(op, x[:, 0], ends, cm.reduce_by_key(keys, x[:, 0], op, **how)[1])
-    assert_same(cm.reduce_by_key(keys, x, "maximum", **how)[1], np.maximum.reduceat(x, ends[:-1]))
-    assert_same(cm.reduce_by_key(keys, x, "maximum", init=9, **how)[1], np.full((len(ends) - 1, 3), 9, "f4"))
-    pairs = cm.reduce_by_key(keys, (keys, ends[-1] - keys), map="a + b", **how)[1]
+
+
+@pytest.mark.drawn(whole=[])
+def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    keys = repeated(rng.integers(1, 30, 200))
+    ends = offsets(keys)
+    pairs = cm.reduce_by_key(keys, (keys, ends[-1] - keys), map="a + b", context=context, mode=mode)[1]
     check_sums(np.full(keys.size, ends[-1]), ends, pairs)
-    last = cm.Operator(lambda a, b: b + 0 * a, 0, dtype="i8", commutative=False)
-    assert_same(cm.reduce_by_key(keys, np.arange(keys.size), last, **how)[1], ends[1:] - 1)
 
 
+@pytest.mark.drawn(whole=[])
 def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 60, 300), "u2")
     x = values(rng, "f4", (keys.size, 2))

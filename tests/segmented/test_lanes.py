@@ -4,12 +4,12 @@ that leave no trace; against NumPy in float64, one segment at a time.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from segments import SHAPES, offsets_of, ragged, shaped, slices
 
 import clmapreduce as cm
 from clmapreduce.primitives.base import Options, Prepared
@@ -20,41 +20,6 @@ from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 Array = Any
 
 
-def constant(length: int, total: int = 20_011) -> Callable[[Any], Any]:
-    """Segments of one length, the last one cut short."""
-    return lambda rng: [length] * (total // length) + [total % length]
-
-
-def uniform(low: int, high: int, count: int) -> Callable[[Any], Any]:
-    return lambda rng: rng.integers(low, high + 1, count)
-
-
-def power_law(rng: Any) -> Any:
-    return np.minimum((rng.pareto(1.0, 3000) * 3).astype(int), 9000)
-
-
-GEOMETRIES: dict[str, Callable[[Any], Any]] = {
-    "one, empty": lambda rng: [0],
-    "one of one": lambda rng: [1],
-    "all empty": lambda rng: [0] * 5000,
-    "0 to 2": uniform(0, 2, 5000),
-    **{f"all of {n}": constant(n) for n in (1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65)},
-    "16 of 16": lambda rng: [16] * 16,
-    "17 of 16": lambda rng: [16] * 17,
-    "one short array": lambda rng: [3, 0, 2],
-    "1 to 8": uniform(1, 8, 5000),
-    "0 to 40": uniform(0, 40, 3000),
-    "1 to 200": uniform(1, 200, 500),
-    "900 to 5000": uniform(900, 5000, 40),
-    "power law": power_law,
-    "one giant": lambda rng: [200_003],
-    "a giant among short ones": lambda rng: [3] * 100 + [70_001] + [2] * 100,
-    "half empty": lambda rng: rng.integers(1, 17, 5000) * rng.integers(0, 2, 5000),
-    "short ones at the very end": lambda rng: [5000] + [1] * 40,
-    "empty ones at the very end": lambda rng: [5000] + [1] * 7 + [0] * 50,
-    "one long one per batch": lambda rng: [70 if s % 16 == 5 else 3 for s in range(3000)],
-    "blocks": lambda rng: [1023, 1024, 1025, 2047, 2048, 2049, 1087, 1088, 1089],
-}
 GATHERS = ("all empty", "0 to 40", "all of 16", "power law", "one giant", "900 to 5000", "one short array")
 
 EXACT: dict[str, Callable[[Any], Any]] = {
@@ -78,14 +43,6 @@ def cpu_context(context: cm.Context) -> cm.Context:
     if context.facts.kind != "cpu":
         pytest.skip("for CPUs")
     return context
-
-
-def offsets_of(lengths: Any, dtype: Any = np.int32) -> Array:
-    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(dtype)
-
-
-def slices(offsets: Array) -> list[Array]:
-    return [slice(int(a), int(b)) for a, b in itertools.pairwise(offsets)]
 
 
 def drawn(rng: np.random.Generator, op: str, dtype: Any, length: int) -> Array:
@@ -152,21 +109,27 @@ def reduced(values: Array, offsets: Array, op: Any, context: cm.Context, **how: 
     return out
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", SHAPES)
 def test_segments_of_every_shape(cpu: cm.Context, rng: np.random.Generator, geometry: str) -> None:
-    offsets = offsets_of(GEOMETRIES[geometry](rng), rng.choice(["i4", "i8"]))
-    for op, code in (("sum", "f4"), ("maximum", "f8"), ("sum", "i4"), ("argmin", "i4")):
+    for op, code, places in (("sum", "f4", "i4"), ("maximum", "f8", "i8"), ("sum", "i4", "i8"), ("argmin", "i4", "i4")):
+        offsets = shaped(geometry, rng, places)
         values = drawn(rng, op, code, int(offsets[-1]))
         assert_reduced(op, reduced(values, offsets, op, cpu), values, offsets)
 
 
+def _unknown(given: Mapping[str, Any]) -> bool:
+    """Whether the device lacks the dtype, or the oracle the operator of bools."""
+    if given["code"] == "?":
+        return given["op"] not in ("sum", "any", "all", "mean", "maximum")
+    return given["code"] == "f2" and not given["context"].fp16
+
+
+@pytest.mark.drawn(unless=_unknown)
 @pytest.mark.parametrize("code", ["f4", "f8", "i4", "i8", "u1", "f2", "?"])
 @pytest.mark.parametrize("op", EXACT)
 def test_operators_and_dtypes(cpu: cm.Context, rng: np.random.Generator, op: str, code: str) -> None:
-    if code == "f2" and not cpu.device.fp16:
-        pytest.skip("no float16 here")
-    if code == "?" and op not in ("sum", "any", "all", "mean", "maximum"):
-        return
+    if _unknown({"context": cpu.device, "op": op, "code": code}):
+        pytest.skip("no float16 here, or no such operator of bools")
     lengths = np.concatenate([rng.integers(0, high, 200) for high in (3, 6, 10, 20, 40, 90)] + [[1500, 0, 2100]])
     offsets = offsets_of(lengths)
     values = drawn(rng, op, code, int(offsets[-1]))
@@ -245,7 +208,7 @@ def _same(x: Any) -> Any:
 @pytest.mark.parametrize("op", ["sum", "minimum"])
 @pytest.mark.parametrize("geometry", GATHERS)
 def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, op: str) -> None:
-    offsets = offsets_of(GEOMETRIES[geometry](rng))
+    offsets = shaped(geometry, rng)
     n = int(offsets[-1])
     a, b = drawn(rng, "sum", "f4", n), drawn(rng, "sum", "f4", n)
     found = fused(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
@@ -256,28 +219,33 @@ def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, 
     np.testing.assert_array_equal(found[~finite], wanted[~finite])
 
 
+@pytest.mark.drawn(whole=("context", "geometry"))
+@pytest.mark.parametrize("op", ["sum", "maximum", "any"])
 @pytest.mark.parametrize(("code", "places"), [("f4", "i4"), ("f8", "i8"), ("f4", "i8")])
 @pytest.mark.parametrize("geometry", GATHERS)
-def test_gathered_elements(cpu: cm.Context, rng: np.random.Generator, geometry: str, code: str, places: str) -> None:
-    offsets = offsets_of(GEOMETRIES[geometry](rng), places)
+def test_gathered_elements(
+    cpu: cm.Context, rng: np.random.Generator, geometry: str, code: str, places: str, op: str
+) -> None:
+    offsets = shaped(geometry, rng, places)
     n = int(offsets[-1])
     a, x = drawn(rng, "sum", code, n), drawn(rng, "sum", code, 777)
     at = rng.integers(0, 777, n).astype(places)
     given = [Element(a), Element(x, through=(2,)), Element(at, given=False)]
+    if op == "any":
+        flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, given=False)], offsets, n, cpu)
+        np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
+        return
     terms = a.astype("f8") * x.astype("f8")[at]
-    for op in ("sum", "maximum"):
-        found = fused(_times, op, given, offsets, n, cpu)
-        wanted = exact(op, terms, offsets, "f8")
-        finite = np.isfinite(wanted)
-        magnitude = exact("sum", np.abs(terms), offsets, "f8")[finite]
-        assert (np.abs(found[finite] - wanted[finite]) <= 8 * np.finfo(code).eps * magnitude).all()
-        np.testing.assert_array_equal(found[~finite], wanted[~finite])
-    flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, given=False)], offsets, n, cpu)
-    np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
+    found = fused(_times, op, given, offsets, n, cpu)
+    wanted = exact(op, terms, offsets, "f8")
+    finite = np.isfinite(wanted)
+    magnitude = exact("sum", np.abs(terms), offsets, "f8")[finite]
+    assert (np.abs(found[finite] - wanted[finite]) <= 8 * np.finfo(code).eps * magnitude).all()
+    np.testing.assert_array_equal(found[~finite], wanted[~finite])
 
 
 def test_the_same_bits_every_time(cpu: cm.Context, rng: np.random.Generator) -> None:
-    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *power_law(rng)])
+    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *ragged(rng, 3000, 12)])
     values = drawn(rng, "sum", "f4", int(offsets[-1]))
     for op in ("sum", "logsumexp", "var"):
         first = segmented_reduce(values, offsets, op, context=cpu, mode="sequential").tobytes()

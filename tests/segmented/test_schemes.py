@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-from geometries import GEOMETRIES
+from segments import CHUNKS, EDGES, shaped, slices
 
 import clmapreduce as cm
 from clmapreduce.primitives.base import Options, Prepared, identity
@@ -36,14 +35,13 @@ def run(context: cm.Context, box: Any, values: Any, offsets: Any, op: Any, out: 
 
 
 def by_segment(values: Any, offsets: Any, reduce: Any, empty: Any) -> Any:
-    pairs = itertools.pairwise(offsets)
-    return np.array([reduce(values[a:b]) if b > a else empty for a, b in pairs])
+    return np.array([reduce(values[part]) if part.stop > part.start else empty for part in slices(offsets)])
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", [name for name in {**EDGES, **CHUNKS} if name != "none"])
 @pytest.mark.parametrize("box", BOXES)
 def test_sums(box: str, geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
-    offsets = GEOMETRIES[geometry](rng).astype(rng.choice(["i4", "i8"]))
+    offsets = shaped(geometry, rng, rng.choice(["i4", "i8"]))
     values = rng.standard_normal(offsets[-1]).astype("f4")
     out = np.full(offsets.size - 1, np.nan, "f4")
     run(context, BOXES[box], values, offsets, "sum", out)
@@ -58,7 +56,7 @@ def test_sums(box: str, geometry: str, context: cm.Context, rng: np.random.Gener
 @pytest.mark.parametrize("box", BOXES)
 def test_places_extremes_and_order(box: str, geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
     """What depends on every single element's place: exact."""
-    offsets = GEOMETRIES[geometry](rng).astype("i4")
+    offsets = shaped(geometry, rng)
     values = rng.integers(-5, 6, offsets[-1]).astype("f4")
     cases = {"argmin": (np.argmin, -1), "maximum": (np.max, -np.inf)}
     for op, (reduce, empty) in cases.items():
@@ -75,7 +73,7 @@ def test_places_extremes_and_order(box: str, geometry: str, context: cm.Context,
 
 
 def test_the_same_bits_in_every_run(context: cm.Context, rng: np.random.Generator) -> None:
-    offsets = GEOMETRIES["power law"](rng).astype("i4")
+    offsets = shaped("power law", rng)
     values = rng.standard_normal(offsets[-1]).astype("f4")
     for box in BOXES.values():
         runs = [run(context, box, values, offsets, "sum", None) for _ in range(20)]

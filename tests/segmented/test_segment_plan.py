@@ -21,19 +21,28 @@ def geometry_of(request: pytest.FixtureRequest, rng: np.random.Generator) -> tup
     return offsets_of(lengths), count, rng.integers(0, count - lengths + 1) if request.param else None
 
 
-def test_plans_give_the_bits_of_one_call(geometry_of: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+@pytest.mark.drawn
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize(("op", "more"), [("sum", {}), ("argmin", {"empty": -7}), ("maximum", {"init": 2.0})], ids=["sum", "argmin", "maximum"])
+def test_plans_give_the_bits_of_one_call(
+    geometry_of: Any, op: str, more: dict[str, Any], columns: int, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    offsets, count, sources = geometry_of
+    plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)
+    x = values(rng, "f4", count if columns == 1 else (count, columns))
+    expected = cm.segmented_reduce(x, offsets, op, sources=sources, context=context, mode=mode, **more)
+    for given in (x, cm.array(x, context)):
+        got = plan.reduce(given, op, mode=mode, **more)
+        assert isinstance(got, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
+        assert_same(got, expected)
+
+
+@pytest.mark.drawn(whole=[])
+def test_plans_of_several_arrays(geometry_of: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets, count, sources = geometry_of
     plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)
     x, wide = values(rng, "f4", count), values(rng, "f4", (count, 3))
-    how: dict[str, Any] = {"context": context, "mode": mode, "sources": sources}
-    for array in (x, wide):
-        for op, more in (("sum", {}), ("argmin", {"empty": -7}), ("maximum", {"init": 2.0})):
-            expected = cm.segmented_reduce(array, offsets, op, **more, **how)
-            for given in (array, cm.array(array, context)):
-                got = plan.reduce(given, op, mode=mode, **more)
-                assert isinstance(got, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
-                assert_same(got, expected)
-    expected = cm.segmented_reduce((x, wide), offsets, map="a * b", **how)
+    expected = cm.segmented_reduce((x, wide), offsets, map="a * b", context=context, mode=mode, sources=sources)
     assert_same(plan.reduce((x, wide), map="a * b", mode=mode), expected)
     out = np.empty_like(expected)
     assert plan.reduce((x, wide), map="a * b", mode=mode, out=out) is out
@@ -88,6 +97,7 @@ def test_values_that_do_not_fit(context: cm.Context) -> None:
             cm.SegmentPlan([0, 2, 5], count, context=context)  # type: ignore[arg-type]
 
 
+@pytest.mark.drawn(whole=[])
 def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([5, 0, 70, 9])
     plan = cm.SegmentPlan(offsets, 84, context=context)

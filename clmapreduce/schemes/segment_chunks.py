@@ -1,0 +1,71 @@
+"""Segments cut into chunks of equal work, whatever the segments' lengths; then the pieces of those that chunks share.
+
+Chunks are cut from the path through elements and segments by the sizes alone, and pieces are merged in order: the same
+bits in every run, on every device of one launch box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from clmapreduce.domain.segments import WEIGHT, Segments
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.segment_text import SegmentLayout, SegmentText
+from clmapreduce.tuning import SegmentBox, TeamBox
+
+
+def plan_chunks(
+    template: str, text: SegmentText, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox,
+    numbers: Mapping[str, Any], alone: tuple[Scope, str], each: str, items: int = 1, columns: bool = False,
+) -> Plan:  # fmt: skip
+    """The plan of a kernel over chunks, with the launch that joins their pieces where there are several.
+
+    numbers: what the kernel's text depends on besides. alone: the scope of a single chunk's run, and what is said of
+    it. each: what is said of several, behind their number. items: work-items per chunk. columns: whether the kernel
+    takes the number of chunks and of columns as well.
+    """
+    layout, share = text.layout, box.share(domain.weight)
+    chunks = domain.chunks(share)
+    partial = chunks > 1
+    spec = kernel_spec(
+        template, mode, facts, domain.narrow, False,
+        {"block": box.block, "partial": partial, "weight": WEIGHT, **numbers}, {"layout": layout},
+        lambda: {"text": text},
+    )  # fmt: skip
+    pieces = ("parts", "places") if partial else ()
+    sizes = [domain.length, domain.segments, share, *([chunks, domain.columns] if columns else [])]
+    arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *(("idx", size) for size in sizes))
+    groups = -(-chunks * items // box.block)
+    first = Stage(spec, groups, box.block, arguments, (*layout.names, "in0"), ("out0", *pieces))
+    if not partial:
+        return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1])
+    why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"
+    join = join_stage(text, domain, chunks, mode, facts, box.join_block)
+    return Plan((first, join), scratch(layout, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)
+
+
+def scratch(layout: SegmentLayout, domain: Segments, chunks: int) -> dict[str, int]:
+    """The chunks' pieces, and which segments they belong to."""
+    index = 4 if domain.narrow else 8
+    return {
+        "parts": 2 * chunks * max(1, domain.columns) * layout.op.whole.layout.itemsize,
+        "places": 2 * chunks * index,
+    }
+
+
+def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, block: int) -> Stage:
+    """The launch that merges what chunks left of segments they share."""
+    layout = text.layout
+    spec = kernel_spec(
+        "segmented_join", mode, facts, domain.narrow, False,
+        {"block": block, "weight": WEIGHT, "columned": text.columned, "edges": text.edges}, {"layout": layout},
+        lambda: {"text": text},
+    )  # fmt: skip
+    given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
+    sizes = [domain.length, domain.segments, chunks, domain.columns]
+    read = (*given, *text.edges, "parts", "places")
+    arguments: Arguments = (*given, *text.edges, "out0", "parts", "places", *(("idx", size) for size in sizes))
+    return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))

@@ -1,0 +1,73 @@
+"""Some of a test's combinations of parameters, drawn anew in every run.
+
+A test marked `drawn` runs, on every device and in both modes, in a few combinations of its other parameters: every
+value of every one of them occurs. `-m sweep` runs all combinations. A combination asked for by its name always runs.
+
+The mark's keywords: `whole`, the names of the parameters of which all combinations run, instead of device and mode;
+`unless`, a function that tells from the parameters' values, by name, which combinations the test would skip.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+WHOLE = ("context", "mode")
+
+
+def covering(cases: Sequence[Mapping[str, Hashable]], whole: Sequence[str], rng: random.Random) -> set[int]:
+    """Places of drawn cases: with every combination of the parameters in `whole` that there is, every value of the
+    others that occurs beside it. cases: the parameters' values, by the parameters' names.
+    """
+    groups: defaultdict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    for place, case in enumerate(cases):
+        groups[tuple(case.get(name) for name in whole)].append(place)
+    taken: set[int] = set()
+    for places in groups.values():
+        own = {place: {(k, v) for k, v in cases[place].items() if k not in whole} for place in places}
+        missing = set().union(*own.values())
+        rng.shuffle(places)
+        taken |= set() if missing else {places[0]}
+        while missing:
+            best = max(places, key=lambda place: len(own[place] & missing))
+            missing -= own[best]
+            taken.add(best)
+    return taken
+
+
+def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, seed: str) -> None:
+    """Marks as `sweep` what a run leaves out of the tests marked `drawn`; all of them where a sweep is asked for."""
+    tests: defaultdict[str, list[Any]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("drawn") is not None and hasattr(item, "callspec"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    if any("[" in argument for argument in config.args):
+        return
+    for name, cases in tests.items():
+        asked = cases[0].get_closest_marker("drawn").kwargs
+        drawn: set[Any] = set()
+        if config.option.markexpr == "not sweep":
+            possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
+            taken = covering([_values(case) for case in possible], asked.get("whole", WHOLE), random.Random(f"{seed} {name}"))
+            drawn = {possible[place] for place in taken}
+        for case in cases:
+            if case not in drawn:
+                case.add_marker(pytest.mark.sweep)
+
+
+def _values(case: Any) -> dict[str, Hashable]:
+    """What stands for the values of a test's parameters; those given together are one."""
+    left = {name: id(value) for name, value in case.callspec.params.items()}
+    together: dict[str, Hashable] = {}
+    for mark in case.iter_markers("parametrize"):
+        names = mark.args[0] if isinstance(mark.args[0], str) else ",".join(mark.args[0])
+        together[names] = tuple(left.pop(name.strip()) for name in names.split(","))
+    return {**left, **together}
+
+
+def _never(parameters: Mapping[str, Any]) -> bool:
+    return False

@@ -1,0 +1,79 @@
+"""One launch box, several devices: chunks are cut by the sizes alone and pieces merged in order, so bits must agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from segments import RANDOM, geometries, shaped
+
+import clmapreduce as cm
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox
+
+CPUS = [device for device in cm.devices() if device.facts.kind == "cpu"]
+BOXES = {
+    "lanes": ("sequential", LanesBox(1, 2048, 128, bytes=64)),
+    "walk": ("sequential", SegmentBox(1, 2048, 128, bytes=64)),
+    "parallel walk": ("parallel", SegmentBox(32, 64, 1 << 16, join_block=32)),
+    "team": ("parallel", TeamBox(most=4096, join_block=32)),
+}
+pytestmark = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPU devices")
+
+
+@pytest.fixture(scope="module")
+def contexts() -> list[cm.Context]:
+    """One context per CPU device."""
+    return [cm.Context(device) for device in CPUS]
+
+
+def reduced(context: cm.Context, box: str, values: Any, offsets: Any, op: str) -> Any:
+    mode, given = BOXES[box]
+    prepared = prepare_segments(
+        SegmentCall(*segment_operator(op), identity), [Element(values)], offsets, values.size, (), offsets.size - 1,
+        context, Options(mode, context), False, given,
+    )  # fmt: skip
+    return prepared.run()[0] if isinstance(prepared, Prepared) else prepared[0]
+
+
+def assert_one_bit_pattern(results: list[Any], told: object) -> None:
+    for other in results[1:]:
+        differ = np.flatnonzero(results[0].view("u1") != other.view("u1"))
+        assert results[0].tobytes() == other.tobytes(), (told, differ[:5], results[0].size)
+
+
+def numbers(rng: np.random.Generator, length: int) -> Any:
+    """Of many sizes, so that the order of additions shows in the last bits."""
+    return (rng.standard_normal(length) * 2.0 ** rng.integers(-12, 12, length)).astype("f4")
+
+
+@pytest.mark.parametrize("op", ["sum", "maximum", "mean"])
+@pytest.mark.parametrize("box", BOXES)
+def test_segments_give_the_same_bits(box: str, op: str, contexts: list[cm.Context], rng: np.random.Generator) -> None:
+    for shape in ("1 to 40", "1 to 4000", "power law", "a giant among ones", "at the ends of chunks"):
+        offsets = shaped(shape, rng)
+        values = numbers(rng, int(offsets[-1]))
+        assert_one_bit_pattern([reduced(c, box, values, offsets, op) for c in contexts], (box, op, shape))
+
+
+@RANDOM
+@given(offsets=geometries(), box=st.sampled_from(sorted(BOXES)), op=st.sampled_from(["sum", "maximum", "mean"]), seed=st.integers(0, 2**32))
+def test_random_segments_give_the_same_bits(contexts: list[cm.Context], offsets: Any, box: str, op: str, seed: int) -> None:
+    values = numbers(np.random.default_rng(seed), int(offsets[-1]))
+    assert_one_bit_pattern([reduced(c, box, values, offsets, op) for c in contexts], (box, op))
+
+
+def test_runs_of_keys_give_the_same_bits(contexts: list[cm.Context], mode: str, rng: np.random.Generator) -> None:
+    """The boxes of CPUs are one per mode."""
+    for op in ("sum", "maximum", "mean"):
+        lengths = np.concatenate([rng.integers(1, 40, 700), [5000, 1, 513]])
+        keys = np.repeat(np.arange(lengths.size) % 3, lengths)
+        values = numbers(rng, keys.size)
+        found = [cm.reduce_by_key(keys, values, op, context=c, mode=mode) for c in contexts]
+        assert_one_bit_pattern([sums for _, sums in found], (op, mode))
+        assert_one_bit_pattern([kept for kept, _ in found], (op, mode))

@@ -1,0 +1,70 @@
+"""A context keeps the plans and programs used last, and lets go of the kernels of others."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from oracles import assert_same
+
+import clmapreduce as cm
+import clmapreduce.context
+from clmapreduce.primitives.base import Options, Prepared
+from hostsched import build
+
+KEPT = 3
+SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {0}; }}"
+
+
+@pytest.fixture
+def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
+    """A context of its own with room for a few plans and programs."""
+    monkeypatch.setattr(clmapreduce.context, "PLANS_KEPT", KEPT)
+    monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_PROGRAMS", KEPT)
+    return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
+
+
+def scaled(context: cm.Context, factor: int) -> Any:
+    return cm.Map(f"x * {factor}")(np.arange(9), context=context)
+
+
+def test_plans_and_kernels_beyond_the_last_are_dropped(few: cm.Context) -> None:
+    for factor in range(2, 8):
+        assert_same(scaled(few, factor), np.arange(9) * factor)
+    gc.collect()
+    assert len(few._executables) == len(few._kernels) == len(few.queue.space.programs) == KEPT
+    assert_same(scaled(few, 2), np.arange(9) * 2)
+
+
+def test_a_plan_in_use_keeps_its_kernels(few: cm.Context) -> None:
+    held = cm.Map("x * 77")._prepare((np.arange(9),), Options("auto", few))
+    assert isinstance(held, Prepared)
+    for factor in range(2, 8):
+        scaled(few, factor)
+    gc.collect()
+    assert len(few._kernels) == KEPT + 1
+    assert_same(held.run()[0], np.arange(9) * 77)
+
+
+def test_programs_used_again_are_the_last(few: cm.Context) -> None:
+    made = [build(few.queue, SOURCE.format(k)) for k in range(KEPT)]
+    assert build(few.queue, SOURCE.format(0)) is made[0]
+    build(few.queue, SOURCE.format(KEPT))
+    assert build(few.queue, SOURCE.format(0)) is made[0]
+    assert build(few.queue, SOURCE.format(1)) is not made[1]
+
+
+def test_threads_that_drop_each_others_plans(few: cm.Context) -> None:
+    def work(number: int) -> None:
+        for factor in range(number % 3, 6):
+            assert_same(scaled(few, 2 + factor), np.arange(9) * (2 + factor))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(work, range(6))) == [None] * 6
+    gc.collect()
+    assert len(few._executables) == len(few._kernels) == KEPT

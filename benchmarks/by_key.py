@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from geometries import Line, offsets_of, worst
-from peers.cuda import Cub
+from peers.cuda import Cub, offered
 from primitives import Case, queued_ms
 from report import LIMIT, copy_ceiling, head, passed, peer, raced, row, times, verdict
 
@@ -112,7 +112,8 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
             call = make()
             found.append((made.error(call()), queued_ms(call, context)))
         (_, ms), (_, waited), (_, planned) = found
-        theirs, sums = (None, made.exact) if cub is None else cub.sum_by_key(made.keys, made.runs)
+        told = cub and offered(f"CUB, {name}", partial(cub.sum_by_key, made.keys, made.runs))
+        theirs, sums = told or (None, made.exact)
         floor = made.nbytes / ceiling
         row(
             name, f"{made.runs:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",

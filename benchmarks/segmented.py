@@ -15,6 +15,7 @@ offsets and results, once each) at the speed of a plain sum of the same elements
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 import by_key
@@ -89,7 +90,8 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
         made = Segments(name, line, context)
         error = passed(made.error(made.planned()))
         ms, floor, bar = queued_ms(made.planned, context), made.nbytes / ceiling, gpu_bar(line.x.size / made.segments)
-        theirs, sums = (None, made.exact) if cub is None else cub.segmented_sum(made.offsets)
+        found = cub and offered(f"CUB, {name}", partial(cub.segmented_sum, made.offsets))
+        theirs, sums = found or (None, made.exact)
         told = verdict(f"≤ {bar}", ms <= bar * floor)
         if theirs is not None:
             told += verdict(", ahead", ms < theirs)

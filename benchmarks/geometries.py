@@ -84,6 +84,11 @@ class Line:
 
 
 def worst(found: Any, exact: Any) -> float:
-    """The largest |s − s64| / Σ|terms| of sums of positive terms."""
-    error = np.abs(np.asarray(found) - exact)
-    return float(np.divide(error, exact, out=error, where=exact > 0).max())
+    """The largest |s − s64| / Σ|terms| of sums of positive terms; NaN if one is."""
+    found, block = np.asarray(found), 1 << 20
+    errors = []
+    for at in range(0, exact.size, block):
+        true = exact[at : at + block]
+        error = np.abs(found[at : at + block] - true)
+        errors.append(np.divide(error, true, out=error, where=true > 0).max())
+    return float(np.max(errors))

@@ -89,7 +89,7 @@ class CuSparse:
 
     def __init__(self) -> None:
         self._library = built("cusparse.cu")
-        told = "no libcusparse"
+        told = ""
         for path in cusparse_paths():
             try:
                 call(self._library.open_library, ctypes.c_char_p(path.encode()))
@@ -108,7 +108,7 @@ class CuSparse:
 
 
 def cusparse_paths() -> list[str]:
-    """Where libcusparse may lie, likeliest first: beside nvcc, where the loader looks, in Python's packages."""
+    """Where libcusparse may lie: beside nvcc, in Python's packages, where the loader looks."""
     folders = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/*/lib"]
     nvcc = find_nvcc()
     if nvcc is not None:
@@ -116,6 +116,5 @@ def cusparse_paths() -> list[str]:
     packages = importlib.util.find_spec("nvidia")
     for folder in (packages and packages.submodule_search_locations) or ():
         folders.append(f"{folder}/*/lib")
-    named = find_library("cusparse")
     found = [path for folder in folders for path in sorted(glob.glob(f"{folder}/libcusparse.so*"))]
-    return [*([named] if named else []), *found]
+    return [*found, find_library("cusparse") or "libcusparse.so"]

@@ -57,7 +57,7 @@ $(VENV)/.test: pyproject.toml $(VENV)/.made
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.made
-	@echo "Installing into $(VENV) (about 220 MB to download, the first time) ..."
+	@echo "Installing into $(VENV) (about 235 MB to download, the first time) ..."
 	@$(INSTALL) '.[bench,cpu]'
 	@touch $@
 

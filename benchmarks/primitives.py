@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -30,6 +29,7 @@ os.environ.setdefault(
 os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 import numpy as np
+from peers.cuda import find_nvcc
 
 import clmapreduce as cm
 import hostsched
@@ -215,7 +215,7 @@ def queued_ms(call: Call, context: cm.Context, repeats: int = 20) -> float:
 
 def cub_times(log2n: int) -> dict[str, float]:
     """Milliseconds by name from CUB, built here with nvcc; empty where there is none."""
-    nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    nvcc = find_nvcc()
     if nvcc is None:
         print("(no nvcc: CUB is left out)")
         return {}

@@ -1,0 +1,90 @@
+"""What the tables of segments, keys and matrices share: Markdown rows, verdicts, and two ways to time a call."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from primitives import Case, queued_ms, race
+
+import clmapreduce as cm
+
+COPY = cm.Map(lambda a: a)
+LIMIT = 2e-6
+"""The largest error that passes, beside Σ|terms|."""
+
+
+def title(device: Any, what: str) -> None:
+    command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
+    print(f"{device}\n{datetime.date.today()}, {command}, {what}, NumPy {np.__version__}\n")
+
+
+def head(*names: str) -> None:
+    row(*names)
+    print("|---" * len(names) + "|")
+
+
+def row(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def verdict(bar: str, met: bool) -> str:
+    return bar if met else f"{bar}: **missed**"
+
+
+def passed(error: float) -> str:
+    """The error of a result of ours, or a shout."""
+    return f"{error:.0e}" if error <= LIMIT else f"WRONG ({error:.0e} > {LIMIT:.0e})"
+
+
+def peer(ms: float | None, error: float = 0.0) -> str:
+    """A peer's time, with its error where ours might not have so large a one."""
+    return "" if ms is None else f"{ms:.4f} ms" + ("" if error <= LIMIT else f" (error {error:.0e})")
+
+
+def times(theirs: float | None, ours: float) -> str:
+    return "" if theirs is None else f"{theirs / ours:.2f}"
+
+
+def raced(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, str, str]]]:
+    """(our seconds, {peer: (ratio, the ratio as a cell, its time as a cell)}) of a CPU row."""
+    seconds, peers, quiet = race(case, context, rounds)
+    note = "" if quiet else " (cores were shared)"
+    return seconds, {n: (ratio, f"{ratio:.2f}{note}", f"{1e3 * s:.1f} ms") for n, (ratio, s) in peers.items()}
+
+
+def read_ceiling(x: Any, context: cm.Context) -> float:
+    """Bytes per ms of a plain sum of x, on the device; told."""
+    total, out = cm.Reduce("sum"), cm.array(np.zeros((), x.dtype), context)
+    ceiling = x.nbytes / queued_ms(lambda: total(x, out=out), context)
+    print(f"Read ceiling, from a plain sum: {ceiling / 1e9:.2f} TB/s\n")
+    return float(ceiling)
+
+
+def copy_ceiling(x: Any, context: cm.Context) -> float:
+    """Bytes per ms, read and written, of a copy of x on the device; told."""
+    out = COPY(x)
+    ceiling = 2 * x.nbytes / queued_ms(lambda: COPY(x, out=out), context)
+    print(f"Copy ceiling, from a map of ours: {ceiling / 1e9:.2f} TB/s\n")
+    return float(ceiling)
+
+
+def first_call_ms(call: Callable[..., Any], arrays: Sequence[Any], context: cm.Context) -> float:
+    """Milliseconds, waiting included, of a call on fresh copies of arrays, which it has not seen and therefore checks;
+    the median of five.
+    """
+    found = []
+    for _ in range(6):
+        fresh = [COPY(a) for a in arrays]
+        context.wait()
+        begin = time.perf_counter()
+        call(*fresh)
+        context.wait()
+        found.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(found[1:])

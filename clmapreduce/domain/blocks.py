@@ -15,8 +15,8 @@ Integers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 class Blocks:
     """For clusters of result rows, the intervals of columns that each is reduced over.
 
-    clusters: (K, 2) int64, first row and end of each cluster: sorted, disjoint, none empty. Rows outside all of them have
-    no columns, like those of a cluster without intervals.
+    clusters: (K, 2) int64, first row and end of each cluster: sorted, disjoint, none empty. Rows outside all of them
+    have no columns, like those of a cluster without intervals.
     offsets: (K + 1,) int64: cluster k has the intervals offsets[k] to offsets[k + 1].
     intervals: (L, 2) int64, first column and end: sorted within a cluster, disjoint, those that touch or overlap made
     one, none empty. So every pair counts once.

@@ -72,8 +72,8 @@ def blocks_of_mask(mask: Any) -> Blocks:
     there = here - counts[row[here]]
     differs = (intervals[here] != intervals[there]).any(axis=1)
     like[row[here[differs]]] = False
-    first = np.flatnonzero(~like)
-    clusters = np.stack([first, np.append(first[1:], rows)], axis=1)[counts[first] > 0]
-    kept = np.repeat(~like, counts)
-    first = first[counts[first] > 0]
-    return Blocks(clusters, from_counts(counts[first]), intervals[kept], rows, columns)
+    edges = np.append(np.flatnonzero(~like), rows)
+    filled = counts[edges[:-1]] > 0
+    clusters = np.stack([edges[:-1], edges[1:]], axis=1)[filled]
+    offsets = from_counts(counts[clusters[:, 0]])
+    return Blocks(clusters, offsets, intervals[np.repeat(~like, counts)], rows, columns)

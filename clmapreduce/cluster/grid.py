@@ -28,7 +28,8 @@ def grid_cluster(x: Any, size: Any) -> Any:
     key: Integers = np.zeros(len(points), np.int64)
     cells = 1
     for d, edge in enumerate(edges):
-        place, extent = _places(points[:, d] / edge)
+        with np.errstate(over="ignore"):  # told by `_places`
+            place, extent = _places(points[:, d] / edge)
         if cells * extent >= WIDE:
             key, cells = _compact(key, cells)
         if cells * extent >= WIDE:

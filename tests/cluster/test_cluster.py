@@ -34,10 +34,10 @@ def test_labels_number_the_cells(dimension: int, dtype: str, rng: np.random.Gene
     check_labels(C.grid_cluster(x, edges), cells_of(x, edges))
 
 
-@pytest.mark.parametrize("far", [1024, 2**20, 2**40, 1e18, 1e300])
+@pytest.mark.parametrize("far", [1024, 2**20, 2**40, 2**51, 1e18, 1e300])
 def test_no_two_cells_share_a_label(far: float) -> None:
     """Grids far too large for one number per cell; PyKeOps gives (0, 1024) and (1, 0) the same label."""
-    x = np.array([*product((-far, 0.0, 1.0, far), repeat=4)])
+    x = np.array([*product((-far, 0.0, 1.0, far), repeat=7)])
     assert C.grid_cluster(np.array([[0.0, 1024], [1, 0], [5, 5]]), 1).tolist() == [0, 1, 2]
     labels = C.grid_cluster(x, 1.0)
     order = sorted(range(len(x)), key=lambda i: tuple(x[i]))
@@ -46,8 +46,8 @@ def test_no_two_cells_share_a_label(far: float) -> None:
 
 def test_points_far_from_zero_keep_their_cells() -> None:
     """Between float32 cells on both sides of zero, differences need more digits than float32 has."""
-    x = np.array([[-(2.0**24)], [1], [2], [3], [2.0**24]], "f4")
-    assert C.grid_cluster(x, 1).tolist() == [0, 1, 2, 3, 4]
+    x = np.array([[-(2.0**24)], [2], [3], [4], [5], [2.0**24]], "f4")
+    assert C.grid_cluster(x, 1).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_points_on_a_line_and_no_points() -> None:

@@ -93,6 +93,13 @@ def test_entries_that_cancel_or_are_zero() -> None:
     check_pairs(cm.Ranges.from_mask(given), mask)
 
 
+def test_entries_out_of_order_or_twice() -> None:
+    given = sparse.csr_array((np.ones(5, bool), np.array([3, 1, 2, 0, 0]), np.array([0, 3, 5])), shape=(2, 4))
+    kept = given.indices.copy()
+    check_pairs(cm.Ranges.from_mask(given), np.array([[False, True, True, True], [True, False, False, False]]))
+    assert (given.indices == kept).all()
+
+
 def test_labels_choose_among_a_coarse_matrix(rng: np.random.Generator) -> None:
     first, second = np.sort(rng.integers(0, 6, 30)), np.sort(rng.integers(0, 4, 20))
     keep = rng.random((7, 5)) < 0.5

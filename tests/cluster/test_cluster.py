@@ -115,7 +115,7 @@ def test_centroids_are_means(weighted: bool, dtype: str, rng: np.random.Generato
 
 def test_points_on_a_line_have_centroids() -> None:
     assert C.cluster_centroids([1.0, 2.0, 6.0], [1, 0, 1]).tolist() == [[2.0], [3.5]]
-    assert C.cluster_centroids([1.0, 3.0], [0, 0], weights=[0.0, 0.0]).tolist() == [[pytest.approx(np.nan, nan_ok=True)]]
+    assert np.isnan(C.cluster_centroids([1.0, 3.0], [0, 0], weights=[0.0, 0.0])).all()
 
 
 # ---------------------------------------------------------------------------------------------------------------- matrix
@@ -123,7 +123,8 @@ def test_the_six_arrays_name_kept_clusters_one_by_one(rng: np.random.Generator) 
     rows, columns = [[0, 3], [3, 3], [3, 9]], [[0, 2], [2, 5]]
     keep = np.array([[True, True], [False, True], [False, False]])
     made = C.from_matrix(rows, columns, keep)
-    assert [a.tolist() for a in made] == [rows, [2, 3, 3], [[0, 2], [2, 5], [2, 5]], columns, [1, 3], [[0, 3], [0, 3], [3, 3]]]
+    by_rows, by_columns = [[0, 2], [2, 5], [2, 5]], [[0, 3], [0, 3], [3, 3]]
+    assert [a.tolist() for a in made] == [rows, [2, 3, 3], by_rows, columns, [1, 3], by_columns]
     assert all(a.dtype == np.int64 for a in made)
     assert C.from_matrix(np.zeros((0, 2), int), columns, np.zeros((0, 2), bool))[4].tolist() == [0, 0]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from masks import check_promises, expanded, mask_of_half, random_half
@@ -112,4 +114,4 @@ def test_runs_are_what_a_walk_finds(shape: tuple[int, int], cut: bool, rng: np.r
     places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1]
     for offsets, intervals in (runs_of_matrix(matrix, breaks), runs_of_places(*places, breaks)):
         assert offsets.dtype == intervals.dtype == np.int64
-        assert [intervals[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)] == wanted
+        assert [intervals[a:b].tolist() for a, b in pairwise(offsets)] == wanted

@@ -56,9 +56,7 @@ def test_arrays_given_may_change_afterwards(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("kind", ["dense", "csr", "csc", "coo"])
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("density", [0.0, 0.3, 0.8, 1.0])
-def test_a_coarse_matrix_keeps_whole_clusters(
-    density: float, gaps: bool, kind: str, rng: np.random.Generator
-) -> None:
+def test_a_coarse_matrix_keeps_whole_clusters(density: float, gaps: bool, kind: str, rng: np.random.Generator) -> None:
     rows, columns = random_clusters(rng, 6, 25, gaps), random_clusters(rng, 9, 40, gaps)
     keep = rng.random((6, 9)) < density
     mask = np.zeros((25, 40), bool)

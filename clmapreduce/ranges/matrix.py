@@ -62,18 +62,23 @@ def blocks_of_matrix(rows: Integers, columns: Integers, keep: Any) -> Blocks:
 def blocks_of_mask(mask: Any) -> Blocks:
     """The pairs of a mask over rows and columns, from `boolean`. Neighbouring rows that are alike are a cluster."""
     rows, columns = (int(n) for n in mask.shape)
-    offsets, intervals = runs(mask, np.zeros(columns, bool))
-    counts = np.diff(offsets)
-    like = np.zeros(rows, bool)
-    np.equal(counts[1:], counts[:-1], out=like[1:])
-    row = np.repeat(np.arange(rows), counts)
-    compared = like[row]
-    here = np.flatnonzero(compared)
-    there = here - counts[row[here]]
-    differs = (intervals[here] != intervals[there]).any(axis=1)
-    like[row[here[differs]]] = False
-    edges = np.append(np.flatnonzero(~like), rows)
-    filled = counts[edges[:-1]] > 0
+    edges = np.append(np.flatnonzero(_differs_from_before(mask)), rows)
+    offsets, intervals = runs(mask[edges[:-1]], np.zeros(columns, bool))
+    filled = np.diff(offsets) > 0
     clusters = np.stack([edges[:-1], edges[1:]], axis=1)[filled]
-    offsets = from_counts(counts[clusters[:, 0]])
-    return Blocks(clusters, offsets, intervals[np.repeat(~like, counts)], rows, columns)
+    return Blocks(clusters, from_counts(np.diff(offsets)[filled]), intervals, rows, columns)
+
+
+def _differs_from_before(mask: Any) -> Booleans:
+    """(rows,) whether a row is unlike the one before; the first one is."""
+    differs = np.ones(mask.shape[0], bool)
+    if not is_sparse(mask):
+        np.any(mask[1:] != mask[:-1], axis=1, out=differs[1:])
+        return differs
+    counts = np.diff(mask.indptr)
+    np.not_equal(counts[1:], counts[:-1], out=differs[1:])
+    row = np.repeat(np.arange(len(counts)), counts)
+    compared = np.flatnonzero(~differs[row])
+    unlike = mask.indices[compared] != mask.indices[compared - counts[row[compared]]]
+    differs[row[compared[unlike]]] = True
+    return differs

@@ -53,7 +53,7 @@ def _of_staircase(first: Integers, end: Integers, pieces: int) -> tuple[Integers
     """(offsets, intervals of clusters) per piece, where cluster k meets the pieces first[k] to end[k] and both rise."""
     met = np.stack([np.cumsum(np.bincount(side, minlength=pieces)[:pieces]) for side in (end, first)], axis=1)
     filled = met[:, 1] > met[:, 0]
-    return from_counts(filled.astype(np.int64)), met[filled]
+    return from_counts(filled), met[filled]
 
 
 def _of_lists(

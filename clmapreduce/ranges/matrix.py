@@ -55,7 +55,10 @@ def blocks_of_matrix(rows: Integers, columns: Integers, keep: Any) -> Blocks:
     apart = np.zeros(len(columns), bool)
     np.not_equal(columns[1:, 0], columns[:-1, 1], out=apart[1:])
     offsets, found = runs(keep, apart)
-    intervals = np.stack([columns[found[:, 0], 0], columns[found[:, 1] - 1, 1]], axis=1)
+    if apart.any():
+        intervals = np.stack([columns[found[:, 0], 0], columns[found[:, 1] - 1, 1]], axis=1)
+    else:  # one ends where the next begins
+        intervals = np.append(columns[:, 0], columns[-1:, 1])[found]
     return Blocks(rows, offsets, intervals, int(rows.max(initial=0)), int(columns.max(initial=0)))
 
 

@@ -2,7 +2,7 @@
 parallel.
 """
 
-from clmapreduce import math, series
+from clmapreduce import cluster, math, series
 from clmapreduce.array import DeviceArray, array
 from clmapreduce.context import Context, Device, devices, select_device, use
 from clmapreduce.errors import (
@@ -34,6 +34,7 @@ from clmapreduce.pairwise import (
     generic_sum,
 )
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
+from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
 
@@ -61,6 +62,7 @@ __all__ = [
     "Partials",
     "Pipeline",
     "Pm",
+    "Ranges",
     "Reduce",
     "Scan",
     "SegmentPlan",
@@ -72,6 +74,7 @@ __all__ = [
     "Vj",
     "array",
     "c_source",
+    "cluster",
     "devices",
     "fuse",
     "generic_argkmin",

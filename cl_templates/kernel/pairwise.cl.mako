@@ -2,11 +2,12 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read where they lie. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (where
 ##   the operator has such) end with it.
-##   Groups are numbered by (batch, split, block of rows). With splits, accumulators go to `parts`, for cmr_pairwise_merge.
-##   in…  the pair's inputs      parts or out…      rows, columns  of one element of the batch      share  columns per split
-##   blocks, splits  how many      total  accumulators in parts
+##   Which rows and columns those are is the domain's. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
+##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
+##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
 ##   Local memory: one tile of the columns' terms (par). Barriers: 2 a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
@@ -14,11 +15,12 @@ op = inner if inner is not None else pairs.outer
 # Intel's CPU runtime (2026.22) keeps the negative of a row's number across the tiles' barriers in one place for all work-items, and so computes
 # with another row's (tests/pairwise/test_lazy_complex.py fails without this): there the rows are read again behind the barriers.
 reload = pairs.staged and cpu
+staged, place = pairs.staged, domain.attr.place
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
 <%def name="turn(count)">
-% if pairs.staged:
+% if staged:
 % for c in range(count):
 ${pairs.staged_column(c, f"k + {c}")}
 % endfor
@@ -27,25 +29,25 @@ ${pairs.staged_column(c, f"k + {c}")}
 ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
 % endif
-${pairs.contract(vectors, [f"j0 + k + {c}" for c in range(count)])}
+${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)])}
 % for v in range(vectors):
-{ ${pairs.absorb(f"{acc}{v}", v, count, "j0 + k", op)} }
+{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor
 </%def>
-${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx blocks", "const idx splits", "const idx total"])} {
-% if pairs.staged:
+${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
+% if staged:
 % for kind, name, count in pairs.tile(tile):
     __local ${kind} ${name}[${count}];
 % endfor
+    ${domain.open_places(tile)}
 % endif
-    const idx group = (idx)get_group_id(0);
-    const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${vectors};
+    ${domain.open("(idx)get_group_id(0)", vectors * block * lanes)}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
-    const idx base${v} = (first + ${v}) * ${block * lanes} + CMR_LOCAL_ID * ${lanes};
+    const idx base${v} = first + ${v * block * lanes} + CMR_LOCAL_ID * ${lanes};
 % for lane in range(lanes):
-    const idx row${v}_${lane} = CMR_MIN(base${v} + ${lane}, rows - 1);
+    const idx row${v}_${lane} = CMR_MIN(base${v} + ${lane}, last - 1);
 % endfor
 % if not reload:
     ${pairs.row(v, rows_of(v))}
@@ -53,13 +55,12 @@ ${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx co
     ${pairs.outer.declare(f"acc{v}", lanes)}
 % endfor
     ${pairs.wide_rows(vectors, [rows_of(v) for v in range(vectors)])}
-    const idx begin = split * share, end = min(columns, (idx)(begin + share));
-    for (idx j0 = begin; j0 < end; j0 += ${tile}) {
-        const int count = (int)min((idx)${tile}, (idx)(end - j0));
-% if pairs.staged:
+    <%domain:each_tile tile="${tile}" staged="${staged}">
+% if staged:
         ${mode.sync()}
         <%mode:each i="s" begin="0" end="count">
-            ${pairs.stage("j0 + s", "s")}
+            ${domain.find("s")}
+            ${pairs.stage("column", "s")}
         </%mode:each>
         ${mode.sync()}
 % endif
@@ -90,16 +91,13 @@ ${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx co
         ${pairs.close_tile(v)}
 % endfor
 % endif
-    }
+    </%domain:each_tile>
 % for v in range(vectors):
 <%
 at = [f"base{v} + {lane}" for lane in range(lanes)]
-live = [f"base{v} + {lane} < rows" for lane in range(lanes)]
+live = [f"base{v} + {lane} < last" for lane in range(lanes)]
+finished = pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "reduced")
 %>
-% if partial:
-    ${pairs.partial(f"acc{v}", f"(size_t)split * (total / splits) + batch * rows", at, live, "total")}
-% else:
-    ${pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "columns")}
-% endif
+    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", at, live, "total"))}
 % endfor
 }

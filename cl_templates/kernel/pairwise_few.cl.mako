@@ -20,7 +20,7 @@ for (idx j = ${begin}; j + ${text.lanes - 1} < ${end}; j += ${stride}) {
 ${text.column(0, "j")}
 ${text.contract(vectors, ["j"])}
 % for v in range(vectors):
-{ ${text.absorb(f"{name}{v}", v, 1, "j", op)} }
+{ ${text.absorb(f"{name}{v}", v, ["j"], op)} }
 % endfor
 }
 % if text.inner is not None:

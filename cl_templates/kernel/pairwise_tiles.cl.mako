@@ -35,11 +35,11 @@ ${pairs.open_tile(v)}
 % endif
 % if guarded:
 % for c in range(columns_taken):
-if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, 1, f"j0 + {my_columns[c]}", op, c)} }
+if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, [f"j0 + {my_columns[c]}"], op, c)} }
 % endfor
 % else:
 % for c in range(0, columns_taken, folded):
-{ ${pairs.absorb(f"{acc}{v}", v, min(folded, columns_taken), f"j0 + {my_columns[c]}", op, c)} }
+{ ${pairs.absorb(f"{acc}{v}", v, [f"j0 + {at}" for at in my_columns[c : c + folded]], op, c)} }
 % endfor
 % endif
 % if inner is not None:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from clmapreduce.choose import choose_few
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Made
@@ -42,7 +43,8 @@ def plan_pair(
     backend: str = "auto", box: Box | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of one pass over all pairs."""
-    few = pair.expansion is None and choose_few(domain, bound, mode, facts)
+    dense = not isinstance(domain, BlockSparse)
+    few = dense and pair.expansion is None and choose_few(domain, bound, mode, facts)
     layout = PairLayout(pair, bound, outputs, few, backend)
     return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
 
@@ -54,7 +56,7 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     box: Box | None = choose_wide(pair, mode, facts)
     if box is None and layout.few:
         box = few_box(terms, pair.cost, domain.rows, mode, facts)
-    elif box is None and domain.columns:
+    elif box is None and domain.columns and not isinstance(domain, BlockSparse):
         box = choose_tiles(pair, bound, mode, facts)
     if box is not None:
         return box

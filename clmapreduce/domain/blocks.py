@@ -1,0 +1,131 @@
+"""Blocks of pairs: clusters of rows, each with the intervals of columns that it is reduced over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+Integers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """For clusters of result rows, the intervals of columns that each is reduced over.
+
+    clusters: (K, 2) int64, first row and end of each cluster: sorted, disjoint, none empty. Rows outside all of them
+    have no columns, like those of a cluster without intervals.
+    offsets: (K + 1,) int64: cluster k has the intervals offsets[k] to offsets[k + 1].
+    intervals: (L, 2) int64, first column and end: sorted within a cluster, disjoint, those that touch or overlap made
+    one, none empty. So every pair counts once.
+    rows, columns: of all, covered or not.
+
+    Taken as they are: who makes one keeps this promise. Equal only to itself, so that plans can be kept per object.
+    """
+
+    clusters: Integers
+    offsets: Integers
+    intervals: Integers
+    rows: int
+    columns: int
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """(K,) rows of every cluster."""
+        return self.clusters[:, 1] - self.clusters[:, 0]
+
+    @cached_property
+    def counts(self) -> Integers:
+        """(K,) intervals of every cluster."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """(K,) columns that every row of a cluster meets."""
+        before = np.zeros(len(self.intervals) + 1, np.int64)
+        np.cumsum(self.intervals[:, 1] - self.intervals[:, 0], out=before[1:])
+        return np.diff(before[self.offsets])
+
+    @cached_property
+    def pairs(self) -> int:
+        """How many pairs are active."""
+        return int(self.sizes @ self.lengths)
+
+    @property
+    def density(self) -> float:
+        """The share of all pairs that is active; 0 where there are none at all."""
+        return self.pairs / (self.rows * self.columns) if self.rows and self.columns else 0.0
+
+    @cached_property
+    def covered(self) -> int:
+        """How many rows meet any column."""
+        return int(self.sizes[self.lengths > 0].sum())
+
+    @cached_property
+    def longest(self) -> int:
+        """The most columns that a row meets."""
+        return int(self.lengths.max(initial=0))
+
+    @property
+    def balance(self) -> float:
+        """Columns per row on average, over the most: 1 where all rows have the same work; 1 where there is none."""
+        return self.pairs / (self.rows * self.longest) if self.pairs else 1.0
+
+
+def blocks(clusters: Integers, offsets: Integers, intervals: Integers, rows: int, columns: int) -> Blocks:
+    """Blocks of lists in any order: empty clusters and intervals are left out, intervals that touch or overlap joined.
+
+    clusters (K, 2): sorted and disjoint. offsets (K + 1,), intervals (L, 2): cluster k has the intervals offsets[k] to
+    offsets[k + 1], each within 0 to columns, none reversed.
+    """
+    offsets, intervals = joined(offsets, intervals, columns)
+    filled = clusters[:, 1] > clusters[:, 0]
+    if not filled.all():
+        counts = np.diff(offsets)
+        intervals = intervals[np.repeat(filled, counts)]
+        clusters, offsets = clusters[filled], from_counts(counts[filled])
+    return Blocks(clusters, offsets, intervals, rows, columns)
+
+
+def joined(offsets: Integers, intervals: Integers, columns: int) -> tuple[Integers, Integers]:
+    """(offsets, intervals) with those of a list sorted, joined where they touch or overlap, and empty ones left out."""
+    counts = np.diff(offsets)
+    lists = len(counts)
+    if not len(intervals):
+        return np.zeros(lists + 1, np.int64), np.zeros((0, 2), np.int64)
+    if lists * (columns + 1) >= 2**63:
+        raise OverflowError(f"{lists} lists of intervals among {columns} columns")
+    # All lists on one line, list k from k * (columns + 1) on: then no two of different lists touch.
+    shift = np.repeat(np.arange(lists, dtype=np.int64) * (columns + 1), counts)
+    starts, ends = intervals[:, 0] + shift, intervals[:, 1] + shift
+    empty = starts == ends
+    if empty.any():
+        full = ~empty
+        starts, ends, shift = starts[full], ends[full], shift[full]
+        if not len(starts):
+            return np.zeros(lists + 1, np.int64), np.zeros((0, 2), np.int64)
+    if (starts[1:] < starts[:-1]).any():
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+    fresh = np.empty(len(starts), bool)
+    fresh[0] = True
+    if (ends[1:] < ends[:-1]).any():
+        ends = np.maximum.accumulate(ends)
+    np.greater(starts[1:], ends[:-1], out=fresh[1:])
+    if fresh.all():
+        made = np.stack([starts, ends], axis=1)
+    else:
+        first = np.flatnonzero(fresh)
+        last = np.append(first[1:] - 1, len(starts) - 1)
+        made, shift = np.stack([starts[first], ends[last]], axis=1), shift[first]
+    made -= shift[:, None]
+    return np.searchsorted(shift, np.arange(lists + 1) * (columns + 1)), made
+
+
+def from_counts(counts: Integers) -> Integers:
+    """Offsets of lists with so many entries each."""
+    made = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=made[1:])
+    return made

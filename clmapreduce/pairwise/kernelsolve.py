@@ -17,7 +17,7 @@ from clmapreduce.pairwise.base import KINDS, Symbolic, lifted, made
 from clmapreduce.pairwise.genred import Genred
 from clmapreduce.pairwise.given import LETTERS
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
-from clmapreduce.pairwise.options import keywords
+from clmapreduce.pairwise.options import block_sparse, keywords
 from clmapreduce.pairwise.reduced import Reduced
 from clmapreduce.pairwise.solve import SolveStatus, solve
 from clmapreduce.vector.node import Category, Variable, Vector, postorder
@@ -60,6 +60,7 @@ class Solver:
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The solution for these arrays."""
         given = {**self.options, **options}
+        given["ranges"] = block_sparse(given.get("ranges"))
         if given.pop("out", None) is not None:
             raise ModeError("out= is not offered by a solver; take the array that it gives")
         solving = {name: given.pop(name) for name in SOLVING if name in given}
@@ -151,8 +152,7 @@ def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: b
         raise ShapeError(f"the unknown is {unknown.told}; for the right-hand side {right.told} it must be {wanted}")
     slots = list(operator.inputs.slots)
     slots[place] = replace(right, category=category, key=("right-hand side", right.key))
-    if operator.backend is not None:
-        options = {"backend": operator.backend, **options}
+    options = {**operator.choices.keywords, **options}
     solver = Solver(int(category), operator.formula, Inputs(slots), place, options)
     return solver() if call and not solver.inputs.unbound else solver
 

@@ -49,7 +49,7 @@ class Matrix(Reductions):
         array = as_real(reshaped(given, (*given.shape, 1)) if flat else given)
         slot = data_slot(array, Category.J)
         inputs = Inputs([slot])
-        operand = made(inputs.variables[0], inputs, None, is_complex_data(given))
+        operand = made(inputs.variables[0], inputs, is_complex=is_complex_data(given))
         product = self * operand
         if not flat:
             return product.sum(product.dim() - 2, **kwargs)
@@ -95,7 +95,7 @@ class Matrix(Reductions):
         """The transposed matrix: variables of i become variables of j, and the other way round."""
         inputs = self.inputs.transposed()
         names = tuple(zip(self.inputs.variables, inputs.variables, strict=True))
-        return made(renamed(self.formula, names), inputs, self.backend, self.is_complex)
+        return made(renamed(self.formula, names), inputs, self.choices.transposed, self.is_complex)
 
     @property
     def T(self) -> LazyTensor:

@@ -9,15 +9,16 @@ def place(k, staged):
 %>
 ## Declares what the group called `group` computes: `batch`, rows `first` to `last`, and `reduced`, the columns in all. span: rows of a group.
 <%def name="open(group, span)">
-const idx number = ${group};
-const idx batch = number / (blocks * splits), split = number / blocks % splits, first = number % blocks * ${span}, last = rows, reduced = columns;
-const idx begin = split * share, stop = min(columns, (idx)(begin + share));
+const idx group = ${group};
+const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span};
+const idx last = rows, reduced = columns;
+const idx begin = split * share, end = min(columns, (idx)(begin + share));
 const size_t kept = (size_t)split * (total / splits) + batch * rows;
 </%def>
 ## Walks the columns tile by tile, `count` at a time; column k of them is place(k, staged).
 <%def name="each_tile(tile, staged)">
-for (idx j0 = begin; j0 < stop; j0 += ${tile}) {
-const int count = (int)min((idx)${tile}, (idx)(stop - j0));
+for (idx j0 = begin; j0 < end; j0 += ${tile}) {
+const int count = (int)min((idx)${tile}, (idx)(end - j0));
 ${caller.body()}
 }
 </%def>

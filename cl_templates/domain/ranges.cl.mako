@@ -12,22 +12,22 @@ def place(k, staged):
     return f"places[{k}]" if staged else f"j0 + {k}"
 %>
 <%def name="open(group, span)">
-const idx number = ${group}, batch = number / count_pieces;
-__global const idx *piece = pieces + number % count_pieces * 8;
-const idx first = piece[0], last = piece[1], stop = piece[4], slot = piece[5], reduced = piece[6];
+const idx group = ${group}, batch = group / count_pieces;
+__global const idx *piece = pieces + group % count_pieces * 8;
+const idx first = piece[0], last = piece[1], end = piece[4], slot = piece[5], reduced = piece[6];
 idx begin = piece[3], interval = piece[2];
 const size_t kept = (size_t)batch * slots + slot - first;
 </%def>
 ## Staged tiles are full whatever the intervals; else every interval has tiles of its own.
 <%def name="each_tile(tile, staged)">
 % if staged:
-for (; begin < stop; begin += ${tile}) {
-const int count = (int)min((idx)${tile}, (idx)(stop - begin));
+for (; begin < end; begin += ${tile}) {
+const int count = (int)min((idx)${tile}, (idx)(end - begin));
 ${caller.body()}
 }
 % else:
-for (; begin < stop; interval++) {
-const idx over = min(intervals[2 * interval], stop), shift = intervals[2 * interval + 1];
+for (; begin < end; interval++) {
+const idx over = min(intervals[2 * interval], end), shift = intervals[2 * interval + 1];
 for (idx j0 = begin + shift; j0 < over + shift; j0 += ${tile}) {
 const int count = (int)min((idx)${tile}, (idx)(over + shift - j0));
 ${caller.body()}
@@ -56,8 +56,8 @@ ${finished}
 % endif
 </%def>
 <%def name="open_merge()">
-const idx number = (idx)get_group_id(0), batch = number / count_merges;
-__global const idx *merge = merges + number % count_merges * 5;
+const idx group = (idx)get_group_id(0), batch = group / count_merges;
+__global const idx *merge = merges + group % count_merges * 5;
 const idx begin = merge[0], end = merge[1], splits = merge[3], reduced = merge[4], step = end - begin;
 const size_t kept = (size_t)batch * slots + merge[2] - begin, base = (size_t)batch * rows;
 </%def>

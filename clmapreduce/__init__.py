@@ -34,6 +34,7 @@ from clmapreduce.pairwise import (
     generic_sum,
 )
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
+from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
 
@@ -61,6 +62,7 @@ __all__ = [
     "Partials",
     "Pipeline",
     "Pm",
+    "Ranges",
     "Reduce",
     "Scan",
     "SegmentPlan",

@@ -15,11 +15,11 @@ TEMPLATES = ROOT / "cl_templates"
 # Rule 2: a file imports from its own row and the rows above it. A name is a file or a folder of clmapreduce.
 ROWS = (
     ("errors", "modes", "dtypes"),
-    ("formula", "reductions", "domain", "math"),
+    ("formula", "reductions", "domain", "math", "ranges"),
     ("program", "vector"),
     ("plan", "tuning", "schemes", "choose"),
     ("runtime", "context", "array", "arguments", "call"),
-    ("primitives", "series", "pairwise", "segmented"),
+    ("primitives", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
     ("demo", "selftest", "doctor", "cli", "__main__"),
 )

@@ -1,0 +1,73 @@
+"""The same pairs seen from the columns: for clusters of columns, the intervals of rows that each meets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clmapreduce.domain.blocks import Blocks, Integers, from_counts
+from clmapreduce.domain.runs import runs_of_matrix, runs_of_places
+
+SPARSE = 32
+"""A matrix of pieces and clusters is written out unless it has so many cells for each that is filled."""
+
+
+def transposed(given: Blocks) -> Blocks:
+    """Blocks of the same pairs, rows and columns swapped.
+
+    The ends of all intervals cut the columns into pieces; the columns of a piece meet the same clusters of rows.
+    Clusters that follow each other are one interval of rows where they touch.
+    """
+    filled = given.counts > 0
+    clusters, offsets = given.clusters[filled], from_counts(given.counts[filled])
+    edges, places = _ranks(given.intervals, given.columns)
+    pieces = np.stack([edges[:-1], edges[1:]], axis=1)
+    first, end = places.reshape(-1, 2).T
+    apart = np.zeros(len(clusters), bool)
+    np.not_equal(clusters[1:, 0], clusters[:-1, 1], out=apart[1:])
+    if len(first) == len(clusters) and _rises(first) and _rises(end) and not apart.any():
+        found, met = _of_staircase(first, end, len(pieces))
+    else:
+        found, met = _of_lists(first, end, offsets, len(pieces), apart)
+    intervals = np.stack([clusters[met[:, 0], 0], clusters[met[:, 1] - 1, 1]], axis=1)
+    used = np.diff(found) > 0
+    return Blocks(pieces[used], from_counts(np.diff(found)[used]), intervals, given.columns, given.rows)
+
+
+def _ranks(numbers: Integers, largest: int) -> tuple[Integers, Integers]:
+    """(all that occur, rising; the place of each number among them). By a table where it is no larger than a sort."""
+    if largest > 16 * numbers.size + 2**16:
+        edges, places = np.unique(numbers, return_inverse=True)
+        return edges, places
+    occurs = np.zeros(largest + 1, bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+
+
+def _rises(numbers: Integers) -> bool:
+    return bool((numbers[1:] >= numbers[:-1]).all())
+
+
+def _of_staircase(first: Integers, end: Integers, pieces: int) -> tuple[Integers, Integers]:
+    """(offsets, intervals of clusters) per piece, where cluster k meets the pieces first[k] to end[k] and both rise."""
+    piece = np.arange(pieces)
+    met = np.stack([np.searchsorted(end, piece, side="right"), np.searchsorted(first, piece, side="right")], axis=1)
+    filled = met[:, 1] > met[:, 0]
+    return from_counts(filled.astype(np.int64)), met[filled]
+
+
+def _of_lists(
+    first: Integers, end: Integers, offsets: Integers, pieces: int, apart: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> tuple[Integers, Integers]:
+    """The same, where list l reaches from piece first[l] to end[l], and cluster k has the lists from offsets[k] on."""
+    count = len(offsets) - 1
+    cluster = np.repeat(np.arange(count), np.diff(offsets))
+    lengths = end - first
+    met = int(lengths.sum())
+    if pieces * count <= SPARSE * met:
+        changes = np.zeros((pieces + 1, count), np.int8)
+        changes[first, cluster] = 1
+        changes[end, cluster] = -1
+        return runs_of_matrix(np.cumsum(changes[:-1], axis=0, dtype=np.int8).view(bool), apart)
+    piece = np.arange(met) + np.repeat(first - from_counts(lengths)[:-1], lengths)
+    order = np.argsort(piece, kind="stable")
+    return runs_of_places(from_counts(np.bincount(piece, minlength=pieces)), np.repeat(cluster, lengths)[order], apart)

@@ -1,0 +1,91 @@
+"""Arrays of ranges checked: what is wrong first, by the name of its array, and what would be right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.domain.blocks import Integers
+from clmapreduce.errors import DTypeError, ShapeError
+
+
+def integers(given: Any, name: str, columns: int | None = None) -> Integers:
+    """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array."""
+    array = np.asarray(given)
+    wanted = "(n,)" if columns is None else f"(n, {columns})"
+    if array.size == 0 and array.ndim < 3:
+        return np.zeros(0 if columns is None else (0, columns), np.int64)
+    if array.dtype.kind not in "iu":
+        raise DTypeError(f"{name} has dtype {array.dtype}; give an array of integers")
+    if array.ndim != (1 if columns is None else 2) or array.shape[1:] != (() if columns is None else (columns,)):
+        raise ShapeError(f"{name} has shape {array.shape}; give an array of shape {wanted}")
+    return array.astype(np.int64)
+
+
+def intervals(given: Any, name: str) -> Integers:
+    """An int64 copy of (n, 2) starts and ends. Raises ShapeError for the first that is reversed or negative."""
+    pairs = integers(given, name, 2)
+    wrong = pairs[:, 1] < pairs[:, 0]
+    if not wrong.any():
+        wrong = pairs[:, 0] < 0
+        if not wrong.any():
+            return pairs
+    at = int((wrong | (pairs[:, 0] < 0)).argmax())
+    start, end = pairs[at].tolist()
+    told = "begins below 0" if start < 0 else "ends before it begins; give (start, end), the end not included"
+    raise ShapeError(f"{name}[{at}] is ({start}, {end}), which {told}")
+
+
+def clusters(given: Any, name: str) -> Integers:
+    """As `intervals`, each beginning where the one before ends, or later. Raises ShapeError naming the first that does
+    not.
+    """
+    pairs = intervals(given, name)
+    wrong = pairs[1:, 0] < pairs[:-1, 1]
+    if wrong.any():
+        at = int(wrong.argmax()) + 1
+        start, end = pairs[at].tolist()
+        raise ShapeError(
+            f"{name}[{at}] is ({start}, {end}), but {name}[{at - 1}] ends at {pairs[at - 1, 1]}; "
+            "clusters must not overlap, and come in order"
+        )
+    return pairs
+
+
+def slices(given: Any, name: str, lists: tuple[str, int], entries: tuple[str, int]) -> Integers:
+    """(n + 1,) offsets of (n,) ends of lists. lists, entries: the names and lengths of the arrays that they belong to.
+
+    Raises ShapeError where there are too few or too many, and for the first that does not fit.
+    """
+    ends = integers(given, name)
+    if len(ends) != lists[1]:
+        raise ShapeError(f"{name} has length {len(ends)}, {lists[0]} has {lists[1]}; give the end of each one's list")
+    offsets = np.concatenate([np.zeros(1, np.int64), ends])
+    wrong = (offsets[1:] < offsets[:-1]) | (ends > entries[1])
+    if wrong.any():
+        at = int(wrong.argmax())
+        before = f"{name}[{at - 1}] = {offsets[at]}" if at else "0"
+        told = f"less than {before}" if ends[at] < offsets[at] else f"but {entries[0]} has {entries[1]} intervals"
+        raise ShapeError(f"{name}[{at}] is {ends[at]}, {told}; slices never decrease and end with {entries[1]}")
+    if offsets[-1] != entries[1]:
+        told = f"{name}[{len(ends) - 1}] is {ends[-1]}" if len(ends) else f"{name} is empty"
+        raise ShapeError(f"{told}, but {entries[0]} has {entries[1]} intervals; slices end with {entries[1]}")
+    return offsets
+
+
+def within(pairs: Integers, limit: int, name: str, what: str) -> None:
+    """Raises ShapeError naming the first of some intervals that ends beyond the limit."""
+    if len(pairs) and pairs[:, 1].max() > limit:
+        at = int((pairs[:, 1] > limit).argmax())
+        start, end = pairs[at].tolist()
+        raise ShapeError(f"{name}[{at}] is ({start}, {end}), but there are {limit} {what}")
+
+
+def count(given: Any, name: str) -> int:
+    """A whole number, 0 or more. Raises DTypeError or ShapeError."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise DTypeError(f"{name} is {given!r}; give a whole number")
+    if given < 0:
+        raise ShapeError(f"{name} is {given}; give a whole number, 0 or more")
+    return int(given)

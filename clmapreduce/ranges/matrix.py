@@ -1,0 +1,79 @@
+"""Boolean matrices, dense or sparse, as lists of intervals: of whole clusters, or of single rows and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.domain.blocks import Blocks, Integers, from_counts
+from clmapreduce.domain.runs import Booleans, runs_of_matrix, runs_of_places
+from clmapreduce.errors import DTypeError, ShapeError
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Whether it is a matrix or array of scipy.sparse, told without importing it."""
+    return hasattr(matrix, "tocsr") and hasattr(matrix, "nnz")
+
+
+def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any:
+    """A boolean array of two dimensions, or a CSR matrix whose stored entries are True and sorted.
+
+    shape: what it has to be. Sparse matrices of any dtype: what is not zero is True. Raises DTypeError for dense ones
+    of another dtype than bool, ShapeError for another shape.
+    """
+    found: Any = matrix if is_sparse(matrix) else np.asarray(matrix)
+    if len(found.shape) != 2 or (shape is not None and tuple(found.shape) != shape):
+        wanted = (
+            "a matrix" if shape is None else f"shape {shape}, a row per cluster of rows, a column per one of columns"
+        )
+        raise ShapeError(f"{name} has shape {tuple(found.shape)}; give {wanted}")
+    if is_sparse(matrix):
+        found = found.astype(bool).tocsr()
+        found.sum_duplicates()
+        found.eliminate_zeros()
+        return found
+    if found.dtype != np.bool_:
+        raise DTypeError(f"{name} has dtype {found.dtype}; give booleans, such as {name} != 0")
+    return found
+
+
+def runs(matrix: Any, breaks: Booleans) -> tuple[Integers, Integers]:
+    """`runs_of_matrix` of what `boolean` gives."""
+    if is_sparse(matrix):
+        return runs_of_places(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), breaks)
+    return runs_of_matrix(matrix, breaks)
+
+
+def blocks_of_matrix(rows: Integers, columns: Integers, keep: Any) -> Blocks:
+    """The pairs of kept clusters. rows (R, 2), columns (C, 2): in order, disjoint. keep (R, C): from `boolean`."""
+    some_rows, some_columns = rows[:, 1] > rows[:, 0], columns[:, 1] > columns[:, 0]
+    if not some_rows.all():
+        rows, keep = rows[some_rows], keep[some_rows]
+    if not some_columns.all():
+        columns, keep = columns[some_columns], keep[:, some_columns]
+    apart = np.zeros(len(columns), bool)
+    np.not_equal(columns[1:, 0], columns[:-1, 1], out=apart[1:])
+    offsets, found = runs(keep, apart)
+    intervals = np.stack([columns[found[:, 0], 0], columns[found[:, 1] - 1, 1]], axis=1)
+    return Blocks(rows, offsets, intervals, int(rows.max(initial=0)), int(columns.max(initial=0)))
+
+
+def blocks_of_mask(mask: Any) -> Blocks:
+    """The pairs of a mask over rows and columns, from `boolean`. Neighbouring rows that are alike are a cluster."""
+    rows, columns = (int(n) for n in mask.shape)
+    offsets, intervals = runs(mask, np.zeros(columns, bool))
+    counts = np.diff(offsets)
+    like = np.zeros(rows, bool)
+    np.equal(counts[1:], counts[:-1], out=like[1:])
+    row = np.repeat(np.arange(rows), counts)
+    compared = like[row]
+    here = np.flatnonzero(compared)
+    there = here - counts[row[here]]
+    differs = (intervals[here] != intervals[there]).any(axis=1)
+    like[row[here[differs]]] = False
+    first = np.flatnonzero(~like)
+    clusters = np.stack([first, np.append(first[1:], rows)], axis=1)[counts[first] > 0]
+    kept = np.repeat(~like, counts)
+    first = first[counts[first] > 0]
+    return Blocks(clusters, from_counts(counts[first]), intervals[kept], rows, columns)

@@ -199,6 +199,17 @@ def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:
     return box
 
 
+def clustered(box: PairBox, rows: float, itemsize: int) -> PairBox:
+    """The box for rows in clusters of about so many: groups no larger than leaves few of their items idle."""
+    while box.lanes(itemsize) > 4 and rows <= box.lanes(itemsize) // 2:
+        box = replace(box, bytes=box.bytes // 2)
+    while box.block > 32 and rows < 4 * box.block * box.vectors:
+        box = replace(box, block=box.block // 2)
+    while box.vectors > 1 and rows <= box.block * box.vectors * box.lanes(itemsize) // 2:
+        box = replace(box, vectors=box.vectors // 2)
+    return box
+
+
 MANY_ROWS, MANY_COLUMNS = 65536, 65536
 """Where groups work side by side: fewer rows or columns leave too few groups of the largest boxes."""
 

@@ -2,7 +2,7 @@
 <%!
 parameters = [f"const idx {name}" for name in ("rows", "columns", "share", "blocks", "splits", "total")]
 merge_parameters = [f"const idx {name}" for name in ("rows", "columns", "splits", "share")]
-scattered = False  # whether staged columns may lie apart
+scattered = False  # whether columns of a tile may lie apart, and groups have any number of rows
 
 def place(k, staged):
     return f"j0 + {k}"

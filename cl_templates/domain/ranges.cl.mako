@@ -6,7 +6,7 @@
 _tables = [f"__global const idx *restrict {name}" for name in ("pieces", "intervals")]
 parameters = [*_tables, *(f"const idx {name}" for name in ("rows", "count_pieces", "slots", "total"))]
 merge_parameters = ["__global const idx *restrict merges", *(f"const idx {name}" for name in ("rows", "count_merges", "slots", "total"))]
-scattered = True  # whether staged columns may lie apart
+scattered = True  # whether columns of a tile may lie apart, and groups have any number of rows
 
 def place(k, staged):
     return f"places[{k}]" if staged else f"j0 + {k}"

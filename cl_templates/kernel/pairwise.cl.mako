@@ -16,10 +16,12 @@ op = inner if inner is not None else pairs.outer
 # with another row's (tests/pairwise/test_lazy_complex.py fails without this): there the rows are read again behind the barriers.
 reload = pairs.staged and cpu
 staged, place = pairs.staged, domain.attr.place
+# Where rows come in clusters, groups may have fewer of them than they could: as many vectors are walked as there are rows for, or a few more.
+steps = sorted({vectors, vectors >> (1 if taken > 1 else 2), vectors >> 1, *([vectors * 3 // 4] if taken == 1 else []), 1} - {0}, reverse=True) if domain.attr.scattered else [vectors]
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
-<%def name="turn(count)">
+<%def name="turn(count, vectors)">
 % if staged:
 % for c in range(count):
 ${pairs.staged_column(c, f"k + {c}")}
@@ -34,6 +36,20 @@ ${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)])}
 { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor
 </%def>
+<%def name="walk(vectors)">
+int k = 0;
+% if unroll > 1:
+#pragma unroll ${unroll}
+% endif
+for (; k <= count - ${taken}; k += ${taken}) {
+${turn(taken, vectors)}
+}
+% if taken > 1:
+for (; k < count; k++) {
+${turn(1, vectors)}
+}
+% endif
+</%def>
 ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % if staged:
 % for kind, name, count in pairs.tile(tile):
@@ -42,6 +58,9 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
     ${domain.open_places(tile)}
 % endif
     ${domain.open("(idx)get_group_id(0)", vectors * block * lanes)}
+% if len(steps) > 1:
+    const int used = (int)((last - first + ${block * lanes - 1}) / ${block * lanes});
+% endif
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
@@ -74,18 +93,9 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
         ${pairs.open_tile(v)}
 % endfor
 % endif
-        int k = 0;
-% if unroll > 1:
-        #pragma unroll ${unroll}
-% endif
-        for (; k <= count - ${taken}; k += ${taken}) {
-            ${turn(taken)}
-        }
-% if taken > 1:
-        for (; k < count; k++) {
-            ${turn(1)}
-        }
-% endif
+% for taking in steps:
+        ${"else" if taking < vectors else ""} ${f"if (used > {max(n for n in steps + [0] if n < taking)})" if len(steps) > 1 else ""} { ${walk(taking)} }
+% endfor
 % if inner is not None:
 % for v in range(vectors):
         ${pairs.close_tile(v)}

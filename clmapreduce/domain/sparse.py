@@ -66,6 +66,13 @@ class BlockSparse(Pairwise):
 
     blocks: Blocks
 
+    @property
+    def typical(self) -> tuple[float, float]:
+        """Rows of the cluster, and columns that it meets, where a pair is found on average."""
+        sizes, lengths = self.blocks.sizes.astype(float), self.blocks.lengths
+        pairs = max(1.0, float(sizes @ lengths))
+        return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
+
     def work(self, cut: Cut) -> Work:
         """The pieces of a cut."""
         kept, key = self._kept(), (cut, self.narrow)

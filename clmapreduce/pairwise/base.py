@@ -14,7 +14,8 @@ from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.choices import NONE, Choices
 from clmapreduce.pairwise.given import as_array, as_real, category_of, complex_of, is_number, numbers, placed
 from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, data_slot, moved, placeholder
-from clmapreduce.pairwise.options import block_sparse, parse_backend
+from clmapreduce.pairwise.options import parse_backend
+from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.node import Constant, Variable, Vector
 
@@ -108,7 +109,7 @@ class Symbolic:
         self.choices = replace(self.choices, backend=word)
 
     @property
-    def ranges(self) -> Any:
+    def ranges(self) -> Ranges | None:
         """The pairs that reductions over i or j meet, when they are given no `ranges`: cm.Ranges, or None for all.
         KeOps' six arrays become one when they are set.
         """
@@ -116,7 +117,7 @@ class Symbolic:
 
     @ranges.setter
     def ranges(self, ranges: Any) -> None:
-        self.choices = replace(self.choices, ranges=block_sparse(ranges))
+        self.choices = replace(self.choices, ranges=as_ranges(ranges))
 
     # ------------------------------------------------------------------------------------------------------- operations
     def _like(self, formula: Vector, inputs: Inputs | None = None, is_complex: bool = False) -> LazyTensor:

@@ -22,6 +22,7 @@ from clmapreduce.pairwise.warm import WarmCall, find, is_kept, keep, warm_key
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
+from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.runtime import source_of
 from clmapreduce.vector.node import Variable, Vector
@@ -53,7 +54,7 @@ class PairCall:
 
 def reduce_pairs(
     asked: PairCall, arrays: Mapping[Variable, Any], *, mode: str = "auto", context: Context | None = None,
-    wait_for: Sequence[Any] = (), out: Any = None, ranges: Any = None,
+    wait_for: Sequence[Any] = (), out: Any = None, ranges: Ranges | None = None,
 ) -> Any:  # fmt: skip
     """The reduction of every row's pairs, (*batch, rows, …) per result; a tuple where there are several.
 
@@ -74,7 +75,7 @@ def reduce_pairs(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def explain_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Any = None) -> str:
+def explain_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None) -> str:
     """How a call would run: scheme, why, and each launch. Nothing is launched."""
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if not isinstance(prepared, Prepared):
@@ -82,7 +83,7 @@ def explain_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Opti
     return explained(prepared.executable.plan, prepared.sizes)
 
 
-def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Any = None) -> str:
+def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None) -> str:
     """The OpenCL C that a call would run."""
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
@@ -90,7 +91,7 @@ def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Optio
 
 
 def prepare_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None, ranges: Any = None
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None, ranges: Ranges | None = None
 ) -> Prepared | list[Any]:
     """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one."""
     (formula, weight), slots = slotted((asked.formula, asked.weight))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clmapreduce.errors import ModeError
+from clmapreduce.ranges import Ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,7 +14,7 @@ class Choices:
     """None where a choice is left to the reduction. ranges: cm.Ranges."""
 
     backend: str | None = None
-    ranges: Any = None
+    ranges: Ranges | None = None
 
     @property
     def keywords(self) -> dict[str, Any]:

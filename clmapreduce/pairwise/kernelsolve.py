@@ -17,9 +17,10 @@ from clmapreduce.pairwise.base import KINDS, Symbolic, lifted, made
 from clmapreduce.pairwise.genred import Genred
 from clmapreduce.pairwise.given import LETTERS
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
-from clmapreduce.pairwise.options import block_sparse, keywords
+from clmapreduce.pairwise.options import keywords
 from clmapreduce.pairwise.reduced import Reduced
 from clmapreduce.pairwise.solve import SolveStatus, solve
+from clmapreduce.ranges import as_ranges
 from clmapreduce.vector.node import Category, Variable, Vector, postorder
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Solver:
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The solution for these arrays."""
         given = {**self.options, **options}
-        given["ranges"] = block_sparse(given.get("ranges"))
+        given["ranges"] = as_ranges(given.get("ranges"))
         if given.pop("out", None) is not None:
             raise ModeError("out= is not offered by a solver; take the array that it gives")
         solving = {name: given.pop(name) for name in SOLVING if name in given}

@@ -9,6 +9,7 @@ import numpy as np
 
 from clmapreduce.context import Context, current_context, devices, select_device, shared_context
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
+from clmapreduce.ranges import as_ranges
 
 BACKENDS: dict[str, tuple[str | None, str]] = {
     "auto": (None, "auto"), "1D": (None, "1D"), "2D": (None, "2D"), "CPU": ("cpu", "auto"), "GPU": ("gpu", "auto"),
@@ -37,15 +38,6 @@ def parse_backend(word: Any) -> tuple[str | None, str]:
     if not isinstance(word, str) or word not in BACKENDS:
         raise ModeError(f"backend={word!r} is unknown; use one of {', '.join(map(repr, BACKENDS))}")
     return BACKENDS[word]
-
-
-def block_sparse(ranges: Any) -> Any:
-    """`ranges` as cm.Ranges: one already, or KeOps' six arrays; None for all pairs. Raises what `as_ranges` raises."""
-    if ranges is None or hasattr(ranges, "half"):
-        return ranges
-    from clmapreduce.ranges import as_ranges
-
-    return as_ranges(ranges)
 
 
 def reduction_name(reduction: Any, weighted: bool) -> Any:
@@ -91,7 +83,7 @@ def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     context = placed_on(kind, given.get("device_id", -1), given.get("context"))
     return {
         **precision(**{name: given[name] for name in PRECISION if name in given}),
-        **passed, "ranges": block_sparse(passed["ranges"]), "backend": scheme, "context": context,
+        **passed, "ranges": as_ranges(passed["ranges"]), "backend": scheme, "context": context,
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import PairBox, TileBox, WideBox, few_box, pair_box
+from clmapreduce.tuning import PairBox, TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.vector.pair import Pair
 
 Box: TypeAlias = "PairBox | TileBox | WideBox"
@@ -61,7 +61,11 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     if box is not None:
         return box
     rows, loops = domain.rows * domain.batch, bool(pair.contractions)
-    return pair_box(_kind(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+    if not isinstance(domain, BlockSparse):
+        return pair_box(_kind(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+    cluster, columns = domain.typical
+    box = pair_box(_kind(bound), terms, pair.cost, loops, rows, int(columns), mode, facts)
+    return clustered(box, cluster, pair.dtype.itemsize)
 
 
 def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:

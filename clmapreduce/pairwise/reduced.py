@@ -12,8 +12,9 @@ from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, source_pairs
 from clmapreduce.pairwise.inputs import Inputs
-from clmapreduce.pairwise.options import block_sparse, check_count, keywords, reduction_name
+from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.primitives.base import Options
+from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.vector.node import Vector
@@ -40,7 +41,7 @@ class Reduced:
         self.axis, self.formula, self.weight = int(axis), formula, weight
         self.k = check_count(self.reduction.name, k)
         self.inputs, self.options, self.finish = inputs, dict(options or {}), finish
-        self.options["ranges"] = block_sparse(self.options.get("ranges"))  # once, not at every call
+        self.options["ranges"] = as_ranges(self.options.get("ranges"))  # once, not at every call
         if inputs.unbound:
             self._asked(keywords(self.options))
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText

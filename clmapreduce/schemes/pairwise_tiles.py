@@ -11,8 +11,8 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_text import PairText, element, offsets_of, parameters_of
 from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_text import PairText, element, offsets_of, parameters_of
 from clmapreduce.schemes.pairwise import PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText

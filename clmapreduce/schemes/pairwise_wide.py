@@ -12,8 +12,8 @@ from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.vector.pair import Pair, PairInput

@@ -20,10 +20,10 @@ from clmapreduce.domain.table import Table
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 PIECE, INTERVAL, MERGE = 8, 2, 5
-"""Numbers per piece: first row, end, its first interval, the stretch's begin and end, the place of its accumulators (-1:
-none, the rows are done), columns of the cluster, rows of one vector. Per interval: the stretch's position where it ends,
-and how much larger than positions its columns are. Per merge: first row, end, the place of the accumulators, how many
-per row, columns of the cluster.
+"""Numbers per piece: first row, end, its first interval, the stretch's begin and end, the place of its accumulators
+(-1: none, the rows are done), columns of the cluster, rows of one vector. Per interval: the position where it ends, and
+how much larger than positions its columns are. Per merge: first row, end, the place of the accumulators, how many per
+row, columns of the cluster.
 """
 FEW = 2
 """So many times the mean work of the groups is not cut."""
@@ -32,8 +32,8 @@ FEW = 2
 @dataclass(frozen=True)
 class Cut:
     """How blocks are cut. block: rows of one vector of all items. vectors: of rows per group at most. tile: stretches
-    are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators that
-    may be left at most. backend: "1D" cuts no columns, "2D" all that may be.
+    are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
+    that may be left at most. backend: "1D" cuts no columns, "2D" all that may be.
     """
 
     block: int
@@ -166,13 +166,14 @@ def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: Cut) -> Numbers
     if cut.backend == "1D":
         return np.ones_like(columns)
     work = columns * cost
-    groups = max(cut.groups, np.count_nonzero(columns))
+    groups = max(cut.groups, int(np.count_nonzero(columns)))
     limit = max(1, -(-FEW * int(work.sum()) // groups))
     pieces = np.minimum(-(-work // limit), columns // cut.least)
     pieces = np.maximum(pieces, -(-columns // cut.most))
     if cut.backend == "2D":
         pieces = np.maximum(pieces, 2)
-    return np.minimum(pieces, max(1, cut.parts // max(1, int(rows.sum()))))
+    most: Numbers = np.minimum(pieces, max(1, cut.parts // max(1, int(rows.sum()))))
+    return most
 
 
 def _counted(counts: Numbers) -> tuple[Numbers, Numbers]:
@@ -183,4 +184,5 @@ def _counted(counts: Numbers) -> tuple[Numbers, Numbers]:
 
 def _octave(work: Numbers) -> Numbers:
     """Twice the logarithm of work to base 2, rounded down: neighbours of about the same work stay neighbours."""
-    return np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int64)
+    octaves: Numbers = np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int64)
+    return octaves

@@ -75,7 +75,9 @@ def reduce_pairs(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def explain_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None) -> str:
+def explain_pairs(
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
+) -> str:
     """How a call would run: scheme, why, and each launch. Nothing is launched."""
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if not isinstance(prepared, Prepared):
@@ -83,7 +85,9 @@ def explain_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Opti
     return explained(prepared.executable.plan, prepared.sizes)
 
 
-def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None) -> str:
+def source_pairs(
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
+) -> str:
     """The OpenCL C that a call would run."""
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
@@ -91,8 +95,9 @@ def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Optio
 
 
 def prepare_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None, ranges: Ranges | None = None
-) -> Prepared | list[Any]:
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
+    ranges: Ranges | None = None,
+) -> Prepared | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one."""
     (formula, weight), slots = slotted((asked.formula, asked.weight))
     assert formula is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, upload
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.base import Symbolic, made
 from clmapreduce.pairwise.given import Array, as_array, as_real, reshaped
 from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed
@@ -136,6 +136,8 @@ class Matrix(Reductions):
 
     def _lines(self, rows: Any, cols: Any) -> LazyTensor:
         chosen = {Category.I: rows, Category.J: cols}
+        if self.ranges is not None and not (_is_whole(rows) and _is_whole(cols)):
+            raise ModeError(f"{self.ranges!r} are of all rows and columns; set them after slices are taken")
         for slot in self.inputs.unbound:
             if not _is_whole(chosen.get(slot.category, EVERYTHING)):
                 raise FormulaError(f"{slot.told} has no array yet; slice the array that the call is given")

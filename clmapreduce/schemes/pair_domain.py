@@ -17,9 +17,9 @@ from clmapreduce.plan import Arguments, Size
 
 @dataclass(frozen=True)
 class Spread:
-    """Groups and what they are told. word: the domain's vocabulary in cl_templates/domain. groups: of one element of the
-    batch. behind: arguments behind the kernel's arrays. splits: accumulators per row at most. parts: accumulators that
-    a second launch merges, 0 where no columns are split. merged: its groups and arguments where they follow from a
+    """Groups and what they are told. word: the domain's vocabulary in cl_templates/domain. groups: of one element of
+    the batch. behind: arguments behind the kernel's arrays. splits: accumulators per row at most. parts: accumulators
+    that a second launch merges, 0 where no columns are split. merged: its groups and arguments where they follow from a
     table. why: for `explain`.
     """
 
@@ -76,9 +76,10 @@ def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     if parts:
         scale = np.array([size, size, size, 1, 1])
         tables["merges"] = merges if size == 1 else Table(merges.values * scale, domain.narrow)
-    behind = ("pieces", "intervals", *_numbers((rows, len(work.pieces), parts, parts * size * domain.batch)))
+    behind: Arguments = ("pieces", "intervals", *_numbers((rows, len(work.pieces), parts, parts * size * domain.batch)))
     numbers = (rows * size, len(merges), parts * size, parts * size * domain.batch)
-    merged = (len(merges) * domain.batch, ("merges", *_numbers(numbers)))
+    merging: Arguments = ("merges", *_numbers(numbers))
+    merged = (len(merges) * domain.batch, merging)
     splits = int(merges.values[:, 3].max(initial=1))
     why = f"blocks: {len(work.pieces)} pieces of at most {cut.rows} rows, {len(merges)} of them with split columns"
     return Spread("ranges", len(work.pieces), behind, splits, parts * size, why, tables, merged)

@@ -2,10 +2,11 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read where they lie. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (where
 ##   the operator has such) end with it.
+##   With `sharing`, items share the rows of a cluster that has fewer than there are items, and meet at the end.
 ##   Which rows and columns those are is the domain's. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
 ##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
-##   Local memory: one tile of the columns' terms (par). Barriers: 2 a tile.
+##   Local memory: one tile of the columns' terms (par), one accumulator per item (sharing). Barriers: 2 a tile, as from_item (sharing).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
@@ -37,15 +38,19 @@ ${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)])}
 % endfor
 </%def>
 <%def name="walk(vectors)">
-int k = 0;
+<% shared = sharing and vectors == 1 %>
+int k = ${f"sharer * {taken}" if shared else 0};
 % if unroll > 1:
 #pragma unroll ${unroll}
 % endif
-for (; k <= count - ${taken}; k += ${taken}) {
+for (; k <= count - ${taken}; k += ${f"sharers * {taken}" if shared else taken}) {
 ${turn(taken, vectors)}
 }
 % if taken > 1:
-for (; k < count; k++) {
+% if shared:
+k = count - count % ${taken} + sharer;
+% endif
+for (; k < count; k += ${"sharers" if shared else 1}) {
 ${turn(1, vectors)}
 }
 % endif
@@ -57,14 +62,20 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % endfor
     ${domain.open_places(tile)}
 % endif
+% if sharing:
+    ${mode.group_scratch(pairs.outer, block)}
+% endif
     ${domain.open("(idx)get_group_id(0)", vectors * block * lanes)}
 % if len(steps) > 1:
     const int used = (int)((last - first + ${block * lanes - 1}) / ${block * lanes});
 % endif
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
+% if sharing:
+    const int wide = (int)piece[7], mine = (int)CMR_LOCAL_ID & (wide - 1), sharer = (int)CMR_LOCAL_ID / wide, sharers = ${block} / wide;
+% endif
 % for v in range(vectors):
-    const idx base${v} = first + ${v * block * lanes} + CMR_LOCAL_ID * ${lanes};
+    const idx base${v} = first + ${v * block * lanes} + ${"mine" if sharing else f"CMR_LOCAL_ID * {lanes}"};
 % for lane in range(lanes):
     const idx row${v}_${lane} = CMR_MIN(base${v} + ${lane}, last - 1);
 % endfor
@@ -102,10 +113,18 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % endfor
 % endif
     </%domain:each_tile>
+% if sharing:
+% for distance in [block >> e for e in range(1, block.bit_length())]:
+    {
+        ${mode.from_item(pairs.outer, "next", "acc0", f"((int)CMR_LOCAL_ID + {distance}) % {block}")}
+        if (wide <= ${distance}) { ${pairs.outer.merge("acc0", "acc0", "next")} }
+    }
+% endfor
+% endif
 % for v in range(vectors):
 <%
 at = [f"base{v} + {lane}" for lane in range(lanes)]
-live = [f"base{v} + {lane} < last" for lane in range(lanes)]
+live = [f"base{v} + {lane} < last" + (" && CMR_LOCAL_ID < wide" if sharing else "") for lane in range(lanes)]
 finished = pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "reduced")
 %>
     ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", at, live, "total"))}

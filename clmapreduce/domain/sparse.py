@@ -33,7 +33,8 @@ FEW = 2
 class Cut:
     """How blocks are cut. block: rows of one vector of all items. vectors: of rows per group at most. tile: stretches
     are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
-    that may be left at most. backend: "1D" cuts no columns, "2D" all that may be.
+    that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
+    and walk columns of their own, where a cluster has less than half as many as there are items.
     """
 
     block: int
@@ -44,6 +45,7 @@ class Cut:
     groups: int
     parts: int
     backend: str = "auto"
+    sharing: bool = False
 
     @property
     def rows(self) -> int:
@@ -140,7 +142,10 @@ def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
     first = given.first[cluster] + place * cut.rows
     rows = np.minimum(cut.rows, given.end[cluster] - first)
     columns = given.columns[cluster]
-    cost = -(-rows // cut.block)
+    wide = np.full(len(rows), cut.block)
+    if cut.sharing:
+        wide = np.minimum(wide, 1 << np.ceil(np.log2(rows)).astype(np.int64))
+    cost = -(-rows // wide) * wide
     pieces = _pieces(columns, cost, rows, cut)
     share = -(-columns // (np.maximum(pieces, 1) * cut.tile)) * cut.tile
     pieces = np.maximum(1, -(-columns // np.maximum(share, 1)))
@@ -153,8 +158,7 @@ def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
     left = np.where(pieces > 1, rows * pieces, 0)
     base = np.cumsum(left) - left
     slot = np.where(pieces[owner] > 1, base[owner] + place * rows[owner], -1)
-    wide = np.full(len(owner), cut.block)
-    made = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide], 1)
+    made = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide[owner]], 1)
     order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
     split = np.flatnonzero(pieces > 1)
     merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)

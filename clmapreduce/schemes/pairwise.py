@@ -24,6 +24,8 @@ LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
 SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""
+SHARED_BYTES = 64
+"""Bytes of an accumulator that items which share rows hand over."""
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
 
@@ -48,11 +50,12 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
     text = _text(layout, domain, mode, box)
     if text.staged:
         text, box = fitting(text, box, facts)
-    spread = _spread(layout, domain, facts, box)
+    sharing = isinstance(domain, BlockSparse) and text.staged and shares(text, box, facts)
+    spread = _spread(layout, domain, facts, box, sharing)
     cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
     if layout.few:
         cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
-    stages = [pair_stage(text, layout, domain, mode, facts, box, spread)]
+    stages = [pair_stage(text, layout, domain, mode, facts, box, spread, sharing)]
     why = f"{spread.why}; {cells}"
     return with_merge(stages, {}, text, domain, mode, facts, box, spread, why)
 
@@ -79,11 +82,11 @@ def fitting(text: PairText, box: PairBox, facts: Facts) -> tuple[PairText, PairB
     return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
-def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> Spread:
+def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Spread:
     """How the domain is cut."""
     if isinstance(domain, BlockSparse):
         lanes = box.lanes(layout.pair.dtype.itemsize)
-        return spread_blocks(domain, cut_of(layout, domain, facts, box, box.block * lanes))
+        return spread_blocks(domain, cut_of(layout, domain, facts, box, box.block * lanes, sharing))
     blocks = blocks_of(layout, domain, box)
     splits, share = cut_columns(
         layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles
@@ -91,12 +94,22 @@ def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) ->
     return spread_dense(domain, blocks, splits, share, facts.compute_units)
 
 
-def cut_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, block: int) -> Cut:
+def cut_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, block: int, sharing: bool) -> Cut:
     """How blocks of pairs are cut for a launch box. block: rows of one vector of all items."""
     groups, tile = facts.compute_units * box.groups, box.tile
     return Cut(
-        block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend
+        block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend,
+        sharing,
     )  # fmt: skip
+
+
+def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
+    """Whether items may share rows: accumulators meet in any order, and are small enough to be handed over."""
+    bound = text.bound
+    small = bound.layout.itemsize <= SHARED_BYTES and not bound.one_by_one
+    tile = box.tile * (text.column_bytes + 8)
+    fits = tile + box.block * bound.layout.itemsize <= facts.local_memory
+    return bound.commutative and small and fits and box.block > 1
 
 
 def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: int, tiles: int) -> tuple[int, int]:
@@ -143,16 +156,17 @@ def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox)
 
 
 def pair_stage(
-    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, spread: Spread
-) -> Stage:
-    """The launch over all pairs."""
+    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, spread: Spread,
+    sharing: bool,
+) -> Stage:  # fmt: skip
+    """The launch over all pairs. sharing: as in a Cut."""
     pair, bound = layout.pair, layout.bound
     numbers = {
         "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": spread.partial,
         "domain": spread.word,
     }  # fmt: skip
     if not layout.few:
-        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged}
+        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
     targets, out = targets_of(spread, text.outputs)
     spec = kernel_spec(
         "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,

@@ -62,7 +62,7 @@ def squares(x: Any, y: Any) -> Any:
 
 
 def test_every_front_end_takes_ranges(context: cm.Context, rng: np.random.Generator) -> None:
-    x, y, _, mask, ranges = problem(rng)
+    x, y, b, mask, ranges = problem(rng)
     kernel = np.where(mask, np.exp(-squares(x, y)), 0)
     lazy = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
     text, aliases = "Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"]

@@ -240,12 +240,14 @@ TILE_WORDS = 96
 """Registers of 32 bits that an item's sums and accumulators may take; the coordinates at hand need the others."""
 
 
-def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
+def tile_box(words: int, acc_words: int, facts: Facts, rows: float = float("inf")) -> TileBox | None:
     """The box for pairs of long vectors; None where no group would fit. words: of one pair's sums over coordinates, in
-    units of 32 bits. acc_words: of one accumulator.
+    units of 32 bits. acc_words: of one accumulator. rows: that come together.
     """
     boxes = (_TILES_CPU,) if facts.kind == "cpu" else _TILES_GPU
     for box in boxes:
+        if 8 * box.rows >= rows and box is not boxes[-1]:  # at least half of the tile's would be idle
+            continue
         waiting = 4 * box.block * acc_words
         kept = 0 if box.rows * waiting <= facts.local_memory // 2 else acc_words  # what local memory does not hold
         fits = box.block <= facts.max_group_size and waiting <= facts.local_memory // 2

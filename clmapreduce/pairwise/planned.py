@@ -56,8 +56,9 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     box: Box | None = choose_wide(pair, mode, facts)
     if box is None and layout.few:
         box = few_box(terms, pair.cost, domain.rows, mode, facts)
-    elif box is None and domain.columns and not isinstance(domain, BlockSparse):
-        box = choose_tiles(pair, bound, mode, facts)
+    elif box is None and domain.columns:
+        together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
+        box = choose_tiles(pair, bound, mode, facts, together)
     if box is not None:
         return box
     rows, loops = domain.rows * domain.batch, bool(pair.contractions)

@@ -76,7 +76,8 @@ def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     if parts:
         scale = np.array([size, size, size, 1, 1])
         tables["merges"] = merges if size == 1 else Table(merges.values * scale, domain.narrow)
-    behind: Arguments = ("pieces", "intervals", *_numbers((rows, len(work.pieces), parts, parts * size * domain.batch)))
+    sizes = (rows, domain.columns, len(work.pieces), parts, parts * size * domain.batch)
+    behind: Arguments = ("pieces", "intervals", *_numbers(sizes))
     numbers = (rows * size, len(merges), parts * size, parts * size * domain.batch)
     merging: Arguments = ("merges", *_numbers(numbers))
     merged = (len(merges) * domain.batch, merging)

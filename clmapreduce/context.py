@@ -11,11 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, MutableMapping
 from types import TracebackType
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
+from clmapreduce.domain.table import Table
 from clmapreduce.plan import Facts, KernelSpec, Plan
-from clmapreduce.runtime import Built, Executable, facts_of, translated
+from clmapreduce.runtime import Built, Executable, SentTable, facts_of, translated
 from hostsched import Device as Device
 
 PLANS_KEPT = 512
@@ -62,6 +63,8 @@ class Context:
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
+        self._tables: WeakKeyDictionary[Table, SentTable] = WeakKeyDictionary()
+        self._belongings: WeakKeyDictionary[Any, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):
             atexit.register(self.trace, numbered(os.environ["CLMR_TRACE"], next(_traces)))
@@ -80,27 +83,40 @@ class Context:
     ) -> None:
         _default.context, _default.outer = _default.outer
 
-    def executable(self, key: Hashable, plan: Callable[[], Plan]) -> Executable:
+    def belongings(self, owner: Any) -> OrderedDict[Hashable, Any]:
+        """What is kept for as long as both the owner and the context live. Nothing in it may refer to the owner."""
+        with self._lock:
+            return self._belongings.setdefault(owner, OrderedDict())
+
+    def executable(self, key: Hashable, plan: Callable[[], Plan], owner: Any = None) -> Executable:
         """The built plan for `key`, made by `plan()` when it is not kept yet.
 
-        Everything the plan depends on must be in the key.
+        Everything the plan depends on must be in the key, or the owner's, as whose belonging it is kept then.
         """
         with self._lock:
-            found = self._executables.get(key)
+            kept = self._executables if owner is None else self.belongings(owner)
+            found = kept.get(key)
             if found is None:
-                found = Executable(plan(), self.queue, self._kernels)
-                self._executables[key] = found
+                found = Executable(plan(), self.queue, self._kernels, self._sent)
+                kept[key] = found
                 LOG.debug(
                     "planned %s: %s, %s",
                     key[0] if isinstance(key, tuple) else key,
                     found.plan.scope.name,
                     found.plan.why,
                 )
-                if len(self._executables) > PLANS_KEPT:
-                    self._executables.popitem(last=False)
+                if len(kept) > PLANS_KEPT:
+                    kept.popitem(last=False)
             else:
-                self._executables.move_to_end(key)
+                kept.move_to_end(key)
             return found
+
+    def _sent(self, table: Table) -> SentTable:
+        """A table's copy, made once."""
+        found = self._tables.get(table)
+        if found is None:
+            found = self._tables[table] = SentTable(table, self.queue)
+        return found
 
     def wait(self) -> None:
         """Returns when everything submitted has ended; lets Ctrl-C through."""

@@ -1,15 +1,16 @@
 """Plans: what will be launched, as frozen data. Nothing here runs.
 
 A `Plan` is a list of `Stage`s over named arrays: "in0" … the inputs, "out0" … the outputs, "scratch…" what the plan
-itself needs.
+itself needs, and tables that come with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from clmapreduce.domain.table import Table
 from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node
@@ -69,7 +70,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """Stages in order, the bytes of scratch they need by name, and what `explain` tells."""
+    """Stages in order, the bytes of scratch they need by name, and what `explain` tells. tables: by name."""
 
     stages: tuple[Stage, ...]
     scratch: Mapping[str, int]
@@ -78,6 +79,7 @@ class Plan:
     narrow: bool
     why: str
     finish_on_host: bool = False
+    tables: Mapping[str, Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ The scheduler's and the renderer's errors become ours here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 import hostsched
 from cl_templates import RenderError, render
+from clmapreduce.domain.table import Table
 from clmapreduce.errors import BuildError, ClMapReduceError, DeviceError, DeviceMemoryError
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
 
@@ -148,11 +149,35 @@ def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
         return queue.arena.take(nbytes)
 
 
-class Executable:
-    """A plan whose kernels are built on one queue; `submit` launches it."""
+class SentTable:
+    """A table's copy in device memory, which returns to the arena with it."""
 
-    def __init__(self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> None:
+    __slots__ = ("_queue", "buffer")
+
+    def __init__(self, table: Table, queue: hostsched.Queue) -> None:
+        values = table.values.reshape(-1).view(np.uint8)
+        with translated():
+            self._queue, self.buffer = queue, take(queue, values.nbytes)
+            if values.size:  # wait: the copy reads host memory
+                hostsched.JobGraph([hostsched.WriteJob(self.buffer, values)]).submit(queue).wait()
+
+    def __del__(self) -> None:
+        if hasattr(self, "buffer"):
+            self._queue.arena.give(self.buffer)
+
+
+class Executable:
+    """A plan whose kernels are built on one queue; `submit` launches it. sent: gives a table's copy on the device.
+
+    tables: the copies of the plan's tables.
+    """
+
+    def __init__(
+        self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],
+        sent: Callable[[Table], SentTable],
+    ) -> None:  # fmt: skip
         self.plan = plan
+        self.tables = {name: sent(table) for name, table in plan.tables.items()}
         self._queue = queue
         self._launches = [
             Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
@@ -175,6 +200,7 @@ class Executable:
         Scratch comes and goes; nothing is waited for.
         """
         scratch = []
+        arrays |= {name: table.buffer for name, table in self.tables.items()}
         try:
             for name, nbytes in self.plan.scratch.items():
                 if name not in arrays:

@@ -200,6 +200,17 @@ def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:
     return box
 
 
+def clustered(box: PairBox, rows: float, itemsize: int) -> PairBox:
+    """The box for rows in clusters of about so many: groups no larger than leaves few of their items idle."""
+    while box.lanes(itemsize) > 4 and rows <= box.lanes(itemsize) // 2:
+        box = replace(box, bytes=box.bytes // 2)
+    while box.block > 32 and rows < 4 * box.block * box.vectors:
+        box = replace(box, block=box.block // 2)
+    while box.vectors > 1 and rows <= box.block * box.vectors * box.lanes(itemsize) // 2:
+        box = replace(box, vectors=box.vectors // 2)
+    return box
+
+
 MANY_ROWS, MANY_COLUMNS = 65536, 65536
 """Where groups work side by side: fewer rows or columns leave too few groups of the largest boxes."""
 
@@ -230,12 +241,14 @@ TILE_WORDS = 96
 """Registers of 32 bits that an item's sums and accumulators may take; the coordinates at hand need the others."""
 
 
-def tile_box(words: int, acc_words: int, facts: Facts) -> TileBox | None:
+def tile_box(words: int, acc_words: int, facts: Facts, rows: float = float("inf")) -> TileBox | None:
     """The box for pairs of long vectors; None where no group would fit. words: of one pair's sums over coordinates, in
-    units of 32 bits. acc_words: of one accumulator.
+    units of 32 bits. acc_words: of one accumulator. rows: that come together.
     """
     boxes = (_TILES_CPU,) if facts.kind == "cpu" else _TILES_GPU
     for box in boxes:
+        if 8 * box.rows >= rows and box is not boxes[-1]:  # at least half of the tile's would be idle
+            continue
         waiting = 4 * box.block * acc_words
         kept = 0 if box.rows * waiting <= facts.local_memory // 2 else acc_words  # what local memory does not hold
         fits = box.block <= facts.max_group_size and waiting <= facts.local_memory // 2

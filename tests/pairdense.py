@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from pairblocks import Halves, columns_of, drawn_blocks
 from pairplans import vector
 from pairwalk import dense
 
@@ -69,7 +70,7 @@ SMOOTH = [name for name in NAMES if not FORMULAS[name].whole]
 @dataclass(frozen=True)
 class Case:
     """One reduction of one form. batch: leading axes of x, of y and b. centre: of the points. strange: how many
-    coordinates are NaN or infinite.
+    coordinates are NaN or infinite. sparse: whether only blocks of pairs count, drawn for every size.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Case:
     batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     centre: float = 0.0
     strange: int = 0
+    sparse: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -119,11 +121,13 @@ class Case:
                 columns = max(columns, K)
             given = self.arrays(rng, rows, columns)
             used = {v: a for v, a in zip(variables, given, strict=True) if v in _read(asked)}
-            wanted, allowed = self.expected(*given)
+            blocks = drawn_blocks(rng, rows, columns) if self.sparse else None
+            ranges = None if blocks is None else Halves(self.axis, blocks)
+            wanted, allowed = self.expected(*given, blocks)
             batch = np.broadcast_shapes(*self.batch)
             outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._stored(w)) for w in wanted]
             out = outs[0] if len(outs) == 1 else tuple(outs)
-            reduce_pairs(asked, used, mode=mode, context=context, out=out)
+            reduce_pairs(asked, used, mode=mode, context=context, out=out, ranges=ranges)
             told = f"{self}, {rows} of {columns}"
             for made, right, far in zip(outs, wanted, allowed, strict=True):
                 compare(made.reshape(-1, *right.shape[1:]), right, far, told)
@@ -131,14 +135,16 @@ class Case:
     def _stored(self, wanted: Any) -> Any:
         return wanted.dtype if wanted.dtype.kind in "ib" else np.dtype(self.code)
 
-    def expected(self, x: Any, y: Any, b: Any) -> tuple[list[Any], list[Any]]:
-        """Every output, its batch and rows in one axis, and how far from it a result may be."""
+    def expected(self, x: Any, y: Any, b: Any, blocks: Any = None) -> tuple[list[Any], list[Any]]:
+        """Every output, its batch and rows in one axis, and how far from it a result may be. blocks: the pairs that
+        count, all where not given.
+        """
         wide = [a.astype(float) for a in (x, y, b)]
         batch = np.broadcast_shapes(*self.batch)
         x, y, b = (np.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(-1, *a.shape[-2:]) for a in wide)
         outputs, far = [], []
         for one in zip(x, y, b, strict=True):
-            made, tolerances = self._one(*one)
+            made, tolerances = self._one(*one, blocks)
             outputs.append(made)
             far.append(tolerances)
         return [np.concatenate(parts) for parts in zip(*outputs, strict=True)], [
@@ -146,20 +152,42 @@ class Case:
             for ts, os in zip(zip(*far, strict=True), zip(*outputs, strict=True), strict=True)
         ]
 
-    def _one(self, x: Any, y: Any, b: Any) -> tuple[list[Any], list[Any]]:
+    def _one(self, x: Any, y: Any, b: Any, blocks: Any) -> tuple[list[Any], list[Any]]:
         with np.errstate(all="ignore"):
             numbers = self.formula.numbers(x[:, None], y[None], b[None])
             weights = np.broadcast_to((b * b)[None], (*numbers.shape[:2], 2))
         if self.axis == 0:
             numbers, weights = numbers.swapaxes(0, 1), weights.swapaxes(0, 1)
         f, w = np.moveaxis(numbers, -1, 0), np.moveaxis(weights, -1, 0)
-        if self.name in OPERATORS:
+        if blocks is None:
+            return self._reduced(f, w)
+        parts = []
+        for first, end, columns in columns_of(blocks):
+            made, far = self._reduced(f[:, first:end, columns], w[:, first:end, columns], columns)
+            parts.append((made, [np.broadcast_to(t, m.shape) for t, m in zip(far, made, strict=True)]))
+        return tuple([np.concatenate(each) for each in zip(*side, strict=True)] for side in zip(*parts, strict=True))  # type: ignore[return-value]
+
+    def _reduced(self, f: Any, w: Any, columns: Any = None) -> tuple[list[Any], list[Any]]:
+        """The outputs and how far off they may be. columns: the indices of those that are given."""
+        if self.name == "last":
+            last = f[..., -1] if f.shape[-1] else np.zeros(f.shape[:-1])
+            made = [np.moveaxis(last, 0, -1)]
+        elif self.name == "either":
             with np.errstate(all="ignore"):
-                either = np.moveaxis(1 - np.prod(1 - f, -1), 0, -1)
-                made = [np.moveaxis(f[..., -1], 0, -1) if self.name == "last" else either]
-        else:
+                made = [np.moveaxis(1 - np.prod(1 - f, -1), 0, -1)]
+        elif columns is None or "Arg" not in self.name:
             made = dense(self.name, f, w, K)
-        return made, self._allowed(made, f, w)
+        else:
+            made = self._placed(f, w, columns)
+        return made, self._allowed(made, f, w) if f.shape[-1] else [0.0 for _ in made]
+
+    def _placed(self, f: Any, w: Any, columns: Any) -> list[Any]:
+        """The outputs of a reduction that tells places, where only some columns are given."""
+        both = {"ArgMin": "Min_ArgMin", "ArgMax": "Max_ArgMax", "ArgKMin": "KMin_ArgKMin"}.get(self.name, self.name)
+        best, places = dense(both, f, w, K)
+        if len(columns):  # what finds nothing gives place 0
+            places = np.where(np.isinf(best), 0, columns[np.minimum(places, len(columns) - 1)])
+        return [best, places] if both == self.name else [places]
 
     def _allowed(self, made: list[Any], f: Any, w: Any) -> list[Any]:
         """How far rounding may lead: of every term a few units, as many more as its exponent is long; and of sums

@@ -2,11 +2,13 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read where they lie. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (where
 ##   the operator has such) end with it.
-##   Groups are numbered by (batch, split, block of rows). With splits, accumulators go to `parts`, for cmr_pairwise_merge.
-##   in…  the pair's inputs      parts or out…      rows, columns  of one element of the batch      share  columns per split
-##   blocks, splits  how many      total  accumulators in parts
-##   Local memory: one tile of the columns' terms (par). Barriers: 2 a tile.
+##   With `sharing`, items share the rows of a cluster that has fewer than there are items, and meet at the end.
+##   Which rows and columns those are is the domain's. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
+##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
+##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
+##   Local memory: one tile of the columns' terms (par), one accumulator per item (sharing). Barriers: 2 a tile, as from_item (sharing).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
@@ -14,11 +16,14 @@ op = inner if inner is not None else pairs.outer
 # Intel's CPU runtime (2026.22) keeps the negative of a row's number across the tiles' barriers in one place for all work-items, and so computes
 # with another row's (tests/pairwise/test_lazy_complex.py fails without this): there the rows are read again behind the barriers.
 reload = pairs.staged and cpu
+staged, place = pairs.staged, domain.attr.place
+# Where rows come in clusters, groups may have fewer of them than they could: as many vectors are walked as there are rows for, or a few more.
+steps = sorted({vectors, vectors >> (1 if taken > 1 else 2), vectors >> 1, *([vectors * 3 // 4] if taken == 1 else []), 1} - {0}, reverse=True) if domain.attr.scattered else [vectors]
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
-<%def name="turn(count)">
-% if pairs.staged:
+<%def name="turn(count, vectors)">
+% if staged:
 % for c in range(count):
 ${pairs.staged_column(c, f"k + {c}")}
 % endfor
@@ -27,25 +32,52 @@ ${pairs.staged_column(c, f"k + {c}")}
 ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
 % endif
-${pairs.contract(vectors, [f"j0 + k + {c}" for c in range(count)])}
+${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)])}
 % for v in range(vectors):
-{ ${pairs.absorb(f"{acc}{v}", v, count, "j0 + k", op)} }
+{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor
 </%def>
-${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx blocks", "const idx splits", "const idx total"])} {
-% if pairs.staged:
+<%def name="walk(vectors)">
+<% shared = sharing and vectors == 1 %>
+int k = ${f"sharer * {taken}" if shared else 0};
+% if unroll > 1:
+#pragma unroll ${unroll}
+% endif
+for (; k <= count - ${taken}; k += ${f"sharers * {taken}" if shared else taken}) {
+${turn(taken, vectors)}
+}
+% if taken > 1:
+% if shared:
+k = count - count % ${taken} + sharer;
+% endif
+for (; k < count; k += ${"sharers" if shared else 1}) {
+${turn(1, vectors)}
+}
+% endif
+</%def>
+${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
+% if staged:
 % for kind, name, count in pairs.tile(tile):
     __local ${kind} ${name}[${count}];
 % endfor
+    ${domain.open_places(tile)}
 % endif
-    const idx group = (idx)get_group_id(0);
-    const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${vectors};
+% if sharing:
+    ${mode.group_scratch(pairs.outer, block)}
+% endif
+    ${domain.open("(idx)get_group_id(0)", vectors * block * lanes)}
+% if len(steps) > 1:
+    const int used = (int)((last - first + ${block * lanes - 1}) / ${block * lanes});
+% endif
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
+% if sharing:
+    const int wide = (int)piece[7], mine = (int)CMR_LOCAL_ID & (wide - 1), sharer = (int)CMR_LOCAL_ID / wide, sharers = ${block} / wide;
+% endif
 % for v in range(vectors):
-    const idx base${v} = (first + ${v}) * ${block * lanes} + CMR_LOCAL_ID * ${lanes};
+    const idx base${v} = first + ${v * block * lanes} + ${"mine" if sharing else f"CMR_LOCAL_ID * {lanes}"};
 % for lane in range(lanes):
-    const idx row${v}_${lane} = CMR_MIN(base${v} + ${lane}, rows - 1);
+    const idx row${v}_${lane} = CMR_MIN(base${v} + ${lane}, last - 1);
 % endfor
 % if not reload:
     ${pairs.row(v, rows_of(v))}
@@ -53,13 +85,12 @@ ${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx co
     ${pairs.outer.declare(f"acc{v}", lanes)}
 % endfor
     ${pairs.wide_rows(vectors, [rows_of(v) for v in range(vectors)])}
-    const idx begin = split * share, end = min(columns, (idx)(begin + share));
-    for (idx j0 = begin; j0 < end; j0 += ${tile}) {
-        const int count = (int)min((idx)${tile}, (idx)(end - j0));
-% if pairs.staged:
+    <%domain:each_tile tile="${tile}" staged="${staged}">
+% if staged:
         ${mode.sync()}
         <%mode:each i="s" begin="0" end="count">
-            ${pairs.stage("j0 + s", "s")}
+            ${domain.find("s")}
+            ${pairs.stage("column", "s")}
         </%mode:each>
         ${mode.sync()}
 % endif
@@ -73,33 +104,29 @@ ${mode.kernel_head("cmr_pairwise", parameters + ["const idx rows", "const idx co
         ${pairs.open_tile(v)}
 % endfor
 % endif
-        int k = 0;
-% if unroll > 1:
-        #pragma unroll ${unroll}
-% endif
-        for (; k <= count - ${taken}; k += ${taken}) {
-            ${turn(taken)}
-        }
-% if taken > 1:
-        for (; k < count; k++) {
-            ${turn(1)}
-        }
-% endif
+% for taking in steps:
+        ${"else" if taking < vectors else ""} ${f"if (used > {max(n for n in steps + [0] if n < taking)})" if len(steps) > 1 else ""} { ${walk(taking)} }
+% endfor
 % if inner is not None:
 % for v in range(vectors):
         ${pairs.close_tile(v)}
 % endfor
 % endif
+    </%domain:each_tile>
+% if sharing:
+% for distance in [block >> e for e in range(1, block.bit_length())]:
+    {
+        ${mode.from_item(pairs.outer, "next", "acc0", f"((int)CMR_LOCAL_ID + {distance}) % {block}")}
+        if (wide <= ${distance}) { ${pairs.outer.merge("acc0", "acc0", "next")} }
     }
+% endfor
+% endif
 % for v in range(vectors):
 <%
 at = [f"base{v} + {lane}" for lane in range(lanes)]
-live = [f"base{v} + {lane} < rows" for lane in range(lanes)]
+live = [f"base{v} + {lane} < last" + (" && CMR_LOCAL_ID < wide" if sharing else "") for lane in range(lanes)]
+finished = pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "reduced")
 %>
-% if partial:
-    ${pairs.partial(f"acc{v}", f"(size_t)split * (total / splits) + batch * rows", at, live, "total")}
-% else:
-    ${pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "columns")}
-% endif
+    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", at, live, "total"))}
 % endfor
 }

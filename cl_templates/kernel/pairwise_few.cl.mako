@@ -4,6 +4,7 @@
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   Local memory: one accumulator per item, or per warp (par). Barriers: as combine_group, per row.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 inner = pairs.inner
 name = "part" if inner is not None else "acc"
@@ -20,7 +21,7 @@ for (idx j = ${begin}; j + ${text.lanes - 1} < ${end}; j += ${stride}) {
 ${text.column(0, "j")}
 ${text.contract(vectors, ["j"])}
 % for v in range(vectors):
-{ ${text.absorb(f"{name}{v}", v, 1, "j", op)} }
+{ ${text.absorb(f"{name}{v}", v, ["j"], op)} }
 % endfor
 }
 % if text.inner is not None:
@@ -29,19 +30,17 @@ ${text.close_tile(v)}
 % endfor
 % endif
 </%def>
-${mode.kernel_head("cmr_pairwise_few", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx blocks", "const idx splits", "const idx total"])} {
+${mode.kernel_head("cmr_pairwise_few", parameters + domain.attr.parameters)} {
     ${mode.group_scratch(pairs.outer, block)}
-    const idx group = (idx)get_group_id(0);
-    const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${vectors};
+    ${domain.open("(idx)get_group_id(0)", vectors)}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
-    const idx row${v} = CMR_MIN(first + ${v}, rows - 1);
+    const idx row${v} = CMR_MIN(first + ${v}, last - 1);
     ${pairs.row(v, [f"row{v}"])}
     ${pairs.outer.declare(f"whole{v}")}
 % endfor
     ${pairs.wide_rows(vectors, [[f"row{v}"] for v in range(vectors)])}
-    const idx begin = split * share, end = min(columns, (idx)(begin + share));
     {
 % for v in range(vectors):
     ${pairs.outer.declare(f"acc{v}", lanes)}
@@ -68,12 +67,12 @@ ${mode.kernel_head("cmr_pairwise_few", parameters + ["const idx rows", "const id
 % endif
 % for v in range(vectors):
     ${mode.combine_group(pairs.outer, f"whole{v}")}
+<%
+row, live = f"first + {v}", [f"first + {v} < last"]
+finished = pairs.finish(f"whole{v}", 1, [f"batch * rows + {row}"], live, "reduced")
+%>
     if (${mode.is_leader()}) {
-% if partial:
-    ${pairs.partial(f"whole{v}", "(size_t)split * (total / splits) + batch * rows", [f"first + {v}"], [f"first + {v} < rows"], "total")}
-% else:
-    ${pairs.finish(f"whole{v}", 1, [f"batch * rows + first + {v}"], [f"first + {v} < rows"], "columns")}
-% endif
+    ${domain.results(partial, finished, pairs.partial(f"whole{v}", "kept", [row], live, "total"))}
     }
 % endfor
 }

@@ -6,13 +6,17 @@
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   Local memory: two stages and the items' accumulators, where they fit (else the stages' place serves them at the end). Barriers: 1 a stage, 2 per group of rows that meet at the end.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 shape = tiles.shape
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
-my_rows, my_columns = tiles.rows(), tiles.columns()
+my_rows = tiles.rows()
 cyclic = len(tiles.walks) == 1
+T = shape.tile_columns
+# Where columns lie apart, three tiles' places are kept: of the next one, of this one, and of the last one, which some may still read.
+here, ahead = ("page", "(page + 1) % 3") if tiles.scattered else ("j0", f"j0 + {T}")
 %>
 <%def name="row_terms(v)">
 ${pairs.row(v, [f"row{v}"])}
@@ -35,11 +39,11 @@ ${pairs.open_tile(v)}
 % endif
 % if guarded:
 % for c in range(columns_taken):
-if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, 1, f"j0 + {my_columns[c]}", op, c)} }
+if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, [tiles.column_index(c)], op, c)} }
 % endfor
 % else:
 % for c in range(0, columns_taken, folded):
-{ ${pairs.absorb(f"{acc}{v}", v, min(folded, columns_taken), f"j0 + {my_columns[c]}", op, c)} }
+{ ${pairs.absorb(f"{acc}{v}", v, [tiles.column_index(at) for at in range(c, min(c + folded, columns_taken))], op, c)} }
 % endfor
 % endif
 % if inner is not None:
@@ -48,6 +52,17 @@ ${pairs.close_tile(v)}
 % if tiles.parked:
 ${tiles.park(v, v)}
 % endif
+}
+</%def>
+<%def name="find(begin, page)">
+for (int s = item; s < ${T}; s += ${block}) {
+    idx at = 0;
+    if (begin < end) {
+        at = min((idx)(${begin} + s), (idx)(end - 1));
+        while (at >= intervals[2 * interval]) interval++;
+        at += intervals[2 * interval + 1];
+    }
+    places[(${page}) * ${T} + s] = at;
 }
 </%def>
 <%def name="begin_walk(walk, j)">
@@ -63,7 +78,7 @@ ${tiles.put(walk, "turn")}
 % endif
 for (int k = 0; k < ${depth}; k++) {
 % if walk.size % depth:
-    if (k == ${walk.size % depth} && last) break;
+    if (k == ${walk.size % depth} && final) break;
 % endif
     ${tiles.coordinate(walk, "turn", "k", expanded)}
 }
@@ -71,9 +86,9 @@ for (int k = 0; k < ${depth}; k++) {
 <%def name="contract(walk)">
 <% full, rest = divmod(walk.size, depth); stages = full + (rest > 0) %>
 for (int s = 0; s < ${stages}; s++) {
-    const int last = s == ${stages - 1};
-    const idx next = last && j0 + ${shape.tile_columns} < end ? j0 + ${shape.tile_columns} : j0;
-    ${tiles.fetch(walk, "last ? 0 : s + 1", "next")}
+    const int final = s == ${stages - 1};
+    const idx next = final && j0 + ${T} < end ? ${ahead} : ${here};
+    ${tiles.fetch(walk, "final ? 0 : s + 1", "next")}
 % if products:
     if (expanded) { ${stage(walk, True)} } else
 % endif
@@ -83,10 +98,9 @@ for (int s = 0; s < ${stages}; s++) {
     turn ^= 1;
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx blocks", "const idx splits", "const idx total"])} {
+${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters)} {
     __local ${tiles.kind} memory[${tiles.memory}] __attribute__((aligned(16)));
-    const idx group = (idx)get_group_id(0);
-    const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${shape.tile_rows};
+    ${domain.open("(idx)get_group_id(0)", shape.tile_rows)}
     ${pairs.offsets("batch")}
     ${tiles.pack_offsets("batch")}
     ${pairs.uniforms()}
@@ -94,7 +108,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
     const int at_row = warp / ${shape.across} * ${8 * rows_taken} + lane / 4 * ${shape.vector(rows_taken)};
     const int at_column = (warp % ${shape.across} * 4 + lane % 4) * ${columns_taken};
 % for v in range(rows_taken):
-    const idx row${v} = min((idx)(first + ${my_rows[v]}), (idx)(rows - 1));
+    const idx row${v} = min((idx)(first + ${my_rows[v]}), (idx)(last - 1));
 % if tiles.early:
     ${row_terms(v)}
 % endif
@@ -105,7 +119,6 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
     ${pairs.outer.declare(f"acc{v}")}
 % endif
 % endfor
-    const idx begin = split * share, end = min(columns, (idx)(begin + share));
     int turn = 0;
 % if products:
     __local int doubts[2];
@@ -113,20 +126,31 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
     int expanded = 1, trust = 3, side = 0;
     if (item < 2) doubts[item] = 0;
     __local float norms[${shape.tile_rows}];
-    for (int r = item; r < ${shape.tile_rows}; r += ${block}) norms[r] = row_norms[min((idx)(first + r), (idx)(rows - 1))];
+    for (int r = item; r < ${shape.tile_rows}; r += ${block}) norms[r] = row_norms[min((idx)(first + r), (idx)(last - 1))];
 % endif
-% if cyclic:
+% if tiles.scattered:
+    __local idx places[${3 * T}];
+    ${find("begin", "0")}
+    ${mode.sync()}
+    { const idx page = 0; ${begin_walk(tiles.walks[0], "page") if cyclic else ""} }
+    ${mode.sync()}
+% elif cyclic:
     ${begin_walk(tiles.walks[0], "begin")}
     ${mode.sync()}
 % endif
-    for (idx j0 = begin; j0 < end; j0 += ${shape.tile_columns}) {
+    for (idx j0 = begin; j0 < end; j0 += ${T}) {
+% if tiles.scattered:
+        const idx page = (j0 - begin) / ${T} % 3;
+        ${find(f"j0 + {T}", ahead)}
+        ${mode.sync()}
+% endif
 % if tiles.early:
         ${column_terms()}
 % endif
 % for walk in tiles.walks:
         ${tiles.open(walk)}
 % if not cyclic:
-        ${begin_walk(walk, "j0")}
+        ${begin_walk(walk, here)}
         ${mode.sync()}
 % endif
         ${contract(walk)}
@@ -140,12 +164,12 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
         trust += again ? -2 : expanded && trust < 4;
         const int then = !again && trust > 0;
         if (then != expanded) {
-            const idx next = again || j0 + ${shape.tile_columns} >= end ? j0 : j0 + ${shape.tile_columns};
+            const idx next = again || j0 + ${T} >= end ? ${here} : ${ahead};
             expanded = then;
             ${begin_walk(tiles.walks[0], "next")}
         }
         ${mode.sync()}
-        if (again) { j0 -= ${shape.tile_columns}; continue; }
+        if (again) { j0 -= ${T}; continue; }
 % endif
 % if not tiles.early:
         ${column_terms()}
@@ -169,18 +193,15 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + ["const idx rows", "const 
 % endif
     ${mode.sync()}
     if (item < ${tiles.together * shape.owners}) {
-        const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners}, slot = ${"v" if tiles.parked else f"v - {start}"};
+        const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners}, shelf = ${"v" if tiles.parked else f"v - {start}"};
         const idx row = first + mine / 8 * ${8 * rows_taken} + v / ${shape.vector(rows_taken)} * ${8 * shape.vector(rows_taken)} + mine % 8 * ${shape.vector(rows_taken)} + v % ${shape.vector(rows_taken)};
-        ${tiles.meet("all", "slot", tiles.sharer_of("mine", "0"))}
+        ${tiles.meet("all", "shelf", tiles.sharer_of("mine", "0"))}
         for (int s = 1; s < ${shape.sharers}; s++) {
-            ${tiles.meet("next", "slot", tiles.sharer_of("mine", "s"))}
+            ${tiles.meet("next", "shelf", tiles.sharer_of("mine", "s"))}
             ${pairs.outer.merge("all", "all", "next")}
         }
-% if partial:
-        ${pairs.partial("all", "(size_t)split * (total / splits) + batch * rows", ["row"], ["row < rows"], "total")}
-% else:
-        ${pairs.finish("all", 1, ["batch * rows + row"], ["row < rows"], "columns")}
-% endif
+<% finished = pairs.finish("all", 1, ["batch * rows + row"], ["row < last"], "reduced") %>
+        ${domain.results(partial, finished, pairs.partial("all", "kept", ["row"], ["row < last"], "total"))}
     }
     ${mode.sync()}
 % endfor

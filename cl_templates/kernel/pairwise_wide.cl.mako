@@ -2,10 +2,10 @@
 ##   A group owns as many rows as it has items and a block of d. `stage` columns at a time, every item computes s for one row into local memory and
 ##   its share of w; then each adds up `rows_taken` × `numbers_taken` numbers of the result, which stay in registers, as their x do.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
-##   in…  the pair's inputs      parts or out…      rows, columns  of one element of the batch      share  columns per split
-##   down, across  blocks of rows and of d      splits      total  numbers of the result
+##   in…  the pair's inputs      parts, out…      rows, columns, share, blocks, splits, total  as in cmr_pairwise      across  blocks of d
 ##   Local memory: a stage of every s and w, and of the columns' terms. Barriers: 3 a stage.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 T = pairs.kind
 width = {"float": 4, "double": 2}[T]
@@ -15,13 +15,13 @@ warps_across = beside // (4 * numbers_taken)
 def row_of(r):
     return f"at_row + {r // width * 8 * width + r % width}"
 statements, values = pairs.values(0, 0)
-column_statements, column_parts = pairs.long_column(0, "j0 + c", "d")
+column_statements, column_parts = pairs.long_column(0, domain.attr.place("c", True), "d")
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
 scalars, parts = range(len(values)), range(len(column_parts))
 def of(name, k, r):
     return f"{name}{k}_{r // width * width}.s{r % width}"
 %>
-${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx down", "const idx across", "const idx splits", "const idx total"])} {
+${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"])} {
 % for k in scalars:
     __local ${T} s${k}_tile[${stage * block}] __attribute__((aligned(16)));
 % endfor
@@ -31,26 +31,25 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
 % for kind, name, count in pairs.tile(stage):
     __local ${kind} ${name}[${count}];
 % endfor
-    const idx group = (idx)get_group_id(0);
-    const idx batch = group / (splits * down * across), split = group / (down * across) % splits;
-    const idx first = group / across % down * ${block}, first_d = group % across * ${beside};
+    ${domain.open_places(stage)}
+    ${domain.open("(idx)get_group_id(0) / across", block)}
+    const idx first_d = (idx)get_group_id(0) % across * ${beside};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_row = warp / ${warps_across} * ${8 * rows_taken} + lane / 4 * ${width};
     const int at_d = (warp % ${warps_across} * 4 + lane % 4) * ${numbers_taken};
-    const idx row = min((idx)(first + item), (idx)(rows - 1));
+    const idx row = min((idx)(first + item), (idx)(last - 1));
 % if not cpu:
     ${pairs.row(0, ["row"])}
 % endif
     ${pairs.wide_rows(1, [["row"]])}
-    const idx begin = split * share, end = min(columns, (idx)(begin + share));
 % for r in range(rows_taken):
     ${T} ${", ".join(f"acc{r}_{c}_total0 = 0" for c in range(numbers_taken))};
 % endfor
 % if pairs.expansion.rows:
 % for r in range(rows_taken):
-    const idx long${r} = min((idx)(first + ${row_of(r)}), (idx)(rows - 1));
+    const idx long${r} = min((idx)(first + ${row_of(r)}), (idx)(last - 1));
 % for n in range(numbers_taken):
 <% row_statements, texts = pairs.long_row(0, [f"long{r}"], f"min((idx)(first_d + at_d + {n}), (idx){size - 1})") %>
     ${T} ${", ".join(f"x{k}_{r}_{n}" for k in range(len(texts)))};
@@ -58,12 +57,12 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
 % endfor
 % endfor
 % endif
-    for (idx j0 = begin; j0 < end; j0 += ${stage}) {
-        const int count = (int)min((idx)${stage}, (idx)(end - j0));
+    <%domain:each_tile tile="${stage}" staged="${True}">
         ${mode.sync()}
-% if pairs.packs():
+% if pairs.packs() or domain.attr.scattered:
         <%mode:each i="c" begin="0" end="count">
-            ${pairs.stage("j0 + c", "c")}
+            ${domain.find("c")}
+            ${pairs.stage("column", "c")}
         </%mode:each>
         ${mode.sync()}
 % endif
@@ -91,7 +90,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
 % for k in scalars:
             ${T} s${k} = 0;
 % endfor
-            if (c < count) { ${pairs.staged_column(0, "c")} ${pairs.contract(1, ["j0 + c"])} ${statements} ${" ".join(f"s{k} = {text};" for k, text in enumerate(values))} }
+            if (c < count) { ${pairs.staged_column(0, "c")} ${pairs.contract(1, [domain.attr.place("c", True)])} ${statements} ${" ".join(f"s{k} = {text};" for k, text in enumerate(values))} }
 % for k in scalars:
             s${k}_tile[c * ${block} + item] = s${k};
 % endfor
@@ -117,18 +116,17 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + ["const idx rows", "const i
 % endfor
 % endfor
         }
-    }
+    </%domain:each_tile>
 % for r in range(rows_taken):
     {
         const idx mine = first + ${row_of(r)};
-        const size_t base = (size_t)(batch * rows + mine) * ${size};
 % for n in range(numbers_taken):
-<% d = f"(first_d + at_d + {n})" %>
-% if partial:
-        if (mine < rows && ${d} < ${size}) ((__global ${T} *)parts)[(size_t)split * total + base + ${d}] = acc${r}_${n}_total0;
-% else:
-        ${pairs.finish(f"acc{r}_{n}", 1, [f"base + {d}"], [f"mine < rows && {d} < {size}"], "columns")}
-% endif
+<%
+d = f"(first_d + at_d + {n})"
+live = [f"mine < last && {d} < {size}"]
+finished = pairs.finish(f"acc{r}_{n}", 1, [f"(size_t)(batch * rows + mine) * {size} + {d}"], live, "reduced")
+%>
+        ${domain.results(partial, finished, f"if ({live[0]}) ((__global {T} *)parts)[(kept + mine) * {size} + {d}] = acc{r}_{n}_total0;")}
 % endfor
     }
 % endfor

@@ -1,9 +1,10 @@
 ## cmr_pairwise_wide_rows: as cmr_pairwise_wide, one work-item per group: vectors of rows, and one accumulator of a vector per d in private memory.
 ##   `taken` columns at a time: their s for all rows of the group, then a loop over d that adds t(s, x, w) of all of them to every accumulator. The
 ##   sums of a stage of columns end with it.
-##   in…, parts or out…, rows, columns, share, down, across, splits, total  as in cmr_pairwise_wide
+##   in…, parts or out…, rows, …, across  as in cmr_pairwise_wide
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 vectors, beside = rows_taken, numbers_taken
 T = pairs.kind
@@ -44,20 +45,19 @@ part[e * ${vectors} + ${v}] = sum${v};
 % endfor
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_wide_rows", parameters + ["const idx rows", "const idx columns", "const idx share", "const idx down", "const idx across", "const idx splits", "const idx total"])} {
+${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters + ["const idx across"])} {
     ${V} part[${beside * vectors}], acc[${beside * vectors}];
 % for k in long:
     ${V} x${k}[${beside * vectors}];
 % endfor
-    const idx group = (idx)get_group_id(0);
-    const idx batch = group / (splits * down * across), split = group / (down * across) % splits;
-    const idx first = group / across % down * ${vectors * lanes}, first_d = group % across * ${beside};
+    ${domain.open("(idx)get_group_id(0) / across", vectors * lanes)}
+    const idx first_d = (idx)get_group_id(0) % across * ${beside};
     const int numbers = (int)min((idx)${beside}, (idx)(${size} - first_d));
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
 % for lane in range(lanes):
-    const idx row${v}_${lane} = min((idx)(first + ${v * lanes + lane}), (idx)(rows - 1));
+    const idx row${v}_${lane} = min((idx)(first + ${v * lanes + lane}), (idx)(last - 1));
 % endfor
     ${pairs.row(v, rows_of(v))}
 % endfor
@@ -71,28 +71,25 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + ["const idx rows", "co
 % endfor
     }
 % endif
-    const idx begin = split * share, end = min(columns, (idx)(begin + share));
-    for (idx j0 = begin; j0 < end; j0 += ${stage}) {
-        const int count = (int)min((idx)${stage}, (idx)(end - j0));
+    <%domain:each_tile tile="${stage}" staged="${False}">
         int k = 0;
         for (; k <= count - ${taken}; k += ${taken}) { ${turn(taken)} }
 % if taken > 1:
         for (; k < count; k++) { ${turn(1)} }
 % endif
         for (int e = 0; e < numbers * ${vectors}; e++) { acc[e] = acc[e] + part[e]; part[e] = 0; }
-    }
+    </%domain:each_tile>
     for (int e = 0; e < numbers; e++) {
 % for v in range(vectors):
         const ${V} all${v}_total0 = acc[e * ${vectors} + ${v}];
-% for lane in range(lanes):
-<% alive = f"first + {v * lanes + lane} < rows"; at = f"(size_t)(batch * rows + first + {v * lanes + lane}) * {size} + first_d + e" %>
-% if partial:
-        if (${alive}) ((__global ${T} *)parts)[(size_t)split * total + ${at}] = all${v}_total0${f".s{'0123456789abcdef'[lane]}" if lanes > 1 else ""};
-% endif
-% endfor
-% if not partial:
-        ${pairs.finish(f"all{v}", lanes, [f"(size_t)(batch * rows + first + {v * lanes + lane}) * {size} + first_d + e" for lane in range(lanes)], [f"first + {v * lanes + lane} < rows" for lane in range(lanes)], "columns")}
-% endif
+<%
+mine = [f"first + {v * lanes + lane}" for lane in range(lanes)]
+live = [f"{row} < last" for row in mine]
+lane_of = [f".s{'0123456789abcdef'[lane]}" if lanes > 1 else "" for lane in range(lanes)]
+left = " ".join(f"if ({alive}) ((__global {T} *)parts)[(kept + {row}) * {size} + first_d + e] = all{v}_total0{lane};" for alive, row, lane in zip(live, mine, lane_of))
+finished = pairs.finish(f"all{v}", lanes, [f"(size_t)(batch * rows + {row}) * {size} + first_d + e" for row in mine], live, "reduced")
+%>
+        ${domain.results(partial, finished, left)}
 % endfor
     }
 }

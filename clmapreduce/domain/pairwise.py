@@ -21,6 +21,12 @@ class Pairwise:
         """Whether every index fits an int, one tile further as well."""
         return max(self.elements, self.rows * self.batch, self.columns) < NARROW_LIMIT
 
+    def parts(self, size: int = 1) -> int:
+        """How many accumulators of `size` numbers there may be for one element of the batch: they are counted by
+        indices too.
+        """
+        return (NARROW_LIMIT - 1 if self.narrow else 1 << 60) // (self.batch * size)
+
     def cut(self, splits: int, tile: int) -> tuple[int, int]:
         """(splits, columns per split): at most `splits` shares, each a multiple of `tile`, that cover the columns."""
         tiles = max(1, -(-self.columns // tile))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import FormulaError, ModeError, ShapeError
+from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.pairwise.choices import NONE, Choices
 from clmapreduce.pairwise.given import as_array, as_real, category_of, complex_of, is_number, numbers, placed
 from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, data_slot, moved, placeholder
-from clmapreduce.pairwise.options import parse_backend, refuse_ranges
+from clmapreduce.pairwise.options import parse_backend
+from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.node import Constant, Variable, Vector
 
@@ -34,16 +37,17 @@ def built(name: str, *operands: Hashable) -> Vector:
 class Symbolic:
     """A formula for every pair (i, j), (.., M, N, D) numbers that are never stored."""
 
-    __slots__ = ("_backend", "formula", "inputs")
+    __slots__ = ("choices", "formula", "inputs")
     __array_ufunc__ = None  # array + lazy must reach __radd__
     __hash__ = object.__hash__  # == builds a formula
 
     is_complex: bool = False
     formula: Vector
     inputs: Inputs
+    choices: Choices
 
     def __init__(self, x: Any = None, axis: int | None = None) -> None:
-        self._backend: str | None = None
+        self.choices = NONE
         if isinstance(x, tuple):
             self.formula, self.inputs = _symbolic(x, axis)
             return
@@ -96,27 +100,29 @@ class Symbolic:
     @property
     def backend(self) -> str | None:
         """The word that reductions take as `backend` when they are given none."""
-        return self._backend
+        return self.choices.backend
 
     @backend.setter
     def backend(self, word: str | None) -> None:
         if word is not None:
             parse_backend(word)
-        self._backend = word
+        self.choices = replace(self.choices, backend=word)
 
     @property
-    def ranges(self) -> None:
-        """KeOps' block-sparse ranges: always None, they are not offered yet."""
-        return None
+    def ranges(self) -> Ranges | None:
+        """The pairs that reductions over i or j meet, when they are given no `ranges`: cm.Ranges, or None for all.
+        KeOps' six arrays become one when they are set.
+        """
+        return self.choices.ranges
 
     @ranges.setter
     def ranges(self, ranges: Any) -> None:
-        refuse_ranges(ranges)
+        self.choices = replace(self.choices, ranges=as_ranges(ranges))
 
     # ------------------------------------------------------------------------------------------------------- operations
     def _like(self, formula: Vector, inputs: Inputs | None = None, is_complex: bool = False) -> LazyTensor:
         """Another formula of the same inputs."""
-        return made(formula, self.inputs if inputs is None else inputs, self._backend, is_complex)
+        return made(formula, self.inputs if inputs is None else inputs, self.choices, is_complex)
 
     def _unary(self, name: str, *params: Hashable, is_complex: bool = False) -> LazyTensor:
         return self._like(built(name, self.formula, *params), is_complex=is_complex)
@@ -154,10 +160,10 @@ class Symbolic:
         return f"{type(self).__name__}({self.formula!r}, shape={self.shape}, dtype={self.dtype}{symbols})"
 
 
-def made(formula: Vector, inputs: Inputs, backend: str | None = None, is_complex: bool = False) -> LazyTensor:
+def made(formula: Vector, inputs: Inputs, choices: Choices = NONE, is_complex: bool = False) -> LazyTensor:
     """The LazyTensor of a formula."""
     result = object.__new__(KINDS[is_complex])
-    result.formula, result.inputs, result._backend = formula, inputs, backend
+    result.formula, result.inputs, result.choices = formula, inputs, choices
     return result
 
 
@@ -166,24 +172,21 @@ def lifted(x: Any) -> LazyTensor:
     return x if isinstance(x, Symbolic) else KINDS[False](x)  # type: ignore[return-value]
 
 
-def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, str | None]:
-    """The formulas of several in terms of common inputs, and their backend. Raises what does not fit together."""
-    inputs, backend = operands[0].inputs, operands[0].backend
+def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, Choices]:
+    """The formulas of several in terms of common inputs, and their choices. Raises what does not fit together."""
+    inputs, choices = operands[0].inputs, operands[0].choices
     formulas = [operands[0].formula]
     for operand in operands[1:]:
         inputs, places = inputs.joined(operand.inputs)
         formulas.append(moved(operand.formula, operand.inputs, places))
-        if operand.backend is not None and operand.backend != backend:
-            if backend is not None:
-                raise ModeError(f"backends {backend!r} and {operand.backend!r} meet in one formula; set the same")
-            backend = operand.backend
-    return formulas, inputs, backend
+        choices = choices.joined(operand.choices)
+    return formulas, inputs, choices
 
 
 def apply(name: str, operands: Sequence[Any], *params: Hashable, is_complex: bool = False) -> LazyTensor:
     """An operation on LazyTensors and whatever becomes one. Raises ShapeError for dimensions that do not fit."""
-    formulas, inputs, backend = joined([lifted(operand) for operand in operands])
-    return made(built(name, *formulas, *params), inputs, backend, is_complex)
+    formulas, inputs, choices = joined([lifted(operand) for operand in operands])
+    return made(built(name, *formulas, *params), inputs, choices, is_complex)
 
 
 def _symbolic(x: tuple[Any, ...], axis: int | None) -> tuple[Vector, Inputs]:

@@ -67,12 +67,12 @@ class Calculus(Vectors):
         direction, other = lifted(direction), lifted(other)
         if direction.ndim not in (1, dim):
             raise ShapeError(f"{name} is applied to a vector of dimension {direction.ndim}; it needs {dim}")
-        (formula, variable, e), inputs, backend = joined([self, other, direction])
+        (formula, variable, e), inputs, choices = joined([self, other, direction])
         _check_variable(variable, name)
         if e.dim != dim:
             e = built("SumT", e, dim)
         result = self._like(built(name, formula, variable, e), inputs)
-        result.backend = backend
+        result.choices = choices
         return result
 
     def _with(self, var: Any, name: str) -> tuple[Vector, Variable, Inputs]:

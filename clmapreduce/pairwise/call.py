@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from clmapreduce.arguments import Arguments, product
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import sparse
 from clmapreduce.dtypes import FLOAT16, FLOAT32, INT32, INT64, DType
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
@@ -20,6 +22,7 @@ from clmapreduce.pairwise.warm import WarmCall, find, is_kept, keep, warm_key
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
+from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.runtime import source_of
 from clmapreduce.vector.node import Variable, Vector
@@ -51,44 +54,50 @@ class PairCall:
 
 def reduce_pairs(
     asked: PairCall, arrays: Mapping[Variable, Any], *, mode: str = "auto", context: Context | None = None,
-    wait_for: Sequence[Any] = (), out: Any = None,
+    wait_for: Sequence[Any] = (), out: Any = None, ranges: Ranges | None = None,
 ) -> Any:  # fmt: skip
     """The reduction of every row's pairs, (*batch, rows, …) per result; a tuple where there are several.
 
     arrays: per variable (*batch, M, dim) for i, (*batch, N, dim) for j, (*batch, dim) for a parameter; NumPy arrays or
-    DeviceArrays of one floating dtype. Raises ShapeError, DTypeError, FormulaError or DeviceError before any launch.
+    DeviceArrays of one floating dtype. ranges: cm.Ranges, which pairs count; None for all. Raises ShapeError,
+    DTypeError, FormulaError or DeviceError before any launch.
     """
     key = warm_key(asked, arrays, mode, context) if out is None else None
     home = next(iter(arrays.values())).context if key is not None else None
-    known = find(home, key) if home is not None else None
+    known = find(home, key, ranges) if home is not None else None
     if home is not None and known is not None:
         results = known(home, arrays, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
-    prepared = prepare_pairs(asked, arrays, Options(mode, context, wait_for, out))
+    prepared = prepare_pairs(asked, arrays, Options(mode, context, wait_for, out), ranges=ranges)
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
-        keep(home, key, WarmCall(prepared, arrays))
+        keep(home, key, WarmCall(prepared, arrays), ranges)
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def explain_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options) -> str:
+def explain_pairs(
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
+) -> str:
     """How a call would run: scheme, why, and each launch. Nothing is launched."""
-    prepared = prepare_pairs(asked, arrays, options)
+    prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if not isinstance(prepared, Prepared):
         return "no launch: there are no rows"
     return explained(prepared.executable.plan, prepared.sizes)
 
 
-def source_pairs(asked: PairCall, arrays: Mapping[Variable, Any], options: Options) -> str:
+def source_pairs(
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
+) -> str:
     """The OpenCL C that a call would run."""
-    prepared = prepare_pairs(asked, arrays, options)
+    prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
     return "\n".join(source_of(stage.spec) for stage in stages)
 
 
 def prepare_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None
-) -> Prepared | list[Any]:
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
+    ranges: Ranges | None = None,
+) -> Prepared | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one."""
     (formula, weight), slots = slotted((asked.formula, asked.weight))
     assert formula is not None
@@ -103,6 +112,7 @@ def prepare_pairs(
     if asked.options.k is not None and columns < asked.options.k:
         raise ShapeError(f"{asked.options.k} of {columns} values are asked for; K must be at most the reduced length")
     stored = tuple(_stored(output.dtype, given.dtype) for output in made.outputs)
+    blocks = None if ranges is None else ranges.half(asked.axis, *given.extents)
     outputs = [((*given.batch, rows, *part.shape), dtype) for part, dtype in zip(made.outputs, stored, strict=True)]
     arguments = Arguments(context, tuple(given.given.values()), (rows,), given.on_device)
     batch = product(given.batch)
@@ -114,7 +124,9 @@ def prepare_pairs(
     compute = choose_mode(options.mode, context.facts)
     backend = BACKENDS[asked.backend]
     key = ("pairs", made, stored, domain, compute, box, backend)
-    executable = context.executable(key, lambda: planned(made, stored, domain, compute, context.facts, backend, box))
+    spread = domain if blocks is None else sparse(domain, blocks)
+    plan = partial(planned, made, stored, spread, compute, context.facts, backend, box)
+    executable = context.executable(key, plan, blocks)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 

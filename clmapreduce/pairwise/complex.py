@@ -103,4 +103,4 @@ def _widened(x: LazyTensor, count: int) -> LazyTensor:
     """One complex number `count` times."""
     if x.ndim == 2 * count:
         return x
-    return made(built("ComplexSumT", x.formula, 2 * count), x.inputs, x.backend, True)
+    return made(built("ComplexSumT", x.formula, 2 * count), x.inputs, x.choices, True)

@@ -20,6 +20,7 @@ from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
 from clmapreduce.pairwise.options import keywords
 from clmapreduce.pairwise.reduced import Reduced
 from clmapreduce.pairwise.solve import SolveStatus, solve
+from clmapreduce.ranges import as_ranges
 from clmapreduce.vector.node import Category, Variable, Vector, postorder
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Solver:
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The solution for these arrays."""
         given = {**self.options, **options}
+        given["ranges"] = as_ranges(given.get("ranges"))
         if given.pop("out", None) is not None:
             raise ModeError("out= is not offered by a solver; take the array that it gives")
         solving = {name: given.pop(name) for name in SOLVING if name in given}
@@ -151,8 +153,7 @@ def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: b
         raise ShapeError(f"the unknown is {unknown.told}; for the right-hand side {right.told} it must be {wanted}")
     slots = list(operator.inputs.slots)
     slots[place] = replace(right, category=category, key=("right-hand side", right.key))
-    if operator.backend is not None:
-        options = {"backend": operator.backend, **options}
+    options = {**operator.choices.keywords, **options}
     solver = Solver(int(category), operator.formula, Inputs(slots), place, options)
     return solver() if call and not solver.inputs.unbound else solver
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, upload
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.base import Symbolic, made
 from clmapreduce.pairwise.given import Array, as_array, as_real, reshaped
 from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed
@@ -49,7 +49,7 @@ class Matrix(Reductions):
         array = as_real(reshaped(given, (*given.shape, 1)) if flat else given)
         slot = data_slot(array, Category.J)
         inputs = Inputs([slot])
-        operand = made(inputs.variables[0], inputs, None, is_complex_data(given))
+        operand = made(inputs.variables[0], inputs, is_complex=is_complex_data(given))
         product = self * operand
         if not flat:
             return product.sum(product.dim() - 2, **kwargs)
@@ -95,7 +95,7 @@ class Matrix(Reductions):
         """The transposed matrix: variables of i become variables of j, and the other way round."""
         inputs = self.inputs.transposed()
         names = tuple(zip(self.inputs.variables, inputs.variables, strict=True))
-        return made(renamed(self.formula, names), inputs, self.backend, self.is_complex)
+        return made(renamed(self.formula, names), inputs, self.choices.transposed, self.is_complex)
 
     @property
     def T(self) -> LazyTensor:
@@ -136,6 +136,8 @@ class Matrix(Reductions):
 
     def _lines(self, rows: Any, cols: Any) -> LazyTensor:
         chosen = {Category.I: rows, Category.J: cols}
+        if self.ranges is not None and not (_is_whole(rows) and _is_whole(cols)):
+            raise ModeError(f"{self.ranges!r} are of all rows and columns; set them after slices are taken")
         for slot in self.inputs.unbound:
             if not _is_whole(chosen.get(slot.category, EVERYTHING)):
                 raise FormulaError(f"{slot.told} has no array yet; slice the array that the call is given")

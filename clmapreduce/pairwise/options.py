@@ -9,6 +9,7 @@ import numpy as np
 
 from clmapreduce.context import Context, current_context, devices, select_device, shared_context
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
+from clmapreduce.ranges import as_ranges
 
 BACKENDS: dict[str, tuple[str | None, str]] = {
     "auto": (None, "auto"), "1D": (None, "1D"), "2D": (None, "2D"), "CPU": ("cpu", "auto"), "GPU": ("gpu", "auto"),
@@ -29,7 +30,7 @@ WITHOUT_EFFECT = ("enable_chunks", "use_fast_math", "optional_flags", "rec_multV
 
 PRECISION = {"dtype_acc": "auto", "use_double_acc": False, "sum_scheme": "auto"}
 PLACE = {"backend": "auto", "device_id": -1, "context": None}
-PASSED = {"mode": "auto", "wait_for": (), "out": None}
+PASSED = {"mode": "auto", "wait_for": (), "out": None, "ranges": None}
 
 
 def parse_backend(word: Any) -> tuple[str | None, str]:
@@ -37,12 +38,6 @@ def parse_backend(word: Any) -> tuple[str | None, str]:
     if not isinstance(word, str) or word not in BACKENDS:
         raise ModeError(f"backend={word!r} is unknown; use one of {', '.join(map(repr, BACKENDS))}")
     return BACKENDS[word]
-
-
-def refuse_ranges(ranges: Any) -> None:
-    """Raises ModeError for block-sparse ranges."""
-    if ranges is not None:
-        raise ModeError("block-sparse ranges are not offered yet; leave ranges=None, which reduces over all indices")
 
 
 def reduction_name(reduction: Any, weighted: bool) -> Any:
@@ -79,9 +74,8 @@ def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     """A reduction's keywords, checked and complete. Raises TypeError for an unknown one; ModeError, DTypeError or
     DeviceError for values that are not offered.
     """
-    refuse_ranges(given.get("ranges"))
     known = {**PRECISION, **PLACE, **PASSED}
-    unknown = [name for name in given if name not in known and name not in WITHOUT_EFFECT and name != "ranges"]
+    unknown = [name for name in given if name not in known and name not in WITHOUT_EFFECT]
     if unknown:
         raise TypeError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(known)}")
     kind, scheme = parse_backend(given.get("backend", "auto"))
@@ -89,7 +83,7 @@ def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     context = placed_on(kind, given.get("device_id", -1), given.get("context"))
     return {
         **precision(**{name: given[name] for name in PRECISION if name in given}),
-        **passed, "backend": scheme, "context": context,
+        **passed, "ranges": as_ranges(passed["ranges"]), "backend": scheme, "context": context,
     }  # fmt: skip
 
 

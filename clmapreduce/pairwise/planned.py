@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from clmapreduce.choose import choose_few
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Made
@@ -15,7 +16,7 @@ from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import PairBox, TileBox, WideBox, few_box, pair_box
+from clmapreduce.tuning import PairBox, TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.vector.pair import Pair
 
 Box: TypeAlias = "PairBox | TileBox | WideBox"
@@ -42,7 +43,8 @@ def plan_pair(
     backend: str = "auto", box: Box | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of one pass over all pairs."""
-    few = pair.expansion is None and choose_few(domain, bound, mode, facts)
+    dense = not isinstance(domain, BlockSparse)
+    few = dense and pair.expansion is None and choose_few(domain, bound, mode, facts)
     layout = PairLayout(pair, bound, outputs, few, backend)
     return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
 
@@ -55,11 +57,16 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     if box is None and layout.few:
         box = few_box(terms, pair.cost, domain.rows, mode, facts)
     elif box is None and domain.columns:
-        box = choose_tiles(pair, bound, mode, facts)
+        together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
+        box = choose_tiles(pair, bound, mode, facts, together)
     if box is not None:
         return box
     rows, loops = domain.rows * domain.batch, bool(pair.contractions)
-    return pair_box(_kind(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+    if not isinstance(domain, BlockSparse):
+        return pair_box(_kind(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+    cluster, columns = domain.typical
+    box = pair_box(_kind(bound), terms, pair.cost, loops, rows, int(columns), mode, facts)
+    return clustered(box, cluster, pair.dtype.itemsize)
 
 
 def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:

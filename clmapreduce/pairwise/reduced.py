@@ -14,12 +14,13 @@ from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, sou
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.primitives.base import Options
+from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.vector.node import Vector
 
 Finish = Callable[[Any], Any]
-PASSED_ON = ("mode", "context", "wait_for", "out")
+PASSED_ON = ("mode", "context", "wait_for", "out", "ranges")
 
 
 class Reduced:
@@ -40,6 +41,7 @@ class Reduced:
         self.axis, self.formula, self.weight = int(axis), formula, weight
         self.k = check_count(self.reduction.name, k)
         self.inputs, self.options, self.finish = inputs, dict(options or {}), finish
+        self.options["ranges"] = as_ranges(self.options.get("ranges"))  # once, not at every call
         if inputs.unbound:
             self._asked(keywords(self.options))
 
@@ -54,12 +56,14 @@ class Reduced:
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         asked, inputs, passed = self._prepared(arrays, options)
-        return explain_pairs(asked, inputs.arrays, Options(**passed))
+        ranges = passed.pop("ranges")
+        return explain_pairs(asked, inputs.arrays, Options(**passed), ranges)
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
         asked, inputs, passed = self._prepared(arrays, options)
-        return source_pairs(asked, inputs.arrays, Options(**passed))
+        ranges = passed.pop("ranges")
+        return source_pairs(asked, inputs.arrays, Options(**passed), ranges)
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
         """What is asked for, of which arrays, with which keywords; all of it checked."""

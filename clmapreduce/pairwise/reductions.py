@@ -25,8 +25,8 @@ class Reductions(Calculus):
 
     Over i or j the result is an array (.., N or M, ...), as `docs/pairwise.md` tells for each; a DeviceArray where one
     was among the arrays. With placeholders, or call=False, it is a `Reduced`, to be called with arrays. Keywords: call,
-    backend, device_id, dtype_acc, use_double_acc, sum_scheme, mode, context, wait_for, out. Raises ShapeError for an
-    axis that is none of these, and what `Reduced` raises.
+    backend, device_id, ranges, dtype_acc, use_double_acc, sum_scheme, mode, context, wait_for, out. Raises ShapeError
+    for an axis that is none of these, and what `Reduced` raises.
     """
 
     __slots__ = ()
@@ -190,12 +190,11 @@ class Reductions(Calculus):
         if name not in COMPLEX:
             self._refuse_complex(name)
         weight, operands = None, [self] if other is None else [self, lifted(other)]
-        (formula, *weights), inputs, backend = joined(operands)
+        (formula, *weights), inputs, choices = joined(operands)
         if other is not None:
             operands[1]._refuse_complex("a weight")
             weight = weights[0]
-        if backend is not None:
-            options = {"backend": backend, **options}
+        options = {**choices.keywords, **options}
         finish = self._finished if self.is_complex else None
         made = Reduced(reduction, axis, formula, inputs, weight, k, options, finish)
         return made() if call and not inputs.unbound else made

@@ -41,6 +41,7 @@ class WarmCall:
         }
         strides = {f"in{k}": tuple(n for pair in g.strides for n in pair) for k, g in enumerate(given)}
         self._scratch = dict(prepared.executable.plan.scratch)
+        self._tables = prepared.executable.tables
         self._replay = prepared.executable.replay(strides, self._numbers)
 
     def __call__(
@@ -51,6 +52,7 @@ class WarmCall:
         results = [empty(shape, dtype, context) for shape, dtype in self._outputs]
         slots: dict[str, Any] = {name: arrays[variable].buffer for variable, name in self._names}
         slots |= self._numbers
+        slots |= {name: table.buffer for name, table in self._tables.items()}
         for k, made in enumerate(results):
             slots[f"out{k}"] = made.buffer
         with translated():
@@ -79,20 +81,29 @@ def is_kept(prepared: Prepared) -> bool:
     return all(g.signature.access is Access.ARGUMENT or isinstance(g.value, DeviceArray) for g in prepared.call.given)
 
 
-def find(context: Context, key: Hashable) -> WarmCall | None:
-    """The call kept under a key."""
+def find(context: Context, key: Hashable, owner: Any = None) -> WarmCall | None:
+    """The call kept under a key. owner: as in `keep`."""
     with _lock:
-        kept = _kept.get(context)
-        found = kept.get(key) if kept is not None else None
-        if found is not None and kept is not None:
+        kept = _calls(context, owner)
+        found = kept.get(key)
+        if found is not None:
             kept.move_to_end(key)
         return found
 
 
-def keep(context: Context, key: Hashable, call: WarmCall) -> None:
-    """Keeps a call, and forgets the one that was not made for longest."""
+def keep(context: Context, key: Hashable, call: WarmCall, owner: Any = None) -> None:
+    """Keeps a call, and forgets the one that was not made for longest. owner: what else the call depends on, and with
+    which it is forgotten.
+    """
     with _lock:
-        kept = _kept.setdefault(context, OrderedDict())
+        kept = _calls(context, owner)
         kept[key] = call
         if len(kept) > KEPT:
             kept.popitem(last=False)
+
+
+def _calls(context: Context, owner: Any) -> OrderedDict[Hashable, WarmCall]:
+    if owner is None:
+        return _kept.setdefault(context, OrderedDict())
+    found: OrderedDict[Hashable, WarmCall] = context.belongings(owner).setdefault("warm calls", OrderedDict())
+    return found

@@ -131,15 +131,15 @@ class PairText:
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs
-    def absorb(self, acc: str, v: int, columns: int, at: str, op: OperatorText, first: int = 0) -> str:
-        """Folds the pairs of row vector v and the columns `at` … `at`+columns−1, whose terms are declared as those of
-        the columns `first`, first + 1, …, into the accumulator `acc`.
+    def absorb(self, acc: str, v: int, at: Sequence[str], op: OperatorText, first: int = 0) -> str:
+        """Folds the pairs of row vector v and the columns at some indices, whose terms are declared as those of the
+        columns `first`, first + 1, …, into the accumulator `acc`.
         """
         bound = op.bound
         assert isinstance(bound, PairBound)
         lines: list[str] = []
         names: list[list[str]] = []
-        for c in range(first, first + columns):
+        for c in range(first, first + len(at)):
             statements, texts = self.values(v, c)
             lines.append(statements)
             names.append(texts)
@@ -383,7 +383,7 @@ class _Folding:
     bound: PairBound
     acc: str
     names: Sequence[Sequence[str]]
-    at: str
+    at: Sequence[str]
 
     def lines(self) -> Iterator[str]:
         columns = list(range(len(self.names)))
@@ -447,7 +447,7 @@ class _Folding:
         for c in columns:
             nodes = zip(self.names[c], self.text.pair.values, strict=True)
             values.append(tuple(self._value(block, name, node.dtype) for name, node in nodes))
-        indices = [block.index(f"{self.at} + {c}") for c in columns]
+        indices = [block.index(self.at[c]) for c in columns]
         return block, acc, values, indices
 
     @staticmethod

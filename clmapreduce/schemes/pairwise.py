@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.pair_domain import Spread, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.vector.pair import Pair, Role
@@ -22,6 +24,8 @@ LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
 SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""
+SHARED_BYTES = 64
+"""Bytes of an accumulator that items which share rows hand over."""
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
 
@@ -46,23 +50,25 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
     text = _text(layout, domain, mode, box)
     if text.staged:
         text, box = fitting(text, box, facts)
-    splits, share = cut(layout, domain, facts, box)
-    partial = splits > 1
-    stage = pair_stage(text, layout, domain, mode, facts, box, splits, share)
+    sharing = isinstance(domain, BlockSparse) and text.staged and shares(text, box, facts)
+    spread = _spread(layout, domain, facts, box, sharing)
     cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
     if layout.few:
         cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
-    if not partial:
-        why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
-        return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
-    last = merge_stage(text, domain, mode, facts, box, splits)
-    why = f"split (2D): {splits} shares of {share} columns; {cells}"
-    return Plan((stage, last), parts_scratch(text.bound, domain, splits), mode, Scope.DEVICE, domain.narrow, why)
+    stages = [pair_stage(text, layout, domain, mode, facts, box, spread, sharing)]
+    why = f"{spread.why}; {cells}"
+    return with_merge(stages, {}, text, domain, mode, facts, box, spread, why)
 
 
-def parts_scratch(bound: PairBound, domain: Pairwise, splits: int) -> dict[str, int]:
-    """The scratch that the splits' accumulators need."""
-    return {"scratch0": bound.layout.itemsize * splits * domain.rows * domain.batch}
+def with_merge(
+    stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
+    box: PairBox | TileBox | WideBox, spread: Spread, why: str,
+) -> Plan:  # fmt: skip
+    """The plan of launches, and of the one that merges what they leave."""
+    if spread.partial:
+        stages = [*stages, merge_stage(text, domain, mode, facts, box, spread)]
+        scratch = {**scratch, "scratch0": text.bound.layout.itemsize * spread.parts * domain.batch}
+    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)
 
 
 def fitting(text: PairText, box: PairBox, facts: Facts) -> tuple[PairText, PairBox]:
@@ -76,10 +82,34 @@ def fitting(text: PairText, box: PairBox, facts: Facts) -> tuple[PairText, PairB
     return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
-def cut(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox) -> tuple[int, int]:
-    """(splits, columns per split)."""
+def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Spread:
+    """How the domain is cut."""
+    if isinstance(domain, BlockSparse):
+        lanes = box.lanes(layout.pair.dtype.itemsize)
+        return spread_blocks(domain, cut_of(layout, domain, facts, box, box.block * lanes, sharing))
     blocks = blocks_of(layout, domain, box)
-    return cut_columns(layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles)
+    splits, share = cut_columns(
+        layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles
+    )  # fmt: skip
+    return spread_dense(domain, blocks, splits, share, facts.compute_units)
+
+
+def cut_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, block: int, sharing: bool) -> Cut:
+    """How blocks of pairs are cut for a launch box. block: rows of one vector of all items."""
+    groups, tile = facts.compute_units * box.groups, box.tile
+    return Cut(
+        block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend,
+        sharing,
+    )  # fmt: skip
+
+
+def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
+    """Whether items may share rows: accumulators meet in any order, and are small enough to be handed over."""
+    bound = text.bound
+    small = bound.layout.itemsize <= SHARED_BYTES and not bound.one_by_one
+    tile = box.tile * (text.column_bytes + 8)
+    fits = tile + box.block * bound.layout.itemsize <= facts.local_memory
+    return bound.commutative and small and fits and box.block > 1
 
 
 def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: int, tiles: int) -> tuple[int, int]:
@@ -126,50 +156,56 @@ def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox)
 
 
 def pair_stage(
-    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, splits: int,
-    share: int,
+    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, spread: Spread,
+    sharing: bool,
 ) -> Stage:  # fmt: skip
-    """The launch over all pairs."""
-    pair, bound, blocks = layout.pair, layout.bound, blocks_of(layout, domain, box)
-    partial = splits > 1
+    """The launch over all pairs. sharing: as in a Cut."""
+    pair, bound = layout.pair, layout.bound
     numbers = {
-        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": partial,
+        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": spread.partial,
+        "domain": spread.word,
     }  # fmt: skip
     if not layout.few:
-        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged}
-    targets = ("scratch0",) if partial else out_names(text.outputs)
-    out = ["__global uchar *restrict parts"] if partial else out_parameters(text.outputs)
+        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
+    targets, out = targets_of(spread, text.outputs)
     spec = kernel_spec(
         "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,
         {"pair": pair, "bound": bound},
         lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
     )  # fmt: skip
     names = tuple(given.name for given in pair.inputs)
-    sizes = [domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch]
-    arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
-    return Stage(spec, blocks * splits * domain.batch, box.block, arguments, names, targets)
+    arguments: Arguments = (*names, *targets, *spread.behind)
+    return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
+
+
+def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
+    """The arrays that the launch over all pairs writes, and the kernel's parameters for them."""
+    parts = (("scratch0",), ["__global uchar *restrict parts"]) if spread.partial else ((), [])
+    if spread.always_partial:
+        return parts
+    return (*parts[0], *out_names(outputs)), [*parts[1], *out_parameters(outputs)]
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox | WideBox, splits: int
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox | WideBox, spread: Spread
 ) -> Stage:
-    """The launch that merges the splits' accumulators of every row."""
-    rows = domain.rows * domain.batch
+    """The launch that merges the accumulators of every row whose columns are split."""
+    rows = spread.parts * domain.batch // spread.splits
     block = group_of(box.merge_block, text.bound, facts)
     fits = block * text.bound.layout.itemsize <= facts.local_memory
     team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative and fits
     share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
+    groups, behind = spread.merged or (-(-rows // share), dense_merge(rows, domain.columns, spread.splits, share))
     bound = text.bound
     narrow = domain.narrow
     whole = replace(text, lanes=1, staged=False)
+    numbers = {"block": block, "team": team, "domain": spread.word}
     spec = kernel_spec(
-        "pairwise_merge", mode, facts, narrow, False, {"block": block, "team": team}, {"bound": bound},
+        "pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
         lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(text.outputs)]},
     )  # fmt: skip
     targets = out_names(text.outputs)
-    sizes = [rows, domain.columns, splits, share]
-    arguments: Arguments = ("scratch0", *targets, *(("idx", size) for size in sizes))
-    return Stage(spec, -(-rows // share), block, arguments, ("scratch0",), targets)
+    return Stage(spec, groups, block, ("scratch0", *targets, *behind), ("scratch0", *spread.merge_tables), targets)
 
 
 def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:

@@ -6,34 +6,31 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import c_name
-from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText, element, offsets_of, parameters_of
-from clmapreduce.schemes.pairwise import (
-    PairLayout,
-    cut_columns,
-    merge_stage,
-    out_names,
-    out_parameters,
-    parts_scratch,
-)
+from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText
 from clmapreduce.tuning import TileBox, tile_box
 from clmapreduce.vector.pair import Pair, PairInput, Role
 
 
-def choose_tiles(pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts) -> TileBox | None:
+def choose_tiles(
+    pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts, rows: float = float("inf")
+) -> TileBox | None:
     """The box, where the scheme suits: sums over coordinates, none inside another, work-items, and an order of merging
-    that is free.
+    that is free. rows: of a cluster.
     """
     if mode is ComputeMode.SEQUENTIAL or not pair.contractions or pair.nested or not bound.commutative:
         return None
     words = sum(-(-c.result.dtype.itemsize // 4) for c in pair.contractions)
-    return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts)
+    return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts, rows)
 
 
 @dataclass(frozen=True)
@@ -60,11 +57,25 @@ class _Tiling:
         return -(-self.domain.rows // self.shape.tile_rows)
 
     @cached_property
-    def cut(self) -> tuple[int, int]:
-        """(splits, columns per split)."""
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        if isinstance(self.domain, BlockSparse):
+            return spread_blocks(self.domain, self._cut())
         groups = self.facts.compute_units * self.box.groups
         backend, tile = self.layout.backend, self.shape.tile_columns
-        return cut_columns(backend, self.domain, self.blocks, groups, tile, self.box.tiles)
+        splits, share = cut_columns(backend, self.domain, self.blocks, groups, tile, self.box.tiles)
+        return spread_dense(self.domain, self.blocks, splits, share, self.facts.compute_units)
+
+    def _cut(self) -> Cut:
+        """How blocks of pairs are cut."""
+        box, tile, groups = self.box, self.shape.tile_columns, self.facts.compute_units * self.box.groups
+        rows, parts = self.shape.tile_rows, self.domain.parts()
+        return Cut(rows, 1, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, parts, self.layout.backend)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether rows and columns of a tile come from anywhere."""
+        return isinstance(self.domain, BlockSparse)
 
     @cached_property
     def distance(self) -> Distance | None:
@@ -76,7 +87,12 @@ class _Tiling:
 
     @cached_property
     def tiles(self) -> TileText:
-        return TileText(self.text, self.shape, self.facts.local_memory, self.distance)
+        return TileText(self.text, self.shape, self._local_memory, self.distance, self.scattered)
+
+    @property
+    def _local_memory(self) -> int:
+        """Bytes for stages and accumulators."""
+        return self.facts.local_memory - (3 * 8 * self.shape.tile_columns if self.scattered else 0)
 
     @cached_property
     def packs(self) -> dict[str, int]:
@@ -90,8 +106,8 @@ class _Tiling:
 
     def _padded(self, given: PairInput) -> int:
         """Its rows or columns, whole tiles."""
-        if given.role is Role.ROW:
-            return self.blocks * self.shape.tile_rows
+        if given.role is Role.ROW:  # a tile that begins anywhere reaches past the last row
+            return (self.blocks + self.scattered) * self.shape.tile_rows
         return -(-self.domain.columns // self.shape.tile_columns) * self.shape.tile_columns
 
     def pack_stage(self, given: PairInput, target: str) -> Stage:
@@ -112,14 +128,12 @@ class _Tiling:
         """The launch over all pairs."""
         pair, bound = self.layout.pair, self.layout.bound
         box, domain, distance = self.box, self.domain, self.distance
-        splits, share = self.cut
-        text = self.text
-        targets = ("scratch0",) if splits > 1 else out_names(text.outputs)
-        out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(text.outputs)
+        text, spread = self.text, self.spread
+        targets, out = targets_of(spread, text.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
-            "folded": box.folded, "unroll": box.unroll, "partial": splits > 1,
-            "local_memory": self.facts.local_memory, "products": distance is not None,
+            "folded": box.folded, "unroll": box.unroll, "partial": spread.partial,
+            "local_memory": self._local_memory, "products": distance is not None, "domain": spread.word,
         }  # fmt: skip
         tiles = self.tiles
         spec = kernel_spec(
@@ -127,9 +141,8 @@ class _Tiling:
             lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
         )  # fmt: skip
         names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
-        sizes = [domain.rows, domain.columns, share, self.blocks, splits, splits * domain.rows * domain.batch]
-        arguments: Arguments = (*names, *targets, *(("idx", size) for size in sizes))
-        return Stage(spec, self.blocks * splits * domain.batch, box.block, arguments, names, targets)
+        arguments: Arguments = (*names, *targets, *spread.behind)
+        return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
 
     def norms_stage(self, distance: Distance) -> Stage:
         """The launch that finds a centre, and the squared distance of every row and column from it."""
@@ -155,7 +168,7 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     while box.depth > 1 and not tiling.tiles.fits:
         box = replace(box, depth=box.depth // 2)
         tiling = _Tiling(layout, domain, mode, facts, box)
-    (splits, share), shape, distance = tiling.cut, tiling.shape, tiling.distance
+    shape, distance = tiling.shape, tiling.distance
     packs = zip(tiling.tiles.packed, tiling.packs, strict=True)
     stages = [*(tiling.pack_stage(given, target) for given, target in packs), tiling.stage()]
     scratch = dict(tiling.packs)
@@ -165,10 +178,5 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
         sizes = (-(-distance.row.dim // box.depth) * box.depth, domain.rows, domain.columns)
         scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
         cells += "; distances by products where they lose no digits"
-    if splits == 1:
-        why = f"rows (1D): {stages[-1].groups} groups fill {facts.compute_units} compute units; {cells}"
-        return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why)
-    stages.append(merge_stage(tiling.text, domain, mode, facts, box, splits))
-    scratch |= parts_scratch(layout.bound, domain, splits)
-    why = f"split (2D): {splits} shares of {share} columns; {cells}"
-    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why)
+    why = f"{tiling.spread.why}; {cells}"
+    return with_merge(stages, scratch, tiling.text, domain, mode, facts, box, tiling.spread, why)

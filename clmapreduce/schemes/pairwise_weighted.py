@@ -4,7 +4,7 @@ weights relative to them, and a last launch makes results of both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.pairwise import Pairwise
@@ -72,22 +72,28 @@ def plan_weighted(
     )  # fmt: skip
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
     stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
-    stages = (*_to(first, MARKS), *_to(second, SUMS), stage)
+    again = {name: f"{name}_again" for name in second.tables}
+    stages = (*_to(first, {"out0": MARKS}), *_to(second, {"out0": SUMS, **again}), stage)
+    tables = {**first.tables, **{again[name]: table for name, table in second.tables.items()}}
     scratch = {MARKS: itemsize * marks * total, SUMS: itemsize * size * total}
     for name in {*first.scratch, *second.scratch}:
         scratch[name] = max(plan.scratch.get(name, 0) for plan in (first, second))
     why = f"two passes, for weights of {size} numbers: {first.why}; then {second.why}"
-    return Plan(stages, scratch, mode, Scope.DEVICE, domain.narrow, why)
+    return Plan(stages, scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
 
 
-def _to(plan: Plan, name: str) -> tuple[Stage, ...]:
-    """A plan's launches with their result in another array."""
-    names: Mapping[str, str] = {"out0": name}
+def _to(plan: Plan, names: Mapping[str, str]) -> tuple[Stage, ...]:
+    """A plan's launches with some of its arrays under other names."""
+
+    def renamed(arrays: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in arrays)
+
     return tuple(
         replace(
             stage,
             arguments=tuple(names.get(a, a) if isinstance(a, str) else a for a in stage.arguments),
-            writes=tuple(names.get(a, a) for a in stage.writes),
+            reads=renamed(stage.reads),
+            writes=renamed(stage.writes),
         )
         for stage in plan.stages
     )

@@ -4,21 +4,17 @@ kernel matrix and a matrix are such, and gradients of kernels of long vectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.pairwise import (
-    PairLayout,
-    merge_stage,
-    out_names,
-    out_parameters,
-    parts_scratch,
-)
+from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.vector.pair import Pair, PairInput
 
@@ -84,8 +80,24 @@ class _Wide:
         return -(-self.domain.rows // self.rows), -(-self.size // self.numbers)
 
     @cached_property
-    def cut(self) -> tuple[int, int]:
-        """(splits, columns per split)."""
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        domain, box = self.domain, self.box
+        if isinstance(domain, BlockSparse):
+            groups, block = self.facts.compute_units * box.groups, self.rows if self.parallel else self.lanes
+            bytes_each = self.layout.bound.layout.itemsize * self.size * domain.batch
+            parts = min(domain.parts(self.size), WIDE_SCRATCH // bytes_each)
+            cut = Cut(
+                block, self.rows // block, self.columns, 4 * self.columns, box.longest, groups, parts,
+                self.layout.backend,
+            )  # fmt: skip
+            return spread_blocks(domain, cut, self.size)
+        splits, share = self._cut()
+        spread = spread_dense(domain, self.blocks[0], splits, share, self.facts.compute_units)
+        return replace(spread, parts=spread.parts * self.size)
+
+    def _cut(self) -> tuple[int, int]:
+        """(splits, columns per split) of a dense domain."""
         domain, box = self.domain, self.box
         if self.layout.backend == "1D":
             return domain.cut(1, self.columns)
@@ -99,13 +111,11 @@ class _Wide:
     def stage(self) -> Stage:
         """The launch over all pairs."""
         pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
-        (down, across), (splits, share) = self.blocks, self.cut
-        text = self.text
-        targets = ("scratch0",) if splits > 1 else out_names(self.layout.outputs)
-        out = ["__global uchar *restrict parts"] if splits > 1 else out_parameters(self.layout.outputs)
+        (_, across), text, spread = self.blocks, self.text, self.spread
+        targets, out = targets_of(spread, self.layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
-            "stage": self.columns, "partial": splits > 1, "size": self.size,
+            "stage": self.columns, "partial": spread.partial, "size": self.size, "domain": spread.word,
         }  # fmt: skip
         if self.parallel:
             numbers |= {"unroll": box.unroll, "loads": box.loads}
@@ -117,10 +127,10 @@ class _Wide:
             lambda: {"pairs": text, "parameters": text.parameters() + out},
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
-        sizes = [domain.rows, domain.columns, share, down, across, splits, self.flat.rows * domain.batch]
         given = [part for one in pair.inputs for part in argument_of(one, domain)]
-        arguments: Arguments = (*given, *targets, *(("idx", size) for size in sizes))
-        return Stage(spec, down * across * splits * domain.batch, box.block, arguments, names, targets)
+        arguments: Arguments = (*given, *targets, *spread.behind, ("idx", across))
+        groups = across * spread.groups * domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), targets)
 
 
 def argument_of(given: PairInput, domain: Pairwise) -> Arguments:
@@ -143,14 +153,7 @@ def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Fa
     single number, a plain sum in the values' own dtype.
     """
     wide = _Wide(layout, domain, mode, facts, box)
-    splits, share = wide.cut
-    stage = wide.stage()
+    stage, spread = wide.stage(), wide.spread
     cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
-    if splits == 1:
-        why = f"rows (1D): {stage.groups} groups fill {facts.compute_units} compute units; {cells}"
-        return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, why)
     text = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    last = merge_stage(text, wide.flat, mode, facts, box, splits)
-    why = f"split (2D): {splits} shares of {share} columns; {cells}"
-    scratch = parts_scratch(layout.bound, wide.flat, splits)
-    return Plan((stage, last), scratch, mode, Scope.DEVICE, domain.narrow, why)
+    return with_merge([stage], {}, text, wide.flat, mode, facts, box, spread, f"{spread.why}; {cells}")

@@ -97,13 +97,15 @@ def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
 @dataclass(frozen=True, eq=False)
 class TileText:
     """The statements that kernel/pairwise_tiles asks for. pairs: of one lane, nothing staged. local_memory: bytes that
-    a group may take. distance: what may come from products.
+    a group may take. distance: what may come from products. scattered: whether the rows of a tile begin anywhere, and
+    its columns lie where `places` says.
     """
 
     pairs: PairText
     shape: Shape
     local_memory: int
     distance: Distance | None = None
+    scattered: bool = False
 
     @cached_property
     def walks(self) -> tuple[Walk, ...]:
@@ -126,10 +128,6 @@ class TileText:
     def rows(self) -> list[str]:
         """The item's rows within its tile."""
         return [f"at_row + {self.shape.row_offset(v)}" for v in range(self.shape.box.rows)]
-
-    def columns(self) -> list[str]:
-        """The item's columns within the tile."""
-        return [f"at_column + {c}" for c in range(self.shape.box.columns)]
 
     # ------------------------------------------------------------------------------------------------ staging
     def _depth_of(self, given: PairInput) -> int:
@@ -197,7 +195,8 @@ class TileText:
     def pack_offsets(self, batch: str) -> str:
         """Moves them to their part for one element of the batch, and declares how long a coordinate of each side is."""
         shape = self.shape
-        lines = [f"const size_t row_pitch = (size_t)blocks * {shape.tile_rows};"]
+        tiles = f"(rows + {shape.tile_rows - 1}) / {shape.tile_rows}" + (" + 1" if self.scattered else "")
+        lines = [f"const size_t row_pitch = (size_t)({tiles}) * {shape.tile_rows};"]
         tiles = f"(columns + {shape.tile_columns - 1}) / {shape.tile_columns}"
         lines.append(f"const size_t column_pitch = (size_t)({tiles}) * {shape.tile_columns};")
         for given in self.packed:
@@ -219,7 +218,9 @@ class TileText:
         return {Role.ROW: self.shape.tile_rows, Role.COLUMN: self.shape.tile_columns}.get(given.role, 1)
 
     def fetch(self, walk: Walk, stage: str, columns: str) -> str:
-        """Declares the item's part of a stage as p{input}_{n}. columns: where the tile of columns begins."""
+        """Declares the item's part of a stage as p{input}_{n}. columns: where the tile of columns begins, or which page
+        of `places` is its.
+        """
         lines: list[str] = []
         for given in walk.inputs:
             run, times = self._runs(given)
@@ -231,11 +232,22 @@ class TileText:
                 if given.role is Role.PARAMETER:
                     value = f"{name}_d < {given.dim} ? {element(given, f'{name}_d')} : 0"
                 else:
-                    first = "first" if given.role is Role.ROW else columns
-                    at = f"k_{given.name} + {name}_d * {_pitch(given)} + {first} + {where}"
-                    value = f"CMR_LOAD({kind}, {at})" if run > 1 else f"*({at})"
+                    value = self._loaded(given, f"{name}_d", columns, where, run)
                 lines.append(f"const {kind} {name} = {value};")
         return "\n".join(lines)
+
+    def _loaded(self, given: PairInput, d: str, columns: str, where: str, run: int) -> str:
+        """C text of `run` neighbours of a tile at coordinate d."""
+        kind = c_name(self.pairs.pair.dtype, run)
+        base = f"k_{given.name} + {d} * {_pitch(given)}"
+        if self.scattered and given.role is Role.COLUMN:
+            page = f"({columns}) * {self.shape.tile_columns} + {where}"
+            each = ", ".join(f"({base})[places[{page} + {i}]]" for i in range(run))
+            return f"({kind})({each})" if run > 1 else each
+        at = f"{base} + {'first' if given.role is Role.ROW else columns} + {where}"
+        if run == 1:
+            return f"*({at})"
+        return f"CMR_LOAD_ANYWHERE({kind}, {run}, {at})" if self.scattered else f"CMR_LOAD({kind}, {at})"
 
     def _part(self, given: PairInput, run: int, n: int) -> tuple[str, str]:
         """The coordinate within the stage, and the row or column within the tile, of the item's run number n. Items
@@ -335,7 +347,12 @@ class TileText:
 
     def column_place(self, c: int) -> str:
         """The index of the item's column c, which stays below the end."""
-        return f"min((idx)(j0 + at_column + {c}), (idx)(end - 1))"
+        return self.column_index(c) if self.scattered else f"min((idx)({self.column_index(c)}), (idx)(end - 1))"
+
+    def column_index(self, c: int) -> str:
+        """The same, where the column is there."""
+        at = f"at_column + {c}"
+        return f"places[page * {self.shape.tile_columns} + {at}]" if self.scattered else f"j0 + {at}"
 
     # ------------------------------------------------------------------------------------------------ the end
     @property

@@ -162,9 +162,17 @@ def test_what_a_lazy_tensor_is_not() -> None:
 def test_ranges_and_backends() -> None:
     x = Vi(zeros(7, 3))
     assert x.ranges is None and x.backend is None
-    x.ranges = None
-    with pytest.raises(cm.ModeError, match="ranges"):
+    with pytest.raises(cm.DTypeError, match="ranges_i"):
         x.ranges = (zeros(1, 2),) * 6
+    x.ranges = ranges = cm.Ranges.band(7, 5, 2)
+    product = 2 * x - Vj(zeros(5, 3))
+    assert product.ranges is ranges and product.sqnorm2().ranges is ranges and product.T.T.ranges is ranges
+    assert product.T.ranges is ranges.T and product.grad(x, product).ranges is ranges and (product | product).ranges is ranges
+    product.ranges = cm.Ranges.band(7, 5, 1)
+    with pytest.raises(cm.ModeError, match="meet in one formula"):
+        x + product
+    x.ranges = None
+    assert x.ranges is None and (x + product).ranges is product.ranges
     x.backend = "CPU"
     assert (2 * x + Vj(zeros(5, 3))).backend == "CPU" and (Vj(zeros(5, 3)) - x).T.backend == "CPU"
     other = Vi(zeros(7, 3))

@@ -125,7 +125,7 @@ def test_options_that_are_none(options: dict[str, Any], error: type[Exception], 
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [
-        ({"backend": "TPU"}, cm.ModeError, "TPU.*GPU_2D"), ({"backend": 1}, cm.ModeError, "1"), ({"ranges": (None,) * 6}, cm.ModeError, "ranges"), ({"device_id": 99}, cm.DeviceError, "99"), ({"device_id": "0"}, cm.DeviceError, "'0'"),
+        ({"backend": "TPU"}, cm.ModeError, "TPU.*GPU_2D"), ({"backend": 1}, cm.ModeError, "1"), ({"ranges": (None,) * 6}, cm.DTypeError, "ranges_i"), ({"device_id": 99}, cm.DeviceError, "99"), ({"device_id": "0"}, cm.DeviceError, "'0'"),
         ({"mode": "fast"}, cm.ModeError, "fast"), ({"out": np.zeros((7, 2), "f4")}, cm.ShapeError, r"\(7, 2\).*\(7, 1\)"), ({"out": np.zeros((7, 1), "i4")}, cm.DTypeError, "int32"), ({"out": [0.0]}, cm.DTypeError, "list"),
     ],
     ids=str,

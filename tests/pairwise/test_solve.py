@@ -139,7 +139,7 @@ class TestKernelSolve:
             solver(x, rng.random((6, 3)), b, g, **how)
         with pytest.raises(cm.DTypeError):
             solver(x, x, b[:5].astype("f4"), g, **how)
-        with pytest.raises(cm.ModeError, match="ranges"):
+        with pytest.raises(cm.ShapeError, match="ranges_i"):
             solver(x, x, b[:5], g, ranges=(1,) * 6, **how)
 
 

@@ -1,0 +1,246 @@
+"""Block-sparse sums of Gaussians: pair rates beside the dense one's, and times beside KeOps, in one run.
+
+    python benchmarks/block_sparse.py --device intel
+    python benchmarks/block_sparse.py --device nvidia
+    python benchmarks/block_sparse.py --device nvidia --only cube --rounds 9 --shrink 4
+
+Points are sorted by cluster; a coarse matrix of booleans says which clusters meet. Both libraries are called through
+their LazyTensors, made anew for every call, with ranges made once, on arrays that live on the device; a call ends when
+its result is there, and they take turns. "of dense" is the pair rate over that of the dense sum of as many points, of
+the same run: by device time on GPUs, wall time on CPUs. "ranges" is the time to make them of the coarse matrix, "plan" that to
+plan a first call with them, once kernels are built, tables sent to the device included. × is KeOps' time / ours,
+the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pairwise import CHECKED, Contender, Ours, milliseconds, peer_of, race, ratio, squared
+from primitives import device_ms
+
+import clmapreduce as cm
+
+BALANCED = 1.3
+"""How many times slower than uniform clusters uneven ones may be."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Clusters of points and which of them meet. sizes (K,); keep (K, K); points (n, 3), sorted by cluster."""
+
+    sizes: Any
+    keep: Any
+    points: Any
+
+    @property
+    def clusters(self) -> Any:
+        """(K, 2) first rows and ends."""
+        ends = np.cumsum(self.sizes)
+        return np.stack([ends - self.sizes, ends], 1)
+
+    @property
+    def pairs(self) -> int:
+        return int(self.sizes @ (self.keep @ self.sizes))
+
+    def columns(self, row: int) -> Any:
+        """The columns that a row meets."""
+        kept = self.keep[np.searchsorted(np.cumsum(self.sizes), row, side="right")]
+        return np.flatnonzero(np.repeat(kept, self.sizes))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line. bar: the share of the dense pair rate to reach. times: KeOps' time over ours to reach."""
+
+    name: str
+    make: Callable[[np.random.Generator], Mask]
+    bar: float | None = None
+    times: float | None = None
+    peer: bool = False
+
+
+def uniform(n: int, count: int, density: float) -> Callable[[np.random.Generator], Mask]:
+    """Clusters of equal sizes, a random part of whose pairs meet."""
+    sizes = np.full(count, n // count)
+    sizes[: n % count] += 1
+    return lambda rng: Mask(sizes, rng.random((count, count)) < density, rng.random((n, 3)).astype("f4"))
+
+
+def power_law(n: int, count: int, density: float) -> Callable[[np.random.Generator], Mask]:
+    """Clusters whose sizes fall as 1 / rank, in any order; lists of all lengths."""
+
+    def made(rng: np.random.Generator) -> Mask:
+        weights = rng.permutation(1 / np.arange(1, count + 1))
+        sizes = np.maximum(1, (n * weights / weights.sum()).astype(int))
+        dense = density * rng.permutation(np.minimum(20.0, 0.3 * count / np.arange(1, count + 1)))
+        return Mask(sizes, rng.random((count, count)) < dense[:, None], rng.random((sizes.sum(), 3)).astype("f4"))
+
+    return made
+
+
+def cube(n: int, side: int) -> Callable[[np.random.Generator], Mask]:
+    """Points in a unit cube of side³ cubic cells; cells meet whose centres are within 1.8 cells."""
+
+    def made(rng: np.random.Generator) -> Mask:
+        points = rng.random((n, 3)).astype("f4")
+        labels = np.ravel_multi_index(tuple((points * side).astype(int).clip(0, side - 1).T), (side,) * 3)
+        order = np.argsort(labels, kind="stable")
+        sizes = np.bincount(labels, minlength=side**3)
+        cells = np.stack(np.unravel_index(np.arange(side**3), (side,) * 3), 1)
+        keep = np.stack([((cell - cells) ** 2).sum(1) <= 1.8**2 for cell in cells])
+        return Mask(sizes, keep, points[order])
+
+    return made
+
+
+def rows(on_gpu: bool, shrink: int) -> list[Row]:
+    """What is run; bars are for full sizes."""
+    n, count, few = (10**6, 4096, 512) if on_gpu else (10**5, 512, 64)
+    n, sides = n // shrink, (16, 8) if on_gpu else (8, 4)
+    bar, times = (0.85, 1.7 if on_gpu else None) if shrink == 1 else (None, None)
+    return [
+        *(Row(f"uniform {count}, {d:.1%}", uniform(n, count, d), bar) for d in (0.005, 0.04, 0.5)),
+        Row(f"uniform {few}, 4.0%", uniform(n, few, 0.04)),
+        Row(f"power law {count}, 4.0%", power_law(n, count, 0.04), bar and bar / BALANCED),
+        *(Row(f"cube {side**3}", cube(n, side), None, times, True) for side in sides),
+    ]
+
+
+def kernel_sum(front: Any, x: Any, y: Any, b: Any, ranges: Any) -> Any:
+    """Σ exp(−‖x − y‖²) b."""
+    kernel = (-squared(front.Vi(x), front.Vj(y))).exp()
+    kernel.ranges = ranges
+    return kernel @ b
+
+
+def placed(peer: Any, ranges: cm.Ranges) -> Any:
+    """KeOps' six arrays, where the peer wants them."""
+    return tuple(peer.array(array.astype(np.int32)) for array in ranges.arrays())
+
+
+def worst_error(mask: Mask, b: Any, result: Any) -> float:
+    """The largest error among some rows."""
+    x, weights, worst = mask.points.astype(float), b.astype(float), 0.0
+    for row in np.unique(np.linspace(0, len(x) - 1, CHECKED).astype(int)):
+        columns = mask.columns(row)
+        terms = np.exp(-squared(x[row], x[columns])) * weights[columns, 0]
+        if len(columns):
+            worst = max(worst, float(abs(result[row, 0] - terms.sum()) / terms.sum()))
+    return worst
+
+
+@dataclass
+class Bench:
+    """Our contexts and the peer. dense: pairs per second of the dense sum, by how many points it has."""
+
+    ours: Ours
+    profiled: Ours | None
+    peer: Any
+    rounds: int
+    dense: dict[int, float]
+
+    def rate(self, points: Any) -> float:
+        """Of the dense sum of so many points."""
+        n = len(points)
+        if n not in self.dense:
+            b = np.ones((n, 1), "f4")
+            self.dense[n] = n * n / self.seconds(points, b, None)[0]
+        return self.dense[n]
+
+    def seconds(self, points: Any, b: Any, ranges: Any, others: tuple[Contender, ...] = ()) -> tuple[float, Contender]:
+        """(by device time where it is known, else by wall time; our contender after the race)."""
+        us = Contender(self.ours, self.bound(self.ours, points, b, ranges))
+        race([us, *others], self.rounds)
+        if self.profiled is None:
+            return statistics.median(us.wall), us
+        return device_ms(self.bound(self.profiled, points, b, ranges), self.profiled.context, 5) / 1e3, us
+
+    @staticmethod
+    def bound(front: Any, points: Any, b: Any, ranges: Any) -> Callable[[], Any]:
+        x, y, weights = (front.array(array) for array in (points, points.copy(), b))
+        return lambda: kernel_sum(front, x, y, weights, ranges)
+
+    def tell(self, row: Row) -> str:
+        """The row's line."""
+        mask = row.make(np.random.default_rng(5))
+        b = np.random.default_rng(6).random((len(mask.points), 1)).astype("f4")
+        begin = time.perf_counter()
+        ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
+        made = time.perf_counter() - begin
+        others, complaint = (), ""
+        if self.peer is not None and row.peer:
+            try:
+                call = self.bound(self.peer, mask.points, b, placed(self.peer, ranges))
+                others = (Contender(self.peer, call),)
+            except Exception as error:  # a peer that cannot do it loses its cell, not the run
+                complaint = f"failed: {type(error).__name__}"
+        seconds, us = self.seconds(mask.points, b, ranges, others)
+        plan = self.plan(mask, b)
+        share = mask.pairs / seconds / self.rate(mask.points)
+        theirs = statistics.median(others[0].wall) if others else None
+        times = statistics.median(k / a for a, k in zip(us.wall, others[0].wall, strict=True)) if others else None
+        events = statistics.median(others[0].events) / seconds if others and others[0].events else None
+        cells = [
+            row.name, f"{len(mask.points):,}", f"{mask.pairs / len(mask.points) ** 2:.2%}", milliseconds(seconds),
+            f"{mask.pairs / seconds / 1e9:.1f}", f"{share:.2f}", milliseconds(made), milliseconds(plan),
+            milliseconds(theirs) or complaint, ratio(times), ratio(events), verdict(row, share, events or times),
+            f"{worst_error(mask, b, us.front.numpy(us.result)):.0e}",
+        ]  # fmt: skip
+        return f"| {' | '.join(cells)} |"
+
+    def plan(self, mask: Mask, b: Any) -> float:
+        """Seconds to explain a call with new ranges, which plans it and sends the plan's tables; the median of three."""
+        x, y, weights = (self.ours.array(array) for array in (mask.points, mask.points.copy(), b))
+        summed = ((-squared(cm.Vi(x), cm.Vj(y))).exp() * cm.Vj(weights)).sum(dim=1, call=False)
+        times = []
+        for _ in range(3):
+            ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
+            begin = time.perf_counter()
+            summed.explain(ranges=ranges)
+            times.append(time.perf_counter() - begin)
+        return statistics.median(times)
+
+
+def verdict(row: Row, share: float, times: float | None) -> str:
+    """The bar, and whether it is reached."""
+    if row.bar is not None:
+        return f"≥ {row.bar:.2f}{'' if share >= row.bar else ': **missed**'}"
+    if row.times is not None and times is not None:
+        return f"≥ {row.times:g} ×{'' if times >= row.times else ': **missed**'}"
+    return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Block-sparse sums, beside dense ones and KeOps.")
+    parser.add_argument("--device", default=None, help="as for cm.select_device")
+    parser.add_argument("--only", default="", help="rows whose name holds this")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shrink", type=int, default=1, help="divides the number of points: a quick look")
+    parser.add_argument("--alone", action="store_true", help="without KeOps")
+    options = parser.parse_args()
+    device = cm.select_device(options.device)
+    on_gpu = device.kind == "gpu"
+    command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
+    print(f"{device}\n{datetime.date.today()}, {command}, NumPy {np.__version__}\n")
+    peer = None if options.alone else peer_of(device)
+    profiled = Ours(cm.Context(device, profile=True)) if on_gpu else None
+    bench = Bench(Ours(cm.Context(device)), profiled, peer, options.rounds, {})
+    print("| what | points | density | time | Gpair/s | of dense | ranges | plan | KeOps | × | × by events | bar | error |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for row in rows(on_gpu, options.shrink):
+        if options.only in row.name:
+            print(bench.tell(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+## The domain vocabulary for all pairs: groups are numbered by (batch, split, block of rows); each split is a share of the columns.
+<%!
+parameters = [f"const idx {name}" for name in ("rows", "columns", "share", "blocks", "splits", "total")]
+merge_parameters = [f"const idx {name}" for name in ("rows", "columns", "splits", "share")]
+scattered = False  # whether columns of a tile may lie apart, and groups have any number of rows
+
+def place(k, staged):
+    return f"j0 + {k}"
+%>
+## Declares what the group called `group` computes: `batch`, rows `first` to `last`, and `reduced`, the columns in all. span: rows of a group.
+<%def name="open(group, span)">
+const idx group = ${group};
+const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span};
+const idx last = rows, reduced = columns;
+const idx begin = split * share, end = min(columns, (idx)(begin + share));
+const size_t kept = (size_t)split * (total / splits) + batch * rows;
+</%def>
+## Walks the columns tile by tile, `count` at a time; column k of them is place(k, staged).
+<%def name="each_tile(tile, staged)">
+for (idx j0 = begin; j0 < end; j0 += ${tile}) {
+const int count = (int)min((idx)${tile}, (idx)(end - j0));
+${caller.body()}
+}
+</%def>
+## What each_tile needs where columns are staged; and, inside, the statements that declare `column` as number s of the tile, each item's in order.
+<%def name="open_places(tile)"></%def>
+<%def name="find(s)">
+const idx column = j0 + ${s};
+</%def>
+## The rows' results, or their accumulators. finished, left: the statements for both.
+<%def name="results(partial, finished, left)">
+${left if partial else finished}
+</%def>
+## Declares rows `begin` to `end` whose accumulators a group merges, `splits` each, `step` apart from `kept` on; results begin at `base`.
+<%def name="open_merge()">
+const idx begin = (idx)get_group_id(0) * share, end = min(rows, (idx)(begin + share)), reduced = columns, step = rows, total = rows * splits;
+const size_t kept = 0, base = 0;
+</%def>

@@ -1,0 +1,192 @@
+"""Blocks of pairs: rows in clusters, each with intervals of columns, cut into pieces of about equal work.
+
+A piece is what one group computes: some rows of one cluster, and a stretch of the columns they meet, counted along the
+cluster's intervals. Rows whose columns are cut leave accumulators that are merged in a second launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from clmapreduce.domain.blocks import Blocks
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.table import Table
+
+Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+PIECE, INTERVAL, MERGE = 8, 2, 5
+"""Numbers per piece: first row, end, its first interval, the stretch's begin and end, the place of its accumulators
+(-1: none, the rows are done), columns of the cluster, rows of one vector. Per interval: the position where it ends, and
+how much larger than positions its columns are. Per merge: first row, end, the place of the accumulators, how many per
+row, columns of the cluster.
+"""
+FEW = 2
+"""So many times the mean work of the groups is not cut."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How blocks are cut. block: rows of one vector of all items. vectors: of rows per group at most. tile: stretches
+    are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
+    that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
+    and walk columns of their own, where a cluster has less than half as many as there are items.
+    """
+
+    block: int
+    vectors: int
+    tile: int
+    least: int
+    most: int
+    groups: int
+    parts: int
+    backend: str = "auto"
+    sharing: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows per group at most."""
+        return self.block * self.vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Blocks after a cut. pieces: (n, PIECE), by falling work. merges: (m, MERGE). parts: accumulators left."""
+
+    pieces: Table
+    merges: Table
+    parts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSparse(Pairwise):
+    """The pairs of blocks, the same ones in every element of the batch."""
+
+    blocks: Blocks
+
+    @property
+    def typical(self) -> tuple[float, float]:
+        """Rows of the cluster, and columns that it meets, where a pair is found on average."""
+        sizes, lengths = self.blocks.sizes.astype(float), self.blocks.lengths
+        pairs = max(1.0, float(sizes @ lengths))
+        return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
+
+    def work(self, cut: Cut) -> Work:
+        """The pieces of a cut."""
+        kept, key = self._kept(), (cut, self.narrow)
+        if key not in kept.works:
+            kept.works[key] = _work(kept.stretches, cut, self.narrow)
+        return kept.works[key]
+
+    @property
+    def intervals(self) -> Table:
+        """(L, INTERVAL)."""
+        kept = self._kept()
+        if self.narrow not in kept.intervals:
+            kept.intervals[self.narrow] = Table(kept.stretches.intervals, self.narrow)
+        return kept.intervals[self.narrow]
+
+    def _kept(self) -> _Kept:
+        found = _made.get(self.blocks)
+        if found is None:
+            found = _made[self.blocks] = _Kept(Stretches(self.blocks))
+        return found
+
+
+def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
+    """The pairs of a dense domain that blocks leave."""
+    return BlockSparse(domain.rows, domain.columns, domain.batch, domain.elements, blocks=blocks)
+
+
+class Stretches:
+    """Every cluster's columns as one stretch of positions, and rows outside all clusters as clusters without columns.
+
+    first, end: rows of each cluster. columns: how many it meets. begin: its first interval. ends: by interval, the sum
+    of all lengths up to it. intervals: (L, INTERVAL).
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        lengths = blocks.intervals[:, 1] - blocks.intervals[:, 0]
+        self.ends = np.cumsum(lengths)
+        before = np.concatenate([[0], self.ends])[blocks.offsets]  # by cluster
+        positions = self.ends - np.repeat(before[:-1], np.diff(blocks.offsets))
+        self.intervals = np.stack([positions, blocks.intervals[:, 1] - positions], 1)
+        gaps = np.stack([np.append(0, blocks.clusters[:, 1]), np.append(blocks.clusters[:, 0], blocks.rows)], 1)
+        gaps = gaps[gaps[:, 0] < gaps[:, 1]]
+        nothing = np.zeros(len(gaps), np.int64)
+        self.first, self.end = np.concatenate([blocks.clusters, gaps]).T
+        self.columns = np.concatenate([np.diff(before), nothing])
+        self.begin = np.concatenate([blocks.offsets[:-1], nothing])
+        self.before = np.concatenate([before[:-1], nothing])
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What was made of some blocks."""
+
+    stretches: Stretches
+    works: dict[Hashable, Work] = field(default_factory=dict)
+    intervals: dict[bool, Table] = field(default_factory=dict)
+
+
+_made: WeakKeyDictionary[Blocks, _Kept] = WeakKeyDictionary()
+
+
+def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
+    sizes = given.end - given.first
+    cluster, place = _counted(-(-sizes // cut.rows))
+    first = given.first[cluster] + place * cut.rows
+    rows = np.minimum(cut.rows, given.end[cluster] - first)
+    columns = given.columns[cluster]
+    wide = np.full(len(rows), cut.block)
+    if cut.sharing:
+        wide = np.minimum(wide, 1 << np.ceil(np.log2(rows)).astype(np.int64))
+    cost = -(-rows // wide) * wide
+    pieces = _pieces(columns, cost, rows, cut)
+    share = -(-columns // (np.maximum(pieces, 1) * cut.tile)) * cut.tile
+    pieces = np.maximum(1, -(-columns // np.maximum(share, 1)))
+    owner, place = _counted(pieces)
+    begin = place * share[owner]
+    end = np.minimum(begin + share[owner], columns[owner])
+    interval = given.begin[cluster[owner]]
+    later = place > 0
+    interval[later] = np.searchsorted(given.ends, (given.before[cluster[owner]] + begin)[later], side="right")
+    left = np.where(pieces > 1, rows * pieces, 0)
+    base = np.cumsum(left) - left
+    slot = np.where(pieces[owner] > 1, base[owner] + place * rows[owner], -1)
+    made = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide[owner]], 1)
+    order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
+    split = np.flatnonzero(pieces > 1)
+    merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)
+    return Work(Table(made[order], narrow), Table(merges, narrow), int(left.sum()))
+
+
+def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: Cut) -> Numbers:
+    """Into how many pieces the columns of each group's rows are cut."""
+    if cut.backend == "1D":
+        return np.ones_like(columns)
+    work = columns * cost
+    groups = max(cut.groups, int(np.count_nonzero(columns)))
+    limit = max(1, -(-FEW * int(work.sum()) // groups))
+    pieces = np.minimum(-(-work // limit), columns // cut.least)
+    pieces = np.maximum(pieces, -(-columns // cut.most))
+    if cut.backend == "2D":
+        pieces = np.maximum(pieces, 2)
+    most: Numbers = np.minimum(pieces, max(1, cut.parts // max(1, int(rows.sum()))))
+    return most
+
+
+def _counted(counts: Numbers) -> tuple[Numbers, Numbers]:
+    """(whose, which of them) for so many things each."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _octave(work: Numbers) -> Numbers:
+    """Twice the logarithm of work to base 2, rounded down: neighbours of about the same work stay neighbours."""
+    octaves: Numbers = np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int64)
+    return octaves

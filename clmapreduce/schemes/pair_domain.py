@@ -1,0 +1,90 @@
+"""How a domain of pairs is spread over groups: blocks of rows and shares of columns where it is dense, else pieces of
+blocks, of about equal work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.table import Table
+from clmapreduce.plan import Arguments, Size
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Groups and what they are told. word: the domain's vocabulary in cl_templates/domain. groups: of one element of
+    the batch. behind: arguments behind the kernel's arrays. splits: accumulators per row at most. parts: accumulators
+    that a second launch merges, 0 where no columns are split. merged: its groups and arguments where they follow from a
+    table. why: for `explain`.
+    """
+
+    word: str
+    groups: int
+    behind: Arguments
+    splits: int
+    parts: int
+    why: str
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    merged: tuple[int, Arguments] | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Whether some rows are not finished by this launch."""
+        return self.parts > 0
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """What the first launch reads of the tables."""
+        return tuple(name for name in self.tables if name != "merges")
+
+    @property
+    def merge_tables(self) -> tuple[str, ...]:
+        """What the second launch reads of the tables."""
+        return ("merges",) if self.merged is not None else ()
+
+    @property
+    def always_partial(self) -> bool:
+        """Whether none is."""
+        return self.partial and self.merged is None
+
+
+def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: int) -> Spread:
+    """All pairs, in `blocks` blocks of rows and `splits` shares of columns."""
+    parts = splits * domain.rows if splits > 1 else 0
+    sizes = (domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch)
+    why = f"split (2D): {splits} shares of {share} columns"
+    if splits == 1:
+        why = f"rows (1D): {blocks * domain.batch} groups fill {units} compute units"
+    return Spread("dense", blocks * splits, _numbers(sizes), splits, parts, why)
+
+
+def dense_merge(rows: int, columns: int, splits: int, share: int) -> Arguments:
+    """What the second launch of a dense domain is told: `share` rows a group."""
+    return _numbers((rows, columns, splits, share))
+
+
+def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
+    """The pieces of blocks. size: numbers of every row that are results of their own."""
+    work = domain.work(cut)
+    tables = {"pieces": work.pieces, "intervals": domain.intervals}
+    parts, merges, rows = work.parts, work.merges, domain.rows
+    if parts:
+        scale = np.array([size, size, size, 1, 1])
+        tables["merges"] = merges if size == 1 else Table(merges.values * scale, domain.narrow)
+    sizes = (rows, domain.columns, len(work.pieces), parts, parts * size * domain.batch)
+    behind: Arguments = ("pieces", "intervals", *_numbers(sizes))
+    numbers = (rows * size, len(merges), parts * size, parts * size * domain.batch)
+    merging: Arguments = ("merges", *_numbers(numbers))
+    merged = (len(merges) * domain.batch, merging)
+    splits = int(merges.values[:, 3].max(initial=1))
+    why = f"blocks: {len(work.pieces)} pieces of at most {cut.rows} rows, {len(merges)} of them with split columns"
+    return Spread("ranges", len(work.pieces), behind, splits, parts * size, why, tables, merged)
+
+
+def _numbers(sizes: tuple[int, ...]) -> tuple[Size, ...]:
+    return tuple(("idx", size) for size in sizes)

@@ -1,0 +1,114 @@
+"""Blocks cut into pieces: every pair once, rows without columns too, work in equal parts, accumulators apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pairblocks import columns_of, drawn_blocks
+
+from clmapreduce.domain.blocks import Blocks
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import FEW, BlockSparse, Cut, sparse
+
+
+def drawn_cut(rng: np.random.Generator, **how: Any) -> Cut:
+    block, tile = int(rng.choice([1, 4, 32])), int(rng.choice([1, 8, 64]))
+    chosen: dict[str, Any] = {
+        "block": block, "vectors": int(rng.choice([1, 2, 8])), "tile": tile, "least": tile * int(rng.choice([1, 4])),
+        "most": tile * int(rng.choice([3, 1000])), "groups": int(rng.choice([1, 10, 1000])), "parts": 1 << 40,
+        "backend": str(rng.choice(["auto", "1D", "2D"])), "sharing": bool(rng.integers(2)),
+    }  # fmt: skip
+    return Cut(**{**chosen, **how})
+
+
+def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
+    return sparse(Pairwise(blocks.rows, blocks.columns, 1, elements), blocks)
+
+
+def met(domain: BlockSparse, cut: Cut) -> Any:
+    """How often each pair is met, as kernels walk pieces; -1 for rows that no piece has."""
+    found = np.full((domain.rows, domain.columns), -1)
+    intervals = domain.intervals.values
+    for first, last, interval, begin, end, _, reduced, wide in domain.work(cut).pieces.values:
+        rows = found[first:last]
+        rows[rows < 0] = 0
+        assert 0 < last - first <= cut.rows and wide <= cut.block
+        assert last - first <= wide or wide == cut.block
+        while begin < end:
+            over, shift = min(intervals[interval, 0], end), intervals[interval, 1]
+            assert over > begin
+            rows[:, begin + shift : over + shift] += 1
+            begin, interval = over, interval + 1
+        assert reduced >= end - begin
+    return found
+
+
+@pytest.mark.parametrize("size", [(1, 1), (40, 50), (300, 7), (7, 3000)])
+def test_every_pair_is_met_once(size: tuple[int, int], rng: np.random.Generator) -> None:
+    for _ in range(20):
+        blocks = drawn_blocks(rng, *size)
+        mask = np.zeros(size, int)
+        for first, end, columns in columns_of(blocks):
+            mask[first:end, columns] = 1
+        np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask)
+
+
+def test_merges_find_every_accumulator_once(rng: np.random.Generator) -> None:
+    for _ in range(20):
+        blocks = drawn_blocks(rng, 60, 2000)
+        work = domain_of(blocks).work(drawn_cut(rng, least=8, tile=8, backend="2D"))
+        places = {}
+        for first, last, _, begin, _, slot, reduced, _ in work.pieces.values:
+            for row in range(first, last) if slot >= 0 else ():
+                places[slot + row - first] = row, begin, reduced
+        assert sorted(places) == list(range(work.parts))
+        for first, last, slot, splits, count in work.merges.values:
+            for row in range(first, last):
+                left = [places.pop(slot + s * (last - first) + row - first) for s in range(splits)]
+                assert {(r, n) for r, _, n in left} == {(row, count)} and len({b for _, b, _ in left}) == splits > 1
+        assert not places
+
+
+def test_no_piece_does_much_more_than_others(rng: np.random.Generator) -> None:
+    """One cluster meets everything, the others little; heavy pieces come first."""
+    count, size, columns = 200, 32, 100_000
+    clusters = np.arange(count * size).reshape(count, size)[:, [0, -1]] + [0, 1]
+    intervals = np.stack([np.zeros(count, int), rng.integers(1, 500, count)], 1)
+    intervals[rng.integers(count), 1] = columns
+    blocks = Blocks(clusters, np.arange(count + 1), intervals, count * size, columns)
+    cut = drawn_cut(rng, block=32, vectors=1, tile=64, least=128, most=10**6, groups=500, backend="auto")
+    work = domain_of(blocks).work(cut)
+    pieces = work.pieces.values
+    done = pieces[:, 4] - pieces[:, 3]
+    assert done.max() <= max(FEW * done.sum() / 500 + cut.tile, cut.least + cut.tile)
+    assert (done[1:] <= done[:-1] * 2**0.5 + 1).all() and done[0] == done.max()
+    assert len(work.merges) == 1
+    assert len(domain_of(blocks).work(drawn_cut(rng, backend="1D", block=32, vectors=1)).pieces) == count
+
+
+def test_accumulators_are_limited(rng: np.random.Generator) -> None:
+    blocks = Blocks(np.array([[0, 1000]]), np.array([0, 1]), np.array([[0, 10**6]]), 1000, 10**6)
+    for parts in (1, 1000, 5000):
+        cut = drawn_cut(rng, tile=8, least=8, most=10**7, groups=10**6, parts=parts, backend="2D")
+        assert domain_of(blocks).work(cut).parts <= max(parts, 0)
+
+
+def test_items_share_rows_of_small_clusters() -> None:
+    ends = np.cumsum([1, 2, 3, 16, 17, 31, 33])
+    clusters = np.stack([ends - np.diff(ends, prepend=0), ends], 1)
+    blocks = Blocks(clusters, np.arange(8), np.tile([[0, 5]], (7, 1)), int(ends[-1]), 5)
+    cut = Cut(32, 8, 64, 64, 6400, 1, 1 << 40, sharing=True)
+    pieces = domain_of(blocks).work(cut).pieces.values
+    wide = {int(last - first): int(w) for first, last, *_, w in pieces}
+    assert wide == {1: 1, 2: 2, 3: 4, 16: 16, 17: 32, 31: 32, 33: 32}
+
+
+def test_tables_are_made_once_and_as_wide_as_indices(rng: np.random.Generator) -> None:
+    blocks = drawn_blocks(rng, 40, 50)
+    narrow, wide = domain_of(blocks), domain_of(blocks, 2**31)
+    cut = drawn_cut(rng)
+    assert narrow.work(cut) is domain_of(blocks).work(cut) and narrow.intervals is domain_of(blocks).intervals
+    assert {t.values.dtype for t in (narrow.intervals, narrow.work(cut).pieces)} == {np.dtype("i4")}
+    assert {t.values.dtype for t in (wide.intervals, wide.work(cut).pieces)} == {np.dtype("i8")}

@@ -17,6 +17,8 @@ from oracles import values
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = {1: 3, 257: 30, 30_011: 10}
 """By length."""
@@ -48,7 +50,6 @@ def bits(result: Any) -> bytes:
     return np.asarray(result).tobytes()
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_bits_run_after_run(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     call = CALLS[name]

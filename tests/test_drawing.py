@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from drawing import covering
+from drawing import covering, mark_what_is_not_drawn
 
 SIZES = {"context": 2, "mode": 2, "op": 12, "dtype": 7, "size": 3}
 CASES = [dict(zip(SIZES, values, strict=True)) for values in product(*map(range, SIZES.values()))]
@@ -33,3 +35,52 @@ def test_without_other_parameters_everything_runs() -> None:
     cases = [{"context": k, "mode": m} for k, m in product(range(2), range(2))]
     assert covering(cases, ("context", "mode"), random.Random()) == {0, 1, 2, 3}
     assert covering([{}], ("context",), random.Random()) == {0}
+
+
+class Item:
+    """What drawing asks of a test."""
+
+    def __init__(self, kwargs: dict[str, Any], **params: Any) -> None:
+        self.nodeid, self.callspec, self.marks = f"t.py::test[{params}]", SimpleNamespace(params=params), set()
+        self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs)
+        self.iter_markers = lambda name: [SimpleNamespace(args=("op, dtype", None))] if "op" in params else []
+
+    def add_marker(self, mark: Any) -> None:
+        self.marks.add(mark.name)
+
+
+def kept(items: list[Item], markexpr: str = "not sweep", args: tuple[str, ...] = ("tests",), seed: str = "1") -> list[dict[str, Any]]:
+    config: Any = SimpleNamespace(args=args, option=SimpleNamespace(markexpr=markexpr))
+    mark_what_is_not_drawn(items, config, seed)  # type: ignore[arg-type]
+    return [item.callspec.params for item in items if not item.marks]
+
+
+def items(kwargs: dict[str, Any], *more: dict[str, Any]) -> list[Item]:
+    return [Item(kwargs, context=c, mode=m, **one) for c in "ab" for m in "sp" for one in more]
+
+
+def test_parameters_given_together_are_one_value() -> None:
+    """Each of three pairs, though two would show every name and every dtype."""
+    pairs = [{"op": "x", "dtype": "u"}, {"op": "x", "dtype": "v"}, {"op": "y", "dtype": "v"}]
+    for whole, count in (({"whole": ["context"]}, 6), ({}, 12), ({"whole": []}, 3)):
+        taken = kept(items(whole, *pairs))
+        assert len(taken) == count
+        assert {(t["op"], t["dtype"]) for t in taken} == {(p["op"], p["dtype"]) for p in pairs}
+
+
+def test_without_parameters_of_its_own_a_test_sees_every_device_and_every_mode() -> None:
+    taken = kept(items({"whole": ["context"]}, {}))
+    assert len(taken) == 2 and {t["context"] for t in taken} == set("ab") and {t["mode"] for t in taken} == set("sp")
+
+
+def test_what_would_be_skipped_is_not_drawn() -> None:
+    pairs = [{"op": op, "dtype": dtype} for op in "xyz" for dtype in "uv"]
+    taken = kept(items({"unless": lambda given: given["op"] == "x" and given["context"] == "a"}, *pairs))
+    assert not any(t["op"] == "x" and t["context"] == "a" for t in taken) and any(t["op"] == "x" for t in taken)
+
+
+def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
+    pairs = [{"op": op, "dtype": "u"} for op in "xyz"]
+    swept = items({"whole": []}, *pairs)
+    assert not kept(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
+    assert len(kept(items({"whole": []}, *pairs), args=("t.py::test[a-s-x]",))) == 12

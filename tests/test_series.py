@@ -13,6 +13,8 @@ from oracles import assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 FACTORIALS = {
     "i1": 5, "u1": 5, "i2": 7, "u2": 8, "i4": 12, "u4": 12, "i8": 20, "u8": 20,
     "f2": 8, "f4": 34, "f8": 170, "c8": 34, "c16": 170,

@@ -15,6 +15,8 @@ from oracles import assert_same
 import clmapreduce as cm
 from clmapreduce.context import current_context
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 DEVICES = cm.devices()
 THREADS, ROUNDS = 8, 3
 LENGTH = 20_011
@@ -58,7 +60,6 @@ def together(work: Callable[[int], None]) -> None:
             future.result(200)
 
 
-@pytest.mark.drawn(whole=[])
 def test_threads_share_a_context(context: cm.Context, mode: str) -> None:
     fresh = cm.Context(context.device)  # its kernels are built by the threads, at the same time
     held = cm.array(np.arange(LENGTH), fresh)
@@ -113,7 +114,6 @@ def test_results_made_in_one_thread_are_read_in_another(context: cm.Context, mod
     together(work)
 
 
-@pytest.mark.drawn(whole=[])
 def test_buffers_go_back_to_an_arena_that_all_share(context: cm.Context, mode: str) -> None:
     """Chains of arrays in flight, dropped as soon as the next one is submitted, by eight threads and the collector."""
     step = cm.Map("x * 3 + k")

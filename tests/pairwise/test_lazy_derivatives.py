@@ -75,7 +75,6 @@ def test_gradient_of_a_sum(data: Any, context: cm.Context, mode: str) -> None:
     np.testing.assert_allclose(symbolic(x, y, np.ones((M, 1)), mode=mode), 2 * d.sum(1), atol=1e-12)
 
 
-@pytest.mark.drawn(whole=[])
 def test_matrices_and_traces(data: Any, context: cm.Context, mode: str) -> None:
     x, y, _ = data
     keywords = {"context": context, "mode": mode}

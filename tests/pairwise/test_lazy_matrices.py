@@ -27,7 +27,6 @@ def gauss(x: np.ndarray, y: np.ndarray) -> tuple[LazyTensor, np.ndarray]:
     return (-(LazyTensor(x[..., :, None, :]) - LazyTensor(y[..., None, :, :])).sqnorm2()).exp(), dense
 
 
-@pytest.mark.drawn(whole=[])
 def test_products(points: Any, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     lazy, dense = gauss(*points)
     for shape in ((N,), (N, 1), (N, 4), (2, N, 4), (3, 2, N, 1)):
@@ -42,7 +41,6 @@ def test_products(points: Any, rng: np.random.Generator, context: cm.Context, mo
         np.testing.assert_allclose(Pm(2.0) * lazy.T.T @ np.ones(N), 2 * dense.sum(1), atol=1e-12)
 
 
-@pytest.mark.drawn(whole=[])
 def test_products_of_batches(rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     lazy, dense = gauss(rng.uniform(-1, 1, (4, 1, M, 3)), rng.uniform(-1, 1, (2, N, 3)))
     for shape in ((N,), (N, 3), (2, N, 3), (4, 2, N, 1), (5, 1, 1, N, 1)):
@@ -51,7 +49,6 @@ def test_products_of_batches(rng: np.random.Generator, context: cm.Context, mode
         np.testing.assert_allclose(got, dense @ v, atol=1e-12, err_msg=str(shape))
 
 
-@pytest.mark.drawn(whole=[])
 def test_complex_products(points: Any, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     lazy, dense = gauss(*points)
     v, w, u = rng.standard_normal(N) + 1j * rng.standard_normal(N), rng.standard_normal((N, 2)), rng.standard_normal(M)
@@ -143,7 +140,6 @@ def test_slices_need_an_axis() -> None:
     assert Vi(np.zeros((3, 2)))[1:, :].shape == (2, 1, 2)
 
 
-@pytest.mark.drawn(whole=[])
 def test_dense_and_diagonal(points: Any, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     x, y = points
     b, p = rng.standard_normal((2, 4, 9, 1, 3)), rng.standard_normal((4, 1, 1, 1))

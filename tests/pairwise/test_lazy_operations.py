@@ -174,7 +174,6 @@ def test_structural_zeros_hide_infinities(context: cm.Context, mode: str) -> Non
     assert np.isnan((Vi(x) * 0.5 - Vi(x) * 0.5).dense(context=context, mode=mode)[:2]).all()
 
 
-@pytest.mark.drawn(whole=[])
 def test_nan_in_functions_with_cases(context: cm.Context, mode: str) -> None:
     x = Vi(np.array([[np.nan]]))
     for made in (x.relu(), x.clamp(0, 1), x.round(), x.xlogx(), x.rsqrt(), abs(x), x.floor()):

@@ -171,7 +171,6 @@ def test_what_is_missing_counts_one(rng: np.random.Generator, context: cm.Contex
     check((Vi(x) * 0).sum(axis=0, **keywords), np.zeros((1, 3)), "f8", "a zero only")
 
 
-@pytest.mark.drawn(whole=[])
 def test_empty_reductions(context: cm.Context, mode: str) -> None:
     """N = 0 gives identities, M = 0 empty arrays."""
     x, y = np.ones((5, 2), np.float32), np.ones((0, 2), np.float32)
@@ -195,7 +194,6 @@ def test_empty_reductions(context: cm.Context, mode: str) -> None:
     assert (value == np.inf).all() and not place.any() and place.dtype == np.int64
 
 
-@pytest.mark.drawn(whole=[])
 def test_nan_and_infinities(context: cm.Context, mode: str) -> None:
     """Extrema never choose a NaN, sums keep it; rows of nothing but -inf have a logsumexp of -inf."""
     nan, inf = np.nan, np.inf

@@ -13,6 +13,8 @@ from oracles import assert_near, unit
 import clmapreduce as cm
 from clmapreduce.pairwise.solve import solve
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 KERNELS = {
     "gaussian": ("Exp(-g * SqDist(x, y)) * b", lambda d, g: np.exp(-g * d * d)),
     "laplacian": ("Exp(-g * Norm2(x - y)) * b", lambda d, g: np.exp(-g * d)),
@@ -64,7 +66,6 @@ def rowwise(matrix: np.ndarray) -> Any:
 
 
 class TestKernelSolve:
-    @pytest.mark.drawn(whole=["context"])
     @pytest.mark.parametrize("kernel", KERNELS)
     @pytest.mark.parametrize("axis", [0, 1])
     @pytest.mark.parametrize("code", ["f4", "f8"])

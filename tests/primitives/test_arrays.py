@@ -16,6 +16,8 @@ from oracles import PLAIN, PRIME, assert_same, into_poison, values
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 DOUBLE = cm.Map(lambda x: x + x)
 ADD = cm.Map(lambda x, y: x + y)
 TOTAL = cm.Reduce("sum")
@@ -161,7 +163,6 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_inputs_of_every_layout(layout: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for shape in ((3, 5), (33, 65)):
@@ -387,7 +388,6 @@ def test_a_view_into_a_pyopencl_array(queue: cl.CommandQueue, mode: str) -> None
             assert_same(got.to_numpy(), 2 * expected.astype(np.float32))
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("offset", [0, 1, 4])
 def test_a_pyopencl_array_over_host_memory_may_lie_anywhere(queue: cl.CommandQueue, offset: int, mode: str) -> None:
     """Vectors stored past the caches must be aligned, or the process dies."""

@@ -176,7 +176,6 @@ def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rn
     drawn(kinds, DEVICE, rng, context).run(context, mode)
 
 
-@pytest.mark.drawn(whole=[])
 @settings(RANDOM, max_examples=8)
 @given(data=st.data())
 def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> None:
@@ -188,7 +187,6 @@ def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> N
     )
 
 
-@pytest.mark.drawn(whole=[])
 @settings(RANDOM, max_examples=6)
 @given(data=st.data())
 def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 LENGTHS = [1, 300, 70_003]
 
 

@@ -174,7 +174,6 @@ def test_first_and_last_of_plain_numbers(
         assert_same(cm.Scan(op)(x, context=context, mode=mode), expected[1:], length)
 
 
-@pytest.mark.drawn(whole=[])
 def test_operators_that_commute_use_every_lane(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     xor = cm.Operator(lambda a, b: a ^ b, 0)
     gcd_free = cm.Operator(lambda a, b: a * b, 1)
@@ -186,7 +185,6 @@ def test_operators_that_commute_use_every_lane(context: cm.Context, mode: str, r
         assert_same(cm.Reduce(gcd_free)(y, context=context, mode=mode), np.multiply.reduce(y, dtype=np.int32), length)
 
 
-@pytest.mark.drawn(whole=[])
 def test_bools_and_complex_numbers(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     differs = cm.Operator(lambda a, b: a ^ b, False)
     times = cm.Operator(lambda a, b: a * b, 1)
@@ -198,7 +196,6 @@ def test_bools_and_complex_numbers(context: cm.Context, mode: str, rng: np.rando
         assert_near(cm.Scan(times)(z, context=context, mode=mode), np.cumprod(z), 0.0, length)
 
 
-@pytest.mark.drawn(whole=[])
 def test_a_dtype_converts_the_values(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     wide = cm.Operator(lambda a, b: a + b, 0, dtype=np.int64)
     x = rng.integers(-128, 128, 5003).astype(np.int8)
@@ -206,7 +203,6 @@ def test_a_dtype_converts_the_values(context: cm.Context, mode: str, rng: np.ran
     assert_same(cm.Scan(wide)(x, context=context, mode=mode), np.cumsum(x, dtype=np.int64))
 
 
-@pytest.mark.drawn(whole=[])
 def test_identities_that_are_limits(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     lowest = cm.Operator(lambda a, b: cm.math.maximum(a, b), -(2**63))
     largest = cm.Operator(lambda a, b: cm.math.minimum(a, b), 2**64 - 1)
@@ -219,7 +215,6 @@ def test_identities_that_are_limits(context: cm.Context, mode: str, rng: np.rand
     assert_same(cm.Reduce(largest)(x[:0].view(np.uint64), context=context, mode=mode), np.uint64(2**64 - 1))
 
 
-@pytest.mark.drawn(whole=[])
 def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Mean and variance in one pass (Chan, Golub and LeVeque 1979)."""
     merge = cm.Operator(

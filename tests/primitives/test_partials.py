@@ -48,7 +48,6 @@ def test_queries(context: cm.Context, mode: str, rng: np.random.Generator) -> No
         kept.prefix([0.5])
 
 
-@pytest.mark.drawn(whole=[])
 def test_products_extrema_and_order(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = factors(rng, "i8", 5003)
     assert_same(cm.Partials("product")(x, context=context, mode=mode).prefix()[1:], np.cumprod(x))
@@ -89,7 +88,6 @@ def test_floating_sums_at_every_size(context: cm.Context, mode: str, rng: np.ran
         assert_near(kept.prefix(mode=mode), totals, tolerance("f4", totals, magnitudes, length, fp64=context.facts.fp64))
 
 
-@pytest.mark.drawn(whole=[])
 def test_nan_stays_where_it_is(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in (1, 17, 1025, PRIME):
         x = rng.uniform(0.5, 2, length).astype(np.float32)

@@ -8,6 +8,8 @@ from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
 def test_powers_of_floats(dtype: str, context: cm.Context, mode: str) -> None:

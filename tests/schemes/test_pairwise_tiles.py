@@ -15,6 +15,8 @@ from clmapreduce.schemes.tile_text import Shape
 from clmapreduce.tuning import TileBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 F = OPERATIONS
 SHAPES = [(1, 1), (1, 193), (31, 1), (31, 193), (193, 31), (193, 1000)]
 
@@ -63,7 +65,6 @@ def check(name: str, found: Any, squares: Any, weights: Any, dtype: str) -> None
         np.testing.assert_allclose(found, wanted, rtol=eps, atol=eps)
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp", "Min", "ArgMin", "ArgKMin"])
 def test_long_vectors(context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: str) -> None:
@@ -191,7 +192,6 @@ def test_items_cover_a_tile_once(box: TileBox, itemsize: int) -> None:
     assert shape.tile_rows * shape.tile_columns == box.block * box.rows * box.columns
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dim", [17, 40, 129])
 @pytest.mark.parametrize("spread", ["one blob", "two blobs", "rows equal columns", "huge"])
 def test_distances_from_products_keep_their_digits(

@@ -18,6 +18,8 @@ from clmapreduce.primitives.base import Options
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import OPERATIONS, Variable
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 F = OPERATIONS
 NAMES = ["SumSoftMaxWeight", "LogSumExpWeight", "Max_SumShiftExpWeight"]
 SHAPES = [(1, 1), (1, 193), (31, 1), (31, 193), (193, 31), (3, 5000), (70, 1000)]
@@ -84,7 +86,6 @@ def test_batches_axes_and_weights_of_rows(context: cm.Context, mode: str, rng: n
                 assert close(found[i, j], *dense(name, 2 * ys @ xs.T, w), "float32")
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
     """As in one pass: rows of -inf, NaN and +inf, and weights that are not finite where nothing is."""

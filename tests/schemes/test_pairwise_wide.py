@@ -15,6 +15,8 @@ from clmapreduce.tuning import WideBox
 from clmapreduce.vector import OPERATIONS, Variable
 from clmapreduce.vector.derivative import gradient
 
+pytestmark = pytest.mark.drawn(whole=["context"])
+
 F = OPERATIONS
 SUM = PAIR_REDUCTIONS["Sum"]
 SHAPES = [(1, 1), (1, 193), (31, 1), (31, 193), (193, 31), (193, 1000)]
@@ -34,7 +36,6 @@ def close(found: Any, wanted: Any, terms: Any, dtype: str) -> bool:
     return bool(np.all(np.abs(found - wanted) <= (2e-6 if dtype == "float32" else 1e-14) * terms))
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [17, 64, 65, 300])
 def test_kernel_matrix_times_matrix(
@@ -74,7 +75,6 @@ def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.ran
                 assert close(found[i, j], wanted, terms, "float32")
 
 
-@pytest.mark.drawn(whole=[])
 def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """What depends on the row at every coordinate, or is not summed plainly."""
     x, y, b = Variable(0, 18, 0), Variable(1, 18, 1), Variable(2, 18, 1)
@@ -94,7 +94,6 @@ def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, r
         assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("dim", [17, 64, 65, 300])
 def test_gradients_of_long_vectors(
@@ -129,7 +128,6 @@ MIXED: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(whole=["context"])
 @pytest.mark.parametrize("name", MIXED)
 def test_long_values_of_rows_and_columns(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
     """Several scalars, several numbers of a row and of a column at each coordinate, in a batch."""
@@ -197,7 +195,6 @@ def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:
     assert not found.any()
 
 
-@pytest.mark.drawn(whole=[])
 def test_float16_arrays_and_many_terms_of_a_column(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Arrays of half precision; and columns whose terms alone would fill local memory with the usual stage."""
     x, y, b = Variable(0, 33, 0), Variable(1, 33, 1), Variable(2, 20, 1)

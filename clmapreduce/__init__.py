@@ -2,7 +2,7 @@
 parallel.
 """
 
-from clmapreduce import math, series
+from clmapreduce import cluster, math, series
 from clmapreduce.array import DeviceArray, array
 from clmapreduce.context import Context, Device, devices, select_device, use
 from clmapreduce.errors import (
@@ -74,6 +74,7 @@ __all__ = [
     "Vj",
     "array",
     "c_source",
+    "cluster",
     "devices",
     "fuse",
     "generic_argkmin",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -91,41 +91,32 @@ def blocks(clusters: Integers, offsets: Integers, intervals: Integers, rows: int
 
 def joined(offsets: Integers, intervals: Integers, columns: int) -> tuple[Integers, Integers]:
     """(offsets, intervals) with those of a list sorted, joined where they touch or overlap, and empty ones left out."""
-    counts = np.diff(offsets)
-    lists = len(counts)
-    if not len(intervals):
-        return np.zeros(lists + 1, np.int64), np.zeros((0, 2), np.int64)
+    full = intervals[:, 1] > intervals[:, 0]
+    if not full.all():
+        offsets, intervals = from_counts(full)[offsets], intervals[full]
+    lists = len(offsets) - 1
     if lists * (columns + 1) >= 2**63:
         raise OverflowError(f"{lists} lists of intervals among {columns} columns")
     # All lists on one line, list k from k * (columns + 1) on: then no two of different lists touch.
-    shift = np.repeat(np.arange(lists, dtype=np.int64) * (columns + 1), counts)
-    starts, ends = intervals[:, 0] + shift, intervals[:, 1] + shift
-    empty = starts == ends
-    if empty.any():
-        full = ~empty
-        starts, ends, shift = starts[full], ends[full], shift[full]
-        if not len(starts):
-            return np.zeros(lists + 1, np.int64), np.zeros((0, 2), np.int64)
+    shift = np.repeat(np.arange(lists, dtype=np.int64) * (columns + 1), np.diff(offsets))
+    starts = intervals[:, 0] + shift
     if (starts[1:] < starts[:-1]).any():
         order = np.argsort(starts, kind="stable")
-        starts, ends = starts[order], ends[order]
-    fresh = np.empty(len(starts), bool)
-    fresh[0] = True
+        starts, intervals = starts[order], intervals[order]
+    ends = intervals[:, 1] + shift
     if (ends[1:] < ends[:-1]).any():
         ends = np.maximum.accumulate(ends)
+    fresh = np.ones(len(starts), bool)
     np.greater(starts[1:], ends[:-1], out=fresh[1:])
     if fresh.all():
-        made = np.stack([starts, ends], axis=1)
-    else:
-        first = np.flatnonzero(fresh)
-        last = np.append(first[1:] - 1, len(starts) - 1)
-        made, shift = np.stack([starts[first], ends[last]], axis=1), shift[first]
-    made -= shift[:, None]
-    return np.searchsorted(shift, np.arange(lists + 1) * (columns + 1)), made
+        return offsets, intervals
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(starts)) - 1
+    return np.searchsorted(first, offsets), np.stack([intervals[first, 0], ends[last] - shift[last]], axis=1)
 
 
-def from_counts(counts: Integers) -> Integers:
-    """Offsets of lists with so many entries each."""
+def from_counts(counts: Any) -> Integers:
+    """Offsets of lists with so many entries each: (n,) integers or booleans."""
     made = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=made[1:])
     return made

@@ -23,11 +23,11 @@ def runs_of_matrix(matrix: Booleans, breaks: Booleans) -> tuple[Integers, Intege
     edges = np.empty((rows, columns + 1), bool)  # where a row changes: runs begin and end in turn
     edges[:, 0], edges[:, -1] = matrix[:, 0], matrix[:, -1]
     np.not_equal(matrix[:, 1:], matrix[:, :-1], out=edges[:, 1:-1])
-    places = np.flatnonzero(edges).reshape(-1, 2)
+    places = np.flatnonzero(edges)
     begins = np.arange(rows + 1, dtype=np.int64) * (columns + 1)
-    offsets = np.searchsorted(places[:, 0], begins)
-    places -= np.repeat(begins[:-1], np.diff(offsets))[:, None]
-    return offsets, places
+    offsets = np.searchsorted(places[::2], begins)
+    places -= np.repeat(begins[:-1], 2 * np.diff(offsets))
+    return offsets, places.reshape(-1, 2)
 
 
 def runs_of_places(offsets: Integers, places: Integers, breaks: Booleans) -> tuple[Integers, Integers]:

@@ -55,25 +55,33 @@ def blocks_of_matrix(rows: Integers, columns: Integers, keep: Any) -> Blocks:
     apart = np.zeros(len(columns), bool)
     np.not_equal(columns[1:, 0], columns[:-1, 1], out=apart[1:])
     offsets, found = runs(keep, apart)
-    intervals = np.stack([columns[found[:, 0], 0], columns[found[:, 1] - 1, 1]], axis=1)
+    if apart.any():
+        intervals = np.stack([columns[found[:, 0], 0], columns[found[:, 1] - 1, 1]], axis=1)
+    else:  # one ends where the next begins
+        intervals = np.append(columns[:, 0], columns[-1:, 1])[found]
     return Blocks(rows, offsets, intervals, int(rows.max(initial=0)), int(columns.max(initial=0)))
 
 
 def blocks_of_mask(mask: Any) -> Blocks:
     """The pairs of a mask over rows and columns, from `boolean`. Neighbouring rows that are alike are a cluster."""
     rows, columns = (int(n) for n in mask.shape)
-    offsets, intervals = runs(mask, np.zeros(columns, bool))
-    counts = np.diff(offsets)
-    like = np.zeros(rows, bool)
-    np.equal(counts[1:], counts[:-1], out=like[1:])
-    row = np.repeat(np.arange(rows), counts)
-    compared = like[row]
-    here = np.flatnonzero(compared)
-    there = here - counts[row[here]]
-    differs = (intervals[here] != intervals[there]).any(axis=1)
-    like[row[here[differs]]] = False
-    first = np.flatnonzero(~like)
-    clusters = np.stack([first, np.append(first[1:], rows)], axis=1)[counts[first] > 0]
-    kept = np.repeat(~like, counts)
-    first = first[counts[first] > 0]
-    return Blocks(clusters, from_counts(counts[first]), intervals[kept], rows, columns)
+    edges = np.append(np.flatnonzero(_differs_from_before(mask)), rows)
+    offsets, intervals = runs(mask[edges[:-1]], np.zeros(columns, bool))
+    filled = np.diff(offsets) > 0
+    clusters = np.stack([edges[:-1], edges[1:]], axis=1)[filled]
+    return Blocks(clusters, from_counts(np.diff(offsets)[filled]), intervals, rows, columns)
+
+
+def _differs_from_before(mask: Any) -> Booleans:
+    """(rows,) whether a row is unlike the one before; the first one is."""
+    differs = np.ones(mask.shape[0], bool)
+    if not is_sparse(mask):
+        np.any(mask[1:] != mask[:-1], axis=1, out=differs[1:])
+        return differs
+    counts = np.diff(mask.indptr)
+    np.not_equal(counts[1:], counts[:-1], out=differs[1:])
+    row = np.repeat(np.arange(len(counts)), counts)
+    compared = np.flatnonzero(~differs[row])
+    unlike = mask.indices[compared] != mask.indices[compared - counts[row[compared]]]
+    differs[row[compared[unlike]]] = True
+    return differs

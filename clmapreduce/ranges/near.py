@@ -27,8 +27,7 @@ def coordinates(given: Any, name: str) -> Any:
     if x.ndim not in (1, 2) or 0 in x.shape[1:]:
         raise ShapeError(f"{name} has shape {x.shape}; give points as (n, D), D at least 1")
     x = x.reshape(len(x), *(x.shape[1:] or (1,)))
-    low, high = x.min(axis=0, initial=0), x.max(axis=0, initial=0)
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+    if not (np.isfinite(x.min(initial=0)) and np.isfinite(x.max(initial=0))):
         at = int((~np.isfinite(x).all(axis=1)).argmax())
         raise ShapeError(f"{name}[{at}] is {x[at].tolist()}; coordinates must be finite")
     return x

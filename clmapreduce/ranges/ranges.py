@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Blocks, Integers, blocks, from_counts
+from clmapreduce.domain.blocks import Blocks, Integers, blocks
 from clmapreduce.domain.transposed import transposed
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.ranges import check
@@ -88,8 +88,7 @@ class Ranges:
         if keep is None:
             count = 1 + max((int(labels[-1]) for labels in (first, second) if len(labels)), default=-1)
             rows, columns = _clusters(first, count), _clusters(second, count)
-            met = (columns[:, 1] > columns[:, 0]).astype(np.int64)
-            half = blocks(rows, from_counts(met), columns[met > 0], len(first), len(second))
+            half = blocks(rows, np.arange(count + 1), columns, len(first), len(second))
             return cls._of(half, shape=(len(first), len(second)))
         matrix = boolean(keep, "keep")
         for labels, name, count, what in (

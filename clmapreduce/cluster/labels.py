@@ -1,0 +1,73 @@
+"""Labels of points: checked, counted, and the stable order that sorts them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.domain.blocks import Integers
+from clmapreduce.errors import DTypeError, ShapeError
+
+Arrays = TypeVar("Arrays")
+DIGIT = 16
+"""Bits that NumPy sorts by counting."""
+
+
+def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
+    """(x sorted, lab sorted): points of one cluster stand together, in the order that they came in.
+
+    x: an array with M rows, or a tuple or list of such, which gives the same of sorted ones. lab (M,): integers from 0
+    on, as `grid_cluster` gives them. Arrays on a device are sorted on the host and brought back. Raises ShapeError
+    where lengths differ, or for the first negative label.
+    """
+    labels = labels_of(lab)
+    several = isinstance(x, (tuple, list))
+    for i, one in enumerate(x if isinstance(x, (tuple, list)) else [x]):
+        rows = np.shape(one)[:1]
+        if rows != (len(labels),):
+            name = f"x[{i}]" if several else "x"
+            raise ShapeError(
+                f"{name} has shape {np.shape(one)}, lab has length {len(labels)}; there is a label per row"
+            )
+    order = stable_order(labels)
+    made: Any = type(x)(taken(one, order) for one in x) if isinstance(x, (tuple, list)) else taken(x, order)
+    return made, taken(lab, order)
+
+
+def taken(x: Any, order: Integers) -> Any:
+    """Some rows of an array, on the device if it lives there."""
+    if isinstance(x, DeviceArray):
+        return array(np.take(x.to_numpy(), order, axis=0), x.context)
+    return np.take(np.asarray(x), order, axis=0)
+
+
+def labels_of(given: Any, count: int | None = None) -> Integers:
+    """(M,) int64 labels from 0 to count - 1. Raises DTypeError, or ShapeError naming the first out of range."""
+    found = np.asarray(given)
+    if found.size and found.dtype.kind not in "iu":
+        raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
+    if found.ndim != 1:
+        raise ShapeError(f"lab has shape {found.shape}; give an array of shape (M,)")
+    labels = found.astype(np.int64, copy=False)
+    if len(labels) and (labels.min() < 0 or (count is not None and labels.max() >= count)):
+        at = int(((labels < 0) | (labels >= (np.inf if count is None else count))).argmax())
+        told = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"
+        raise ShapeError(f"lab[{at}] is {labels[at]}; {told}")
+    return labels
+
+
+def counts_of(labels: Integers, count: int = 0) -> Integers:
+    """How many points have each label: as many labels as there are, at least `count`. labels: none negative."""
+    return np.bincount(labels, minlength=count).astype(np.int64, copy=False)
+
+
+def stable_order(labels: Integers) -> Integers:
+    """The places of all labels, lowest label first, equal ones in order: digit by digit, from the lowest on."""
+    largest = int(labels.max(initial=0))
+    order: Integers = np.argsort(labels.astype(np.uint16), kind="stable")
+    for shift in range(DIGIT, largest.bit_length(), DIGIT):
+        digit = (labels >> shift).astype(np.uint16)
+        order = order[np.argsort(digit[order], kind="stable")]
+    return order

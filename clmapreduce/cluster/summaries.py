@@ -1,0 +1,127 @@
+"""Where clusters begin and end, their centroids and their weights."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray, array
+from clmapreduce.cluster.labels import counts_of, labels_of
+from clmapreduce.domain.blocks import Integers, from_counts
+from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.reductions.base import Accumulate
+from clmapreduce.segmented import segmented_reduce
+
+Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+def cluster_ranges(lab: Any, Nlab: Any = None) -> Integers:
+    """(C, 2) int64: first row and end of every cluster once the points are sorted; lab itself need not be.
+
+    lab (M,): integers from 0 on. C is one more than the largest; `Nlab` says otherwise: how many labels there are, or
+    (C,) how many points have each. A label that no point has gets an empty range. In host memory, as masks are made
+    there. Raises ShapeError naming the first label out of range.
+    """
+    ends = from_counts(_counts(lab, Nlab)[1])
+    return np.stack([ends[:-1], ends[1:]], axis=1)
+
+
+def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, weights_c: Any = None) -> Any:
+    """(C, D) means of the points of every label, in any order, in the dtype of x (float64 for integers).
+
+    x (M, D); (M,) counts as (M, 1). lab, Nlab: as for `cluster_ranges`. weights (M,): of the points, the mean is
+    weighted. weights_c (C,): their sums, if known. A label without points, or of weight 0, gets NaN. Sums are float64.
+    Points in a DeviceArray give a DeviceArray, and are summed up there if their labels are sorted.
+    """
+    labels, counts = _counts(lab, Nlab)
+    points, factors = _points(x, labels), _weights(weights, labels)
+    given: Any = None if weights_c is None else np.asarray(weights_c, np.float64).ravel()
+    if given is not None and len(given) != len(counts):
+        raise ShapeError(f"weights_c has length {len(given)}, there are {len(counts)} labels")
+    if factors is None:
+        given = counts.astype(np.float64)
+    elif given is None:
+        given = np.bincount(labels, weights=_host(factors), minlength=len(counts))
+    return _centroids(points, labels, counts, factors, given)
+
+
+def cluster_ranges_centroids(x: Any, lab: Any, weights: Any = None) -> tuple[Integers, Any, Floats]:
+    """(ranges (C, 2), centroids (C, D), weights (C,)) of all clusters: `cluster_ranges`, `cluster_centroids`, and the
+    sums of the points' weights, or how many there are, as float64 in host memory.
+    """
+    labels, counts = _counts(lab, None)
+    points, factors = _points(x, labels), _weights(weights, labels)
+    totals: Any = counts.astype(np.float64)
+    if factors is not None:
+        totals = np.bincount(labels, weights=_host(factors), minlength=len(counts))
+    ends = from_counts(counts)
+    return np.stack([ends[:-1], ends[1:]], axis=1), _centroids(points, labels, counts, factors, totals), totals
+
+
+def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
+    """(labels, how many points have each), checked against what is said of them."""
+    if Nlab is None:
+        labels = labels_of(lab)
+        return labels, counts_of(labels)
+    said = np.asarray(Nlab)
+    if said.ndim > 1 or (said.ndim == 0 and said.dtype.kind not in "iu"):
+        told = f"shape {said.shape} and dtype {said.dtype}"
+        raise ShapeError(f"Nlab has {told}; give the number of labels, or how many points have each (C,)")
+    labels = labels_of(lab, len(said) if said.ndim else int(said))
+    counts = counts_of(labels, len(said) if said.ndim else int(said))
+    if said.ndim and (said != counts).any():
+        at = int((said != counts).argmax())
+        raise ShapeError(f"Nlab[{at}] is {said[at]:g}, but {counts[at]} points have label {at}")
+    return labels, counts
+
+
+def _points(x: Any, labels: Integers) -> Any:
+    """(M, D) points, where they live."""
+    points = x if isinstance(x, DeviceArray) else np.asarray(x)
+    if points.dtype.kind not in "biuf":
+        raise DTypeError(f"x has dtype {points.dtype}; give real coordinates")
+    if points.ndim not in (1, 2) or len(points) != len(labels):
+        raise ShapeError(f"x has shape {points.shape}; give points as (M, D), with a label each: lab has {len(labels)}")
+    return points.reshape(len(labels), 1) if points.ndim == 1 else points
+
+
+def _weights(weights: Any, labels: Integers) -> Any:
+    """(M,) weights, where they live, or None."""
+    if weights is None:
+        return None
+    factors = weights if isinstance(weights, DeviceArray) else np.asarray(weights)
+    if factors.size != len(labels) or factors.dtype.kind not in "biuf":
+        told = f"shape {factors.shape} and dtype {factors.dtype}"
+        raise ShapeError(f"weights has {told}; give a real number for each of the {len(labels)} points")
+    return factors.reshape(len(labels))
+
+
+def _host(x: Any) -> Any:
+    return x.to_numpy() if isinstance(x, DeviceArray) else x
+
+
+def _centroids(points: Any, labels: Integers, counts: Integers, factors: Any, totals: Floats) -> Any:
+    """Sums over totals. In host memory, NumPy's count is as fast as a reduction over segments, and needs no order."""
+    dtype = points.dtype if points.dtype.kind == "f" else np.dtype(np.float64)
+    on_device = isinstance(points, DeviceArray)
+    there = on_device and bool((labels[1:] >= labels[:-1]).all())
+    sums = _sums_there(points, counts, factors) if there else _sums(_host(points), labels, len(counts), _host(factors))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made = (sums / np.where(totals == 0, np.nan, totals)[:, None]).astype(dtype)
+    return array(made, points.context) if on_device else made
+
+
+def _sums(points: Any, labels: Integers, count: int, factors: Any) -> Floats:
+    made = np.empty((count, points.shape[1]))
+    for d in range(points.shape[1]):
+        column = points[:, d] if factors is None else points[:, d] * factors.astype(np.float64)
+        made[:, d] = np.bincount(labels, weights=column, minlength=count)
+    return made
+
+
+def _sums_there(points: Any, counts: Integers, factors: Any) -> Floats:
+    values, mapped = (points, None) if factors is None else ((points, factors), "x * w")
+    accumulate: Accumulate = "double" if points.context.facts.fp64 else "auto"
+    made: Floats = segmented_reduce(values, from_counts(counts), map=mapped, accumulate=accumulate).to_numpy()
+    return made.astype(np.float64)

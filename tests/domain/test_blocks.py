@@ -1,0 +1,117 @@
+"""Blocks hold the pairs they were made of, each once, in the order they promise."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from masks import check_promises, expanded, mask_of_half, random_half
+
+from clmapreduce.domain import transposed as module
+from clmapreduce.domain.blocks import Blocks, blocks, from_counts, joined
+from clmapreduce.domain.runs import runs_of_matrix, runs_of_places
+from clmapreduce.domain.transposed import transposed
+
+
+def of_half(half: tuple[np.ndarray, ...], rows: int, columns: int) -> Blocks:
+    return blocks(half[0], np.concatenate([[0], half[1]]), half[2], rows, columns)
+
+
+@pytest.mark.parametrize("repeat", range(30))
+def test_lists_in_any_order_become_the_pairs_they_stand_for(repeat: int, rng: np.random.Generator) -> None:
+    rows, columns = (int(n) for n in rng.integers(0, 40, 2))
+    half = random_half(rng, rows, columns)
+    made, mask = of_half(half, rows, columns), mask_of_half(half, rows, columns)
+    check_promises(made)
+    assert (expanded(made) == mask).all()
+    assert made.pairs == mask.sum() and made.longest == mask.sum(axis=1).max(initial=0)
+    assert made.covered == mask.any(axis=1).sum()
+    assert made.density == (mask.mean() if mask.size else 0)
+
+
+def test_intervals_that_touch_are_one() -> None:
+    offsets, intervals = joined(np.array([0, 3, 5]), np.array([[4, 6], [0, 2], [2, 4], [0, 1], [2, 3]]), 9)
+    assert offsets.tolist() == [0, 1, 3]
+    assert intervals.tolist() == [[0, 6], [0, 1], [2, 3]]
+
+
+def test_an_interval_inside_another_ends_nothing() -> None:
+    offsets, intervals = joined(np.array([0, 3]), np.array([[0, 9], [1, 2], [8, 10]]), 10)
+    assert (offsets.tolist(), intervals.tolist()) == ([0, 1], [[0, 10]])
+
+
+def test_lists_of_nothing_at_all() -> None:
+    for intervals in (np.zeros((0, 2), np.int64), np.array([[3, 3], [5, 5]])):
+        offsets, made = joined(np.array([0, 0, len(intervals)]), intervals, 9)
+        assert offsets.tolist() == [0, 0, 0] and made.shape == (0, 2) and made.dtype == np.int64
+
+
+def test_more_cells_than_an_index_counts_are_refused() -> None:
+    with pytest.raises(OverflowError, match="2 lists"):
+        joined(np.array([0, 1, 2]), np.array([[0, 1], [0, 1]]), 2**62)
+
+
+def test_balance_is_the_mean_over_the_most() -> None:
+    made = Blocks(np.array([[0, 2], [2, 4]]), np.array([0, 1, 2]), np.array([[0, 3], [0, 9]]), 4, 9)
+    assert made.balance == (2 * 3 + 2 * 9) / (4 * 9)
+    assert made.sizes.tolist() == [2, 2] and made.counts.tolist() == [1, 1] and made.lengths.tolist() == [3, 9]
+
+
+# ------------------------------------------------------------------------------------------------------------ transposed
+@pytest.mark.parametrize("sparse", [False, True], ids=["matrix", "sorted"])
+@pytest.mark.parametrize("repeat", range(20))
+def test_the_transposed_holds_the_same_pairs(
+    repeat: int, sparse: bool, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SPARSE", 0 if sparse else 10**9)
+    rows, columns = (int(n) for n in rng.integers(0, 40, 2))
+    made = of_half(random_half(rng, rows, columns), rows, columns)
+    turned = transposed(made)
+    check_promises(turned)
+    assert (turned.rows, turned.columns) == (columns, rows)
+    assert (expanded(turned) == expanded(made).T).all()
+    assert (expanded(transposed(turned)) == expanded(made)).all()
+
+
+@pytest.mark.parametrize("repeat", range(10))
+def test_staircases_turn_without_looking_at_pairs(
+    repeat: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_of_lists", None)
+    count = int(rng.integers(1, 20))
+    starts = np.sort(rng.integers(0, 50, count))
+    ends = np.maximum.accumulate(starts + rng.integers(1, 9, count))
+    clusters = 7 + np.stack([np.arange(count), np.arange(count) + 1], axis=1)
+    made = Blocks(clusters, np.arange(count + 1), np.stack([starts, ends], axis=1), 40, 60)
+    turned = transposed(made)
+    check_promises(turned)
+    assert (expanded(turned) == expanded(made).T).all()
+
+
+def test_few_intervals_far_out_need_no_table() -> None:
+    made = Blocks(np.array([[5, 6], [9, 11]]), np.array([0, 1, 2]), np.array([[7, 10**12], [8, 9]]), 20, 10**13)
+    turned = transposed(made)
+    assert turned.clusters.tolist() == [[7, 8], [8, 9], [9, 10**12]]
+    assert turned.intervals.tolist() == [[5, 6], [5, 6], [9, 11], [5, 6]] and turned.offsets.tolist() == [0, 1, 3, 4]
+
+
+# ------------------------------------------------------------------------------------------------------------------ runs
+@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (3, 0), (1, 1), (5, 1), (1, 7), (13, 17)])
+@pytest.mark.parametrize("cut", [False, True])
+def test_runs_are_what_a_walk_finds(shape: tuple[int, int], cut: bool, rng: np.random.Generator) -> None:
+    matrix = rng.random(shape) < rng.random()
+    breaks = (rng.random(shape[1]) < 0.3) & cut
+    wanted = []
+    for row in matrix:
+        found: list[list[int]] = []
+        for j in np.flatnonzero(row).tolist():
+            if found and found[-1][1] == j and not breaks[j]:
+                found[-1][1] = j + 1
+            else:
+                found.append([j, j + 1])
+        wanted.append(found)
+    places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1]
+    for offsets, intervals in (runs_of_matrix(matrix, breaks), runs_of_places(*places, breaks)):
+        assert offsets.dtype == intervals.dtype == np.int64
+        assert [intervals[a:b].tolist() for a, b in pairwise(offsets)] == wanted

@@ -17,7 +17,7 @@ from pairdense import NAMES, Case
 
 import clmapreduce as cm
 from clmapreduce import context as context_module
-from clmapreduce.domain import sparse
+from clmapreduce.domain import pairwise, sparse
 
 SIZES = [(1, 1), (67, 300), (300, 67)]
 MODES = ["sequential", "parallel"]
@@ -45,6 +45,15 @@ def test_batches(name: str, context: cm.Context, rng: np.random.Generator) -> No
     Case(name, batch=batch, axis=int(rng.integers(2)), backend=backend, sparse=True).check(
         rng, context, str(rng.choice(MODES)), [(40, 90)]
     )
+
+
+def test_indices_of_64_bits(
+    context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only arrays of 2³¹ elements ask for."""
+    monkeypatch.setattr(pairwise, "NARROW_LIMIT", 1)
+    dim, name = int(rng.choice([3, 20])), str(rng.choice(["Sum", "Min_ArgMin"]))
+    Case(name, dim, backend=str(rng.choice(["auto", "2D"])), sparse=True).check(rng, context, mode, [(67, 300)])
 
 
 @pytest.mark.parametrize("backend", ["auto", "2D"])

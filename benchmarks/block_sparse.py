@@ -7,9 +7,9 @@
 Points are sorted by cluster; a coarse matrix of booleans says which clusters meet. Both libraries are called through
 their LazyTensors, made anew for every call, with ranges made once, on arrays that live on the device; a call ends when
 its result is there, and they take turns. "of dense" is the pair rate over that of the dense sum of as many points, of
-the same run: by device time on GPUs, wall time on CPUs. "ranges" is the time to make them of the coarse matrix, "plan" that to
-plan a first call with them, once kernels are built, tables sent to the device included. × is KeOps' time / ours,
-the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|.
+the same run: by device time on GPUs, wall time on CPUs. "ranges" is the time to make them of the coarse matrix, "plan"
+that to plan a first call with them, once kernels are built, tables sent to the device included. × is KeOps' time over
+ours, the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Bench:
         return f"| {' | '.join(cells)} |"
 
     def plan(self, mask: Mask, b: Any) -> float:
-        """Seconds to explain a call with new ranges, which plans it and sends the plan's tables; the median of three."""
+        """Seconds to explain a call with new ranges: it is planned and the plan's tables are sent; median of three."""
         x, y, weights = (self.ours.array(array) for array in (mask.points, mask.points.copy(), b))
         summed = ((-squared(cm.Vi(x), cm.Vj(y))).exp() * cm.Vj(weights)).sum(dim=1, call=False)
         times = []
@@ -235,8 +235,21 @@ def main() -> None:
     peer = None if options.alone else peer_of(device)
     profiled = Ours(cm.Context(device, profile=True)) if on_gpu else None
     bench = Bench(Ours(cm.Context(device)), profiled, peer, options.rounds, {})
-    print("| what | points | density | time | Gpair/s | of dense | ranges | plan | KeOps | × | × by events | bar | error |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    columns = [
+        "what",
+        "points",
+        "density",
+        "time",
+        "Gpair/s",
+        "of dense",
+        "ranges",
+        "plan",
+        "KeOps",
+        "×",
+        "× by events",
+    ]
+    columns += ["bar", "error"]
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for row in rows(on_gpu, options.shrink):
         if options.only in row.name:
             print(bench.tell(row), flush=True)

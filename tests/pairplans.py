@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pairblocks import drawn_blocks
 
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import sparse as blocks_of_pairs
 from clmapreduce.dtypes import FLOAT16, FLOAT32
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
@@ -105,9 +108,12 @@ def pair_plan(
     facts: Facts,
     batch: int = 1,
     box: Box | None = None,
+    sparse: bool = False,
 ) -> Plan:
-    """The plan of a layout."""
+    """The plan of a layout. sparse: of blocks, drawn the same way each time."""
     domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
+    if sparse:
+        domain = blocks_of_pairs(domain, drawn_blocks(np.random.default_rng(3), rows, columns))
     return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
 
 
@@ -134,6 +140,13 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         if layout.pair.expansion is not None:
             continue
         yield f"pairs of a few rows {name}", pair_plan(layout_of(**how, few=True), 3, 100_000, mode, facts)
+    for name in ("sum", "batch", "index of 64 bits", "long vectors", "long values", "logsumexp", "k-min", "user"):
+        layout = layout_of(**layouts[name])
+        yield f"blocks of pairs {name}", pair_plan(layout, 10_000, 10_000, mode, facts, sparse=True)
+        yield (
+            f"blocks of pairs split {name}",
+            pair_plan(replace(layout, backend="2D"), 70, 100_000, mode, facts, sparse=True),
+        )
     for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
         made = made_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
         for rows, backend in ((10_000, "auto"), (3, "2D")):

@@ -79,6 +79,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx step_tile = 0; step_tile < steps; step_tile \+= \d+\)"
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
         r"|for \(int s = 0; s < \d+; s\+\+\)|for \(; t < till; t \+= \d+\)|for \(idx row = from; row < to; row \+= \d+\)"
+        r"|for \(; begin < end; begin \+= \d+\)"
     )
     if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
         tiles = re.compile(

@@ -7,7 +7,7 @@ cluster's intervals. Rows whose columns are cut leave accumulators that are merg
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -77,6 +77,7 @@ class BlockSparse(Pairwise):
 
     def work(self, cut: Cut) -> Work:
         """The pieces of a cut."""
+        cut = replace(cut, groups=max(1, cut.groups // self.batch))
         kept, key = self._kept(), (cut, self.narrow)
         if key not in kept.works:
             kept.works[key] = _work(kept.stretches, cut, self.narrow)

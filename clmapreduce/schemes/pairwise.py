@@ -24,6 +24,8 @@ LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
 SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""
+PLACE_BYTES = 8
+"""Bytes of a column's place in local memory, where columns lie apart."""
 SHARED_BYTES = 64
 """Bytes of an accumulator that items which share rows hand over."""
 TEAM_ROWS = 4096
@@ -49,7 +51,7 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
         box = replace(box, block=group_of(box.block, layout.bound, facts))
     text = _text(layout, domain, mode, box)
     if text.staged:
-        text, box = fitting(text, box, facts)
+        text, box = fitting(text, box, facts, PLACE_BYTES if isinstance(domain, BlockSparse) else 0)
     sharing = isinstance(domain, BlockSparse) and text.staged and shares(text, box, facts)
     spread = _spread(layout, domain, facts, box, sharing)
     cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
@@ -71,14 +73,14 @@ def with_merge(
     return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)
 
 
-def fitting(text: PairText, box: PairBox, facts: Facts) -> tuple[PairText, PairBox]:
+def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tuple[PairText, PairBox]:
     """The text and the box with tiles that leave room for a second group in local memory, as far as there is any; where
-    not even a small tile fits, columns are read where they lie.
+    not even a small tile fits, columns are read where they lie. beside: bytes of a column beside its terms.
     """
-    tile = box.tile
-    while tile > SMALLEST_TILE and tile * text.column_bytes > facts.local_memory // 2:
+    tile, each = box.tile, text.column_bytes + beside
+    while tile > SMALLEST_TILE and tile * each > facts.local_memory // 2:
         tile //= 2
-    staged = tile * text.column_bytes <= facts.local_memory
+    staged = tile * each <= facts.local_memory
     return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
@@ -107,7 +109,7 @@ def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
     """Whether items may share rows: accumulators meet in any order, and are small enough to be handed over."""
     bound = text.bound
     small = bound.layout.itemsize <= SHARED_BYTES and not bound.one_by_one
-    tile = box.tile * (text.column_bytes + 8)
+    tile = box.tile * (text.column_bytes + PLACE_BYTES)
     fits = tile + box.block * bound.layout.itemsize <= facts.local_memory
     return bound.commutative and small and fits and box.block > 1
 

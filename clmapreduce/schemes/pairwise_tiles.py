@@ -14,7 +14,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText, element, offsets_of, parameters_of
-from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText
 from clmapreduce.tuning import TileBox, tile_box
@@ -92,7 +92,7 @@ class _Tiling:
     @property
     def _local_memory(self) -> int:
         """Bytes for stages and accumulators."""
-        return self.facts.local_memory - (3 * 8 * self.shape.tile_columns if self.scattered else 0)
+        return self.facts.local_memory - (3 * PLACE_BYTES * self.shape.tile_columns if self.scattered else 0)
 
     @cached_property
     def packs(self) -> dict[str, int]:

@@ -14,7 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.vector.pair import Pair, PairInput
 
@@ -44,7 +44,11 @@ class _Wide:
         stage = self.box.stage
         expansion = self.text.expansion
         staged = self.box.block * len(expansion.scalars) + self.numbers * len(expansion.columns)
-        each = self.layout.pair.dtype.itemsize * staged + self.text.column_bytes
+        each = (
+            self.layout.pair.dtype.itemsize * staged
+            + self.text.column_bytes
+            + PLACE_BYTES * isinstance(self.domain, BlockSparse)
+        )
         while self.parallel and stage > 1 and stage * each > self.facts.local_memory:
             stage //= 2
         return stage

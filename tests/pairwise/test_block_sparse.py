@@ -17,9 +17,10 @@ from pairdense import NAMES, Case
 
 import clmapreduce as cm
 from clmapreduce import context as context_module
-from clmapreduce.domain import sparse
+from clmapreduce.domain import pairwise, sparse
 
 SIZES = [(1, 1), (67, 300), (300, 67)]
+MODES = ["sequential", "parallel"]
 BATCHES = [((2,), ()), ((2, 1), (1, 3)), ((), (2,))]
 
 
@@ -32,23 +33,52 @@ def drawn(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_reductions(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    drawn(rng, name, context).check(rng, context, mode, SIZES)
+def test_reductions(name: str, context: cm.Context, rng: np.random.Generator) -> None:
+    drawn(rng, name, context).check(rng, context, str(rng.choice(MODES)), SIZES)
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExpWeight", "KMin_ArgKMin"])
-def test_batches(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_batches(name: str, context: cm.Context, rng: np.random.Generator) -> None:
     """Every element of a batch meets the same blocks."""
     batch = BATCHES[int(rng.integers(len(BATCHES)))]
     backend = str(rng.choice(["auto", "2D"]))
-    Case(name, batch=batch, axis=int(rng.integers(2)), backend=backend, sparse=True).check(rng, context, mode, [(40, 90)])
+    Case(name, batch=batch, axis=int(rng.integers(2)), backend=backend, sparse=True).check(
+        rng, context, str(rng.choice(MODES)), [(40, 90)]
+    )
+
+
+def test_indices_of_64_bits(
+    context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only arrays of 2³¹ elements ask for."""
+    monkeypatch.setattr(pairwise, "NARROW_LIMIT", 1)
+    dim, name = int(rng.choice([3, 20])), str(rng.choice(["Sum", "Min_ArgMin"]))
+    Case(name, dim, backend=str(rng.choice(["auto", "2D"])), sparse=True).check(rng, context, mode, [(67, 300)])
+
+
+@pytest.mark.parametrize("backend", ["auto", "2D"])
+def test_long_values(backend: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Sums of vectors of 40 numbers, each a sum of its own; with softmax's weights in two passes."""
+    x, y, _, mask, ranges = problem(rng, 50, 300)
+    b = rng.normal(size=(300, 40)).astype("f4")
+    squared = squares(x, y)
+    how: dict[str, Any] = {"context": context, "mode": mode, "backend": backend, "ranges": ranges}
+    lazy = ((cm.Vi(x) - cm.Vj(y)) ** 2).sum()
+    product = (-lazy).exp().__matmul__(b, **how)
+    np.testing.assert_allclose(product, np.where(mask, np.exp(-squared), 0) @ b, atol=1e-4)
+    power = np.where(mask, np.exp(-squared), 0)
+    with np.errstate(invalid="ignore"):
+        expected = np.where(mask.any(1)[:, None], (power @ b) / power.sum(1)[:, None], 0)
+    np.testing.assert_allclose((-lazy).sumsoftmaxweight(cm.Vj(b), dim=1, **how), expected, atol=1e-4)
 
 
 # ---------------------------------------------------------------------------------------------------------- front ends
 def problem(rng: np.random.Generator, m: int = 50, n: int = 70) -> tuple[Any, Any, Any, Any, cm.Ranges]:
     """x, y, b, a mask and its ranges."""
     keep = rng.random((5, 6)) < 0.5
-    cuts = [np.sort(rng.integers(0, size + 1, (count, 2)).reshape(-1)).reshape(-1, 2) for size, count in ((m, 5), (n, 6))]
+    cuts = [
+        np.sort(rng.integers(0, size + 1, (count, 2)).reshape(-1)).reshape(-1, 2) for size, count in ((m, 5), (n, 6))
+    ]
     mask = np.zeros((m, n), bool)
     for k, meets in enumerate(keep):
         for j in np.flatnonzero(meets):
@@ -153,6 +183,8 @@ def _with(lazy: Any, ranges: cm.Ranges) -> Any:
 def test_every_combination(name: str, dim: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for code, axis, backend in product(["f4", "f8"], [0, 1], ["auto", "1D", "2D"]):
         if code == "f4" or context.facts.fp64:
-            Case(name, dim, code, axis, backend, sparse=True).check(rng, context, mode, [*SIZES, (400, 1500), (33, 3000)])
+            Case(name, dim, code, axis, backend, sparse=True).check(
+                rng, context, mode, [*SIZES, (400, 1500), (33, 3000)]
+            )
     for batch in BATCHES:
         Case(name, dim, batch=batch, sparse=True).check(rng, context, mode, [(31, 31), (7, 193)])

@@ -167,7 +167,11 @@ def test_ranges_and_backends() -> None:
     x.ranges = ranges = cm.Ranges.band(7, 5, 2)
     product = 2 * x - Vj(zeros(5, 3))
     assert product.ranges is ranges and product.sqnorm2().ranges is ranges and product.T.T.ranges is ranges
-    assert product.T.ranges is ranges.T and product.grad(x, product).ranges is ranges and (product | product).ranges is ranges
+    assert (
+        product.T.ranges is ranges.T
+        and product.grad(x, product).ranges is ranges
+        and (product | product).ranges is ranges
+    )
     product.ranges = cm.Ranges.band(7, 5, 1)
     with pytest.raises(cm.ModeError, match="meet in one formula"):
         x + product

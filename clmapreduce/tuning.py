@@ -201,7 +201,9 @@ def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:
 
 
 def clustered(box: PairBox, rows: float, itemsize: int) -> PairBox:
-    """The box for rows in clusters of about so many: groups no larger than leaves few of their items idle."""
+    """The box for rows in clusters of about so many: several groups to a cluster, so that only the last of them has
+    idle items, and vectors no longer than the cluster.
+    """
     while box.lanes(itemsize) > 4 and rows <= box.lanes(itemsize) // 2:
         box = replace(box, bytes=box.bytes // 2)
     while box.block > 32 and rows < 4 * box.block * box.vectors:

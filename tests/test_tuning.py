@@ -9,7 +9,7 @@ from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError
-from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential, within_local_memory
+from clmapreduce.tuning import LaunchBox, clustered, launch_box, pair_box, strictly_sequential, within_local_memory
 
 SCHEMES = (
     "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
@@ -58,3 +58,16 @@ def test_groups_leave_half_of_local_memory_to_another() -> None:
     assert within_local_memory(box, 3000, small).block == 1, "all of it serves one"
     with pytest.raises(DeviceMemoryError, match="a work-item needs 5000 bytes of local memory, the device has 4096"):
         within_local_memory(box, 5000, small)
+
+
+def test_groups_are_no_larger_than_clusters_are_worth() -> None:
+    for name, facts in FACTS.items():
+        for mode in MODES:
+            box = pair_box("sum", 3, 8, False, 10**6, 10**6, mode, facts)
+            rows = [box.block * box.vectors * box.lanes(4)]
+            for cluster in (10**9, 2000, 250, 100, 9, 1):
+                small = clustered(box, cluster, 4)
+                rows.append(small.block * small.vectors * small.lanes(4))
+                assert small.block & (small.block - 1) == 0 and small.block <= box.block, name
+                assert rows[-1] <= max(32, 2 * cluster) or mode is SEQUENTIAL
+            assert rows == sorted(rows, reverse=True) and rows[0] == rows[1]

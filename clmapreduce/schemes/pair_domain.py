@@ -82,7 +82,9 @@ def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     merging: Arguments = ("merges", *_numbers(numbers))
     merged = (len(merges) * domain.batch, merging)
     splits = int(merges.values[:, 3].max(initial=1))
-    why = f"blocks: {len(work.pieces)} pieces of at most {cut.rows} rows, {len(merges)} of them with split columns"
+    why = f"blocks: {len(work.pieces)} pieces of at most {cut.rows} rows"
+    if parts:
+        why += f", some with a share of the columns of {len(merges)} stretches of rows"
     return Spread("ranges", len(work.pieces), behind, splits, parts * size, why, tables, merged)
 
 

@@ -2,7 +2,8 @@
 
 The blur shrinks from step to step (ε-scaling), and the last steps of either level are over-relaxed. While the blur is
 as wide as a cell, centroids stand for their points. The potentials of these then tell which clusters exchange mass, and
-points meet the points of such clusters only (kernel truncation: Schmitzer 2019, Feydy 2020).
+points meet the points of such clusters only (kernel truncation: Schmitzer 2019, Feydy 2020; over-relaxation: Thibault
+et al. 2021).
 """
 
 import sys

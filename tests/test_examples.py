@@ -19,6 +19,7 @@ import clmapreduce as cm
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PICTURES = [path for path in EXAMPLES if "picture" in path.read_text(encoding="utf-8")]
+SMALL = {"barnes_hut": {"points": 2_000}, "sinkhorn_multiscale": {"points": 600}}
 GEOMETRY = SimpleNamespace(**runpy.run_path(str(next(p for p in EXAMPLES if p.stem == "geometry"))))
 NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
@@ -29,14 +30,15 @@ SHAPES = ((3,), (1000,), (200, 3), (7, 100))
 def test_every_example_runs_and_its_asserts_hold(
     path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runpy.run_path(str(path))["main"](context.device)
+    runpy.run_path(str(path))["main"](context.device, **SMALL.get(path.stem, {}))
     assert context.device.name in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 def test_pictures_are_drawn(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    runpy.run_path(str(path))["main"](cm.devices()[0], picture=str(tmp_path / "drawn.png"))
+    drawn = str(tmp_path / "drawn.png")
+    runpy.run_path(str(path))["main"](cm.devices()[0], picture=drawn, **SMALL.get(path.stem, {}))
     assert (tmp_path / "drawn.png").stat().st_size > 10_000
 
 

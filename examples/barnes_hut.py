@@ -1,0 +1,96 @@
+"""Barnes–Hut sums: the pull of near clusters point by point, that of far ones as of one body at their centroid."""
+
+import sys
+from importlib.util import find_spec
+from time import perf_counter
+
+import numpy as np
+
+import clmapreduce as cm
+
+POINTS, CELL = 20_000, 0.04
+OPENINGS = (1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0)  # in cells: nearer clusters are opened
+SOFT = 0.01  # closer than that, gravity levels off
+
+
+def galaxy(points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (N, 2), a disc with two arms within the unit square, and masses (N, 1) that sum to 1."""
+    radius = 0.45 * np.sqrt(rng.random(points))
+    angle = np.pi * rng.integers(2, size=points) + 2.5 * np.log(0.02 + radius) + 0.6 * rng.standard_normal(points)
+    x = 0.5 + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], -1)
+    masses = rng.exponential(size=(points, 1))
+    return x.astype(np.float32), (masses / masses.sum()).astype(np.float32)
+
+
+def pull(x, y, masses, ranges=None):
+    """(M, 2): at every x (M, 2) the gravity of masses (N, 1) at y (N, 2), of those pairs that ranges has."""
+    way = cm.Vj(y) - cm.Vi(x)
+    return (way * ((way**2).sum(-1) + SOFT**2).rsqrt() ** 3 * cm.Vj(masses)).sum(dim=1, ranges=ranges)
+
+
+def masks(rows: np.ndarray, centroids: np.ndarray, opening: float) -> tuple[cm.Ranges, cm.Ranges]:
+    """Points that meet the points of clusters nearer than `opening`, and points that meet the centroids of all others.
+
+    rows (C, 2): where the clusters are; centroids (C, D). One coarse mask is the complement of the other, so that
+    every cluster counts once: by its points, or by its centroid.
+    """
+    near = np.linalg.norm(centroids[:, None] - centroids, axis=-1) < opening
+    each = np.arange(len(rows))[:, None] + [0, 1]
+    return cm.Ranges.from_matrix(rows, rows, near), cm.Ranges.from_matrix(rows, each, ~near)
+
+
+def timed(call, *arguments):
+    """What a call gives, and the fewest milliseconds that it takes once its kernels and plans are there."""
+    found, spent = call(*arguments), []
+    for _ in range(3):
+        start = perf_counter()
+        call(*arguments)
+        spent.append(1e3 * (perf_counter() - start))
+    return found, min(spent)
+
+
+def main(device: str | cm.Device | None = None, points: int | str = POINTS, picture: str | None = None) -> None:
+    x, masses = galaxy(int(points), np.random.default_rng(0))
+    (x, masses), lab = cm.cluster.sort_clusters((x, masses), cm.cluster.grid_cluster(x, CELL))
+    rows, centroids, weights = cm.cluster.cluster_ranges_centroids(x, lab, masses[:, 0])
+    weights = weights[:, None].astype(np.float32)
+
+    errors = []
+    with cm.Context(device) as context:
+        dense, spent = timed(pull, x, x, masses)
+        print(f"{context.device}\n{len(x):,} points in {len(rows):,} clusters; all pairs {spent:.1f} ms")
+        for opening in OPENINGS:
+            near, far = masks(rows, centroids, opening * CELL)
+            opened, spent_near = timed(pull, x, x, masses, near)
+            closed, spent_far = timed(pull, x, centroids, weights, far)
+            errors.append(np.linalg.norm(opened + closed - dense) / np.linalg.norm(dense))
+            met, spent = (near.pairs + far.pairs) / len(x) ** 2, spent_near + spent_far
+            print(f"opened below {opening:4} cells: {met:6.2%} of the pairs, error {errors[-1]:.1e}, {spent:.1f} ms")
+    assert errors[0] < 0.1 and errors[-1] < 1e-3 and errors == sorted(errors, reverse=True)
+
+    way = x.astype(np.float64) - x[:50, None]
+    exact = (way * ((way**2).sum(-1, keepdims=True) + SOFT**2) ** -1.5 * masses).sum(1)
+    assert np.abs(dense[:50] - exact).max() < 1e-4 * np.abs(exact).max()
+
+    if picture and find_spec("matplotlib"):
+        from matplotlib.figure import Figure
+
+        left, middle, right = Figure(figsize=(13.5, 4.5), layout="constrained").subplots(1, 3)
+        opening = 3 * CELL
+        distance = np.linalg.norm(centroids - centroids[np.abs(centroids - 0.65).sum(1).argmin()], axis=-1)
+        left.scatter(*x[distance[lab] >= opening].T, s=0.2, color="lightgrey")
+        left.scatter(*x[distance[lab] < opening].T, s=0.5, color="tab:red")
+        far = distance >= opening
+        left.scatter(*centroids[far].T, s=4000 * weights[far], color="tab:blue")
+        left.set(title="what a cluster meets: points, centroids", aspect="equal", xlim=(0, 1), ylim=(0, 1))
+        near, _ = masks(rows, centroids, opening)
+        near.plot(middle)
+        middle.set(title=f"clusters opened below 3 cells: {near.density:.1%}", aspect="equal")
+        right.loglog(OPENINGS, errors, "o-")
+        right.set(title="error relative to all pairs", xlabel="opening distance in cells")
+        right.grid(which="both", alpha=0.3)
+        right.figure.savefig(picture, dpi=100)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:], picture="barnes_hut.png")  # a device's name, such as cpu, and a number of points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,11 @@ CASES = [dict(zip(SIZES, values, strict=True)) for values in product(*map(range,
 def test_every_value_occurs_beside_every_whole_combination(whole: tuple[str, ...]) -> None:
     cases = [case for case in CASES if (case["op"] + case["dtype"]) % 3]  # some combinations do not exist
     taken = covering(cases, whole, random.Random())
-    beside = lambda places, name: {(*(cases[p].get(w) for w in whole), cases[p][name]) for p in places}  # noqa: E731
+
+    def beside(places: Iterable[int], name: str) -> set[tuple[object, ...]]:
+        """The values of a parameter, each with the combination it stands beside."""
+        return {(*(cases[p].get(w) for w in whole), cases[p][name]) for p in places}
+
     for name in SIZES:
         assert beside(taken, name) == beside(range(len(cases)), name), name
     groups = len({tuple(case.get(name) for name in whole) for case in cases})

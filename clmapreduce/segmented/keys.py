@@ -24,7 +24,7 @@ from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.marked import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.reduce import Mapped, asked_for, front_of, prepare_columns, run
-from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs
+from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
 
 COPY = Map(lambda key: key)
 
@@ -143,14 +143,14 @@ class KeyPlan:
         self, keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto",
         context: Context | None = None,
     ) -> None:  # fmt: skip
-        found = gathered([keys], context)
-        self.context = found.context
-        self._on_device = found.on_device
-        options = Options(mode, found.context)
+        given = gathered([keys], context)
+        self.context = given.context
+        self._on_device = given.on_device
+        found, options = sent(given), Options(mode, given.context)
         self._runs = find_runs(found, equal, key, options)
-        box = marks_box(options) if self._runs.length else None
+        box = marks_box(Options("parallel", given.context)) if self._runs.length else None  # whatever mode comes later
         self._marks = None if box is None else find_marks(found, equal, key, False, box, options)
-        self._geometry = _geometry(self._runs, found.context)
+        self._geometry = _geometry(self._runs, self.context)
         self._kept = Kept(found.context)
 
     @property
@@ -165,6 +165,8 @@ class KeyPlan:
 
     def __repr__(self) -> str:
         kept = self._runs.begins.nbytes + self._runs.keys.nbytes
+        if self._marks is not None:
+            kept += self._marks.words.nbytes + self._marks.bases.nbytes
         return (
             f"KeyPlan({self.runs} runs of {self._runs.length} {self._runs.keys.dtype} keys; "
             f"{kept:,} bytes kept on {self.context.device.name})"

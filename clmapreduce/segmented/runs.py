@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -68,6 +68,14 @@ def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, 
     return Runs(made[0], made[1], made[2] if padded else rows, pairs + 1)
 
 
+def sent(found: Gathered) -> Gathered:
+    """The same with the keys, `found.arrays[0]`, where the device reads them as often as it likes."""
+    keys, context = found.arrays[0], found.context
+    if not isinstance(keys, np.ndarray) or context.facts.host_unified:
+        return found
+    return replace(found, arrays=(array(keys, context), *found.arrays[1:]))
+
+
 def check_count(count: str) -> None:
     """Raises ModeError for what is not offered."""
     if count not in COUNTS:
@@ -78,13 +86,11 @@ def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, 
     """The keys `found.arrays[0]`; whether neighbours differ, as a formula; what a call gives to it. Raises ShapeError,
     ModeError, DTypeError or FormulaError.
     """
-    keys, context = found.arrays[0], found.context
+    keys, context = sent(found).arrays[0], found.context
     if keys.ndim != 1:
         raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
     if key not in KEPT:
         raise ModeError(f"key={key!r} is unknown; use one of {', '.join(KEPT)}")
-    if isinstance(keys, np.ndarray) and not context.facts.host_unified:
-        keys = array(keys, context)
     if equal is not None:
         check_arity(equal, 2, "equal")
     changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])

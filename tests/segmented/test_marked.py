@@ -84,6 +84,18 @@ def test_operators(context: cm.Context, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(folded, lengths + 5)
 
 
+def test_a_plan_made_in_one_mode_serves_the_other(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marks are there whatever mode the plan was made in, so that bits are those of one call."""
+    monkeypatch.setattr(front, "marks_box", lambda options: SMALL if options.mode == "parallel" else None)
+    keys = np.repeat(np.arange(300), rng.integers(1, 90, 300))
+    x = values(rng, "f4", keys.size)
+    plan = cm.KeyPlan(keys, context=context, mode="sequential")
+    for mode in ("sequential", "parallel"):
+        assert_same(plan.reduce(x, mode=mode)[1], cm.reduce_by_key(keys, x, mode=mode, context=context)[1])
+
+
 def test_repeats_give_one_bit_pattern(context: cm.Context, rng: np.random.Generator) -> None:
     keys = np.repeat(np.arange(40), rng.integers(1, 600, 40))
     x = values(rng, "f4", keys.size)

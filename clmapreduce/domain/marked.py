@@ -22,7 +22,7 @@ class Marked:
     @property
     def narrow(self) -> bool:
         """Whether every index fits an int, one tile further as well."""
-        return self.length + TILE < NARROW_LIMIT
+        return self.length < NARROW_LIMIT
 
     @property
     def chunks(self) -> int:

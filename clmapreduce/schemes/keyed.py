@@ -131,7 +131,7 @@ def plan_keyed(
     why = f"{line.chunks} chunks of {line.share} elements, a team each; then the pieces of runs that chunks share"
     domain = Segments(line.length, 0)
     join = join_stage(text, domain, line.chunks, mode, facts, box.join_block)
-    return Plan((team, join), scratch(layout, domain, line.chunks), mode, Scope.DEVICE, line.narrow, why)
+    return Plan((team, join), scratch(text, domain, line.chunks), mode, Scope.DEVICE, line.narrow, why)
 
 
 def suits_marks(layout: SegmentLayout, facts: Facts) -> bool:

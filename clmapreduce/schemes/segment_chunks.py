@@ -13,7 +13,7 @@ from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.segment_text import SegmentLayout, SegmentText
+from clmapreduce.schemes.segment_text import SegmentText
 from clmapreduce.tuning import SegmentBox, TeamBox
 
 
@@ -44,14 +44,14 @@ def plan_chunks(
         return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1])
     why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"
     join = join_stage(text, domain, chunks, mode, facts, box.join_block)
-    return Plan((first, join), scratch(layout, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)
+    return Plan((first, join), scratch(text, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)
 
 
-def scratch(layout: SegmentLayout, domain: Segments, chunks: int) -> dict[str, int]:
+def scratch(text: SegmentText, domain: Segments, chunks: int) -> dict[str, int]:
     """The chunks' pieces, and which segments they belong to."""
-    index = 4 if domain.narrow else 8
+    index = 4 if text.narrow else 8
     return {
-        "parts": 2 * chunks * max(1, domain.columns) * layout.op.whole.layout.itemsize,
+        "parts": 2 * chunks * max(1, domain.columns) * text.layout.op.whole.layout.itemsize,
         "places": 2 * chunks * index,
     }
 
@@ -60,7 +60,7 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
     spec = kernel_spec(
-        "segmented_join", mode, facts, domain.narrow, False,
+        "segmented_join", mode, facts, text.narrow, False,
         {"block": block, "weight": WEIGHT, "columned": text.columned, "edges": text.edges}, {"layout": layout},
         lambda: {"text": text},
     )  # fmt: skip

@@ -96,6 +96,17 @@ def test_a_plan_made_in_one_mode_serves_the_other(
         assert_same(plan.reduce(x, mode=mode)[1], cm.reduce_by_key(keys, x, mode=mode, context=context)[1])
 
 
+def test_indices_of_64_bits(context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for more than 2^31 keys; every launch of a plan counts alike."""
+    monkeypatch.setattr("clmapreduce.domain.marked.NARROW_LIMIT", 0)
+    lengths = np.concatenate([rng.integers(1, 90, 200), [5000]])
+    keys, ends = np.repeat(np.arange(201) % 7, lengths), np.concatenate([[0], np.cumsum(lengths)])
+    x = values(rng, "f4", keys.size)
+    found, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # its plans are not kept with others
+    assert_same(found, keys[ends[:-1]])
+    check_sums(x, ends, sums)
+
+
 def test_repeats_give_one_bit_pattern(context: cm.Context, rng: np.random.Generator) -> None:
     keys = np.repeat(np.arange(40), rng.integers(1, 600, 40))
     x = values(rng, "f4", keys.size)

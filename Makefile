@@ -22,8 +22,9 @@ help:
 demo: $(VENV)/.demo
 	@$(BIN)/clmapreduce demo $(ARGS)
 
+# A crash of a driver ends the run: with files kept together, xdist would wait for the crashed worker's for ever.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --max-worker-restart 0 $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -123,6 +123,8 @@ class Known:
     def __neg__(self) -> Known:
         if self.dtype.kind == "b":
             raise UnclearError("a bool has no negative")
+        if not self.floats:
+            return _computed(-self.numbers, self.error, self.dtype)  # of the lowest integer itself
         return Known(-self.numbers, self.dtype, self.error)
 
     def __abs__(self) -> Known:

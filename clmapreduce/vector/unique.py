@@ -1,0 +1,43 @@
+"""Nodes told by what they compute: equal ones as one object, and those that are never below 0."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from clmapreduce.formula.node import Apply, Literal, Node, postorder
+
+
+def unique(values: Sequence[Node]) -> tuple[Node, ...]:
+    """The values with every two nodes that compute the same in one; symbols stay themselves."""
+    known: dict[Hashable, Node] = {}
+    new: dict[int, Node] = {}
+    for node in postorder(values):
+        key: Hashable = id(node)
+        made = node
+        if isinstance(node, Literal):
+            key = type(node.value), repr(node.value), node.dtype
+        elif isinstance(node, Apply):
+            args = tuple(new[id(arg)] for arg in node.args)
+            key = node.function, tuple(map(id, args)), node.dtype, repr(node.weak)
+            if any(one is not other for one, other in zip(args, node.args, strict=True)):
+                made = Apply(node.function, args, node.dtype, node.weak)
+        new[id(node)] = known.setdefault(key, made)
+    return tuple(new[id(node)] for node in values)
+
+
+def never_negative(values: Sequence[Node]) -> frozenset[int]:
+    """Ids of the nodes below some values that are seen to be squares, or made of such and numbers from 0 on."""
+    found: set[int] = set()
+    for node in postorder(values):
+        if isinstance(node, Literal):
+            holds = bool(node.dtype.kind == "f" and node.value >= 0)
+        elif isinstance(node, Apply):
+            args, name = node.args, node.function.name
+            square = name == "multiply" and args[0] is args[1]
+            whole = name in ("add", "multiply", "divide", "divide_fast") and all(id(arg) in found for arg in args)
+            holds = square or whole or name in ("abs", "exp2_fast", "sqrt_fast")
+        else:
+            holds = False
+        if holds:
+            found.add(id(node))
+    return frozenset(found)

@@ -114,7 +114,7 @@ class Expander:
         if id(node) not in self._sides:
             self._sides_of(node, self.writer.sum(of_row), self.writer.sum(of_column))
         one, two = self._sides[id(node)]
-        difference = {(one,): 1.0, (two,): -1.0}
+        difference: Sum = {(one,): 1.0, (two,): -1.0}
         terms = multiplied(difference, difference)
         return Polynomial(terms, terms)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.tuning import MATRIX_CPU, MatrixBox
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -147,6 +149,8 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
             f"blocks of pairs split {name}",
             pair_plan(replace(layout, backend="2D"), 70, 100_000, mode, facts, sparse=True),
         )
+    if mode is ComputeMode.PARALLEL:
+        yield from every_matrix_plan(facts)
     for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
         made = made_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
         for rows, backend in ((10_000, "auto"), (3, "2D")):
@@ -155,6 +159,22 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
             yield f"pairs with long weights {op} {rows}", plan
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
+
+
+def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
+    """Plans by matrix instructions, however many warps there are, and share rows."""
+    box = MATRIX_CPU if facts.max_group_size < 256 else MatrixBox(256, 2, 256)
+    box = replace(box, block=min(box.block, facts.max_group_size), across=1)
+    plan = partial(pair_plan, mode=ComputeMode.PARALLEL, facts=facts)
+    yield "matrix", plan(layout_of(), 10_000, 10_000, box=box)
+    yield "matrix split", plan(layout_of(backend="2D"), 70, 100_000, box=replace(box, across=box.block // 32))
+    yield "matrix of batches", plan(layout_of(rank=2), 10_000, 10_000, batch=6, box=box)
+    yield "matrix logsumexp", plan(layout_of(DISTANCE, "LogSumExp"), 500, 500, box=replace(box, share=0))
+    yield "matrix kahan", plan(layout_of(scheme="kahan_scheme"), 500, 500, box=box)
+    two = "Exp(-SqDist(Vi(0,3),Vj(1,3)))+Exp((Vi(0,3)|Vj(1,3))-Vj(2,1))"
+    yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)
+    yield "matrix of many numbers", plan(layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), 500, 500, box=box)
+    yield "matrix of blocks", plan(layout_of(), 10_000, 10_000, box=box, sparse=True)
 
 
 # ------------------------------------------------------------------------------------------------- pairs on numbers

@@ -150,3 +150,39 @@ INLINE float cmr_add_if_reached_float(float x, float y, int have, int need) {
 ${portable.add_if_reached(T)}
 % endif
 </%def>
+<%def name="half_pair(T)">
+INLINE uint cmr_half_pair_${T}(${T} low, ${T} high) {
+    uint r;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+</%def>
+<%def name="half_round(T)">
+INLINE ${T} cmr_half_round_${T}(${T} x) {
+    ${T} r;
+    asm("{ .reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(r) : "f"(x));
+    return r;
+}
+</%def>
+## Tensor cores.
+<%def name="matrix_rows(T)">
+INLINE ${T} cmr_matrix_rows_${T}(__local const uint *memory, int at, int lane) { return ((__local const ${T} *)(memory + at))[lane]; }
+</%def>
+<%def name="matrix_columns(T)">
+INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return ((__local const ${T} *)(memory + at))[lane]; }
+</%def>
+<%def name="matrix_product(T)">
+INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+    return c;
+}
+</%def>
+<%def name="matrix_start(T)">
+INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) {
+    ${T} c;
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+        : "=f"(c.x), "=f"(c.y), "=f"(c.z), "=f"(c.w) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y), "f"(0.0f));
+    return c;
+}
+</%def>

@@ -134,7 +134,7 @@ INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
 ## nodes; the float one then searched in single bits: 1.91 ulp over every r with fused multiply-adds, 2.13 without; double: 1.2), the exponent
 ## added to its bits. At the upper clamp that gives infinity, at the lower one 0, and between 2^-127 and 2^-126 numbers below 2^-126 that are off;
 ## NaN passes both clamps and the bits that are added are 0.
-<%def name="exp2_fast(T)">
+<%def name="_exp2(T, name, clamped)">
 <%
 S, lanes = split(T)
 suffix = "" if lanes == 1 else str(lanes)
@@ -149,9 +149,11 @@ else:
         "0x1.c6b08d704a0c2p-5", "0x1.ebfbdff82c598p-3", "0x1.62e42fefa39efp-1", "1.0",
     ]
 %>
-INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
+INLINE ${T} cmr_${name}_${T}(${T} x) {
+% if clamped:
     x = (${T})(${low}) > x ? (${T})(${low}) : x;
     x = (${T})(${high}) < x ? (${T})(${high}) : x;
+% endif
     const ${T} t = x + (${T})(${magic});
     const ${T} r = x - (t - (${T})(${magic}));
     ${T} p = (${T})(${terms[0]});
@@ -161,6 +163,9 @@ INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
     return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(t) << ${shift}));
 }
 </%def>
+<%def name="exp2_fast(T)">${_exp2(T, "exp2_fast", True)}</%def>
+## The same without the clamps.
+<%def name="exp2_near(T)">${_exp2(T, "exp2_near", False)}</%def>
 ## Where a vendor has nothing faster these are the plain ones; library calls take 512 bits in halves, which PoCL's compiler asks for.
 <%def name="divide_fast(T)">
 INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
@@ -311,4 +316,55 @@ INLINE ${T} cmr_add_unless_${T}(${T} x, ${T} y, uint flag) { return flag ? x : x
 </%def>
 <%def name="add_if_reached(T)">
 INLINE ${T} cmr_add_if_reached_${T}(${T} x, ${T} y, int have, int need) { return have >= need ? x + y : x; }
+</%def>
+## Floats of 16 bits, as matrix instructions take them: two in a word, the first one lower; and the nearest one to a number.
+## Their bits are made here: what is stored as one type and read as another may be lost on the way (PoCL 3.0).
+<%def name="half_bits(T)">
+INLINE uint cmr_half_bits_${T}(${T} x) {
+    const uint bits = as_uint(fabs(x)), small = as_uint(fabs(x) + 0.5f) - as_uint(0.5f);
+    const uint normal = (bits + 0xc8000fffu + ((bits >> 13) & 1)) >> 13;
+    const uint finite = bits < 0x38800000u ? small : bits < 0x477ff000u ? normal : 0x7c00u;
+    return (as_uint(x) >> 16 & 0x8000u) | (bits > 0x7f800000u ? 0x7e00u : finite);
+}
+</%def>
+<%def name="half_pair(T)">
+INLINE uint cmr_half_pair_${T}(${T} low, ${T} high) { return cmr_half_bits_${T}(low) | cmr_half_bits_${T}(high) << 16; }
+</%def>
+<%def name="half_value(T)">
+INLINE ${T} cmr_half_value_${T}(uint bits) {
+    const uint size = bits & 0x7fffu;
+    const ${T} finite = size < 0x400u ? size * 0x1p-24f : as_float((size << 13) + 0x38000000u), x = size < 0x7c00u ? finite : size == 0x7c00u ? INFINITY : NAN;
+    return bits & 0x8000u ? -x : x;
+}
+</%def>
+<%def name="half_round(T)">
+INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + (as_uint(x) >> 13 & 1)) & 0xffffe000u); }
+</%def>
+## Products of 16 rows and 8 columns, 16 floats of 16 bits deep, by the 32 items of a warp: c + a · b, summed up as floats. An item holds four of the
+## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,
+## word(row, k / 2) = 16 (row % 8) + 4 (k / 2 % 4) + 2 (k / 8) + row / 8 and word(column, k / 2) = 8 column + 2 (k / 2 % 4) + k / 8 behind `at`, where
+## they stay as long as products are asked for; matrix_rows and matrix_columns bring an item's share of them. Here that is the place where they lie: an
+## item reads whole rows and columns, and nobody waits for anybody.
+<%def name="matrix_rows(T)">
+INLINE ${T} cmr_matrix_rows_${T}(__local const uint *memory, int at, int lane) { return (${T})((uint)at); }
+</%def>
+<%def name="matrix_columns(T)">
+INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return (${T})((uint)at); }
+</%def>
+<%def name="matrix_product(T)">
+INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    __local const uint *rows = memory + a.x + lane / 4 * 16, *columns = memory + b.x + lane % 4 * 16;
+    for (int k = 0; k < 8; k++) {
+        const int row = k % 4 * 4 + k / 4 * 2, column = k % 4 * 2 + k / 4;
+        for (int bits = 0; bits < 32; bits += 16) {
+            const float upper = cmr_half_value_float(rows[row] >> bits & 0xffffu), lower = cmr_half_value_float(rows[row + 1] >> bits & 0xffffu);
+            const float left = cmr_half_value_float(columns[column] >> bits & 0xffffu), right = cmr_half_value_float(columns[column + 8] >> bits & 0xffffu);
+            c += (${T})(upper * left, upper * right, lower * left, lower * right);
+        }
+    }
+    return c;
+}
+</%def>
+<%def name="matrix_start(T)">
+INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
 </%def>

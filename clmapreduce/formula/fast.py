@@ -22,6 +22,8 @@ def _fast(name: str, arity: int, twin: Callable[..., Any]) -> Function:
 
 EXP2_FAST = _fast("exp2", 1, np.exp2)
 """Within 2.2 ulp where the result is a normal number; smaller ones may become 0."""
+EXP2_NEAR = Function("exp2_near", 1, real_transcendental, lambda dtype: "cmr_exp2_near_{V}({0})", np.exp2)
+"""The same by additions and multiplications alone, for |x| <= 126."""
 DIVIDE_FAST = _fast("divide", 2, np.true_divide)
 """Within 2 ulp; a divisor below the normal numbers may count as 0."""
 SQRT_FAST = _fast("sqrt", 1, np.sqrt)
@@ -31,6 +33,11 @@ SQRT_FAST = _fast("sqrt", 1, np.sqrt)
 def exp2_fast(x: Node) -> Node:
     """2^x of a float32 or float64 node."""
     return Apply(EXP2_FAST, (x,), x.dtype)
+
+
+def exp2_near(x: Node) -> Node:
+    """2^x of such a node where |x| <= 126, by additions and multiplications alone."""
+    return Apply(EXP2_NEAR, (x,), x.dtype)
 
 
 def divide_fast(a: Node, b: Node) -> Node:

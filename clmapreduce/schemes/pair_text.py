@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from clmapreduce.dtypes import FLOAT16, FLOAT32, HEX, DType, broadcast_text, c_name, literal
 from clmapreduce.formula.block import Block
@@ -17,6 +18,9 @@ from clmapreduce.formula.node import Apply, Node, Record, Symbol, postorder
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.vector.pair import Contraction, Expansion, Pair, PairInput, Role
+
+Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
+"""Gives statements, and the texts of the values of a row vector and a column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,16 +135,18 @@ class PairText:
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs
-    def absorb(self, acc: str, v: int, at: Sequence[str], op: OperatorText, first: int = 0) -> str:
+    def absorb(
+        self, acc: str, v: int, at: Sequence[str], op: OperatorText, first: int = 0, valued: Valued | None = None
+    ) -> str:
         """Folds the pairs of row vector v and the columns at some indices, whose terms are declared as those of the
-        columns `first`, first + 1, …, into the accumulator `acc`.
+        columns `first`, first + 1, …, into the accumulator `acc`. valued: says their values instead of `values`.
         """
         bound = op.bound
         assert isinstance(bound, PairBound)
         lines: list[str] = []
         names: list[list[str]] = []
         for c in range(first, first + len(at)):
-            statements, texts = self.values(v, c)
+            statements, texts = (valued or self.values)(v, c)
             lines.append(statements)
             names.append(texts)
         folding = _Folding(self, op, bound, acc, names, at)
@@ -152,6 +158,8 @@ class PairText:
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
         for k, contraction in enumerate(self.pair.contractions):
             block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
+        for k, product in enumerate(self.pair.bilinear):
+            block.bind(product.result, Text(f"q{v}_{c}_{k}"))
         texts = [block.texts(node)[""] for node in self.pair.values]
         return str(block), texts
 

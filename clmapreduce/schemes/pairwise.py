@@ -17,7 +17,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import PairBox, TileBox, WideBox
+from clmapreduce.tuning import MatrixBox, PairBox, TileBox, WideBox
 from clmapreduce.vector.pair import Pair, Role
 
 LONGEST_CHAIN = 1024
@@ -64,7 +64,7 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
 
 def with_merge(
     stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    box: PairBox | TileBox | WideBox, spread: Spread, why: str,
+    box: PairBox | TileBox | WideBox | MatrixBox, spread: Spread, why: str,
 ) -> Plan:  # fmt: skip
     """The plan of launches, and of the one that merges what they leave."""
     if spread.partial:
@@ -189,8 +189,9 @@ def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox | WideBox, spread: Spread
-) -> Stage:
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox | WideBox | MatrixBox,
+    spread: Spread,
+) -> Stage:  # fmt: skip
     """The launch that merges the accumulators of every row whose columns are split."""
     rows = spread.parts * domain.batch // spread.splits
     block = group_of(box.merge_block, text.bound, facts)

@@ -11,9 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clmapreduce.dtypes import BOOL, DType, is_float
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
+
+if TYPE_CHECKING:
+    from clmapreduce.vector.bilinear import Bilinear
 
 
 class Role(IntEnum):
@@ -78,6 +82,7 @@ class Pair:
     """The scalars reduced over the columns: `width` of the formula, then those of the weights. Compared by identity.
 
     expansion: where the value is a long vector, how it is made from scalars of the pair, which are the values then.
+    bilinear: sums of products that come ready-made, as their results.
     """
 
     inputs: tuple[PairInput, ...]
@@ -85,10 +90,12 @@ class Pair:
     width: int
     contractions: tuple[Contraction, ...] = ()
     expansion: Expansion | None = None
+    bilinear: tuple[Bilinear, ...] = ()
     terms: Terms = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", find_terms(self.values, self.loops, self.inputs))
+        known = {id(part.result): Role.PAIR for part in self.bilinear}
+        object.__setattr__(self, "terms", find_terms(self.values, self.loops, self.inputs, known))
 
     @property
     def loops(self) -> tuple[Contraction, ...]:
@@ -154,10 +161,13 @@ def fused_products(roots: Sequence[Node]) -> frozenset[int]:
 
 
 def find_terms(
-    values: Sequence[Node], contractions: Sequence[Contraction] = (), inputs: Sequence[PairInput] = ()
-) -> Terms:
-    """The terms of some values. A bool is never one: it is cheaper computed again than kept as a number."""
-    role = roles(values, contractions, inputs)
+    values: Sequence[Node], contractions: Sequence[Contraction] = (), inputs: Sequence[PairInput] = (),
+    known: Mapping[int, Role] | None = None,
+) -> Terms:  # fmt: skip
+    """The terms of some values. A bool is never one: it is cheaper computed again than kept as a number. known: as for
+    `roles`.
+    """
+    role = roles(values, contractions, inputs, known)
     found: dict[Role, dict[int, Node]] = {Role.PARAMETER: {}, Role.ROW: {}, Role.COLUMN: {}}
 
     def kept(node: Node, user: Role) -> bool:

@@ -144,17 +144,19 @@ TYPES = {
     "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
     "lanes_up8": "float16", "evens": "float2 float16 uchar16 long8", "odds": "float2 float16 uchar16 long8",
     "longest": "int4 int8 int16", "flags": "int4 int8 int16",
-    "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "any": "char16 short8 int int16 long8",
+    "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "any": "char16 short8 int int16 long8",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
     "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
     "ballot": "int", "warp_sync": "int", "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
+    "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
+    "matrix_rows": "uint4", "matrix_columns": "uint2", "matrix_product": "float4", "matrix_start": "float4",
 }  # fmt: skip
 
 
-RESULTS = {"any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void"}
+RESULTS = {"half_bits": "uint", "half_pair": "uint", "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void"}
 
 
 def test_every_helper_is_tried() -> None:

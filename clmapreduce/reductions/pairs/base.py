@@ -76,9 +76,10 @@ class PairBound(Bound):
 
     scale: a factor for the formula's numbers (not the weights') before they arrive here. block: the operator in which a
     tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above. smooth: values
-    that are off by a few roundings move the result as little, as in sums; places may jump. linear: whether the
-    result is a plain sum in the values' dtype, up to a factor. reuses: whether a number is used more than once, so that
-    it had better have a variable.
+    that are off by a few roundings move the result as little, as in sums; places may jump. exponents: whether the
+    formula's numbers are but exponents, to base 2 once scaled, so that what they are off by is a factor of the
+    result's terms, however small they are. linear: whether the result is a plain sum in the values' dtype, up to a
+    factor. reuses: whether a number is used more than once, so that it had better have a variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -89,6 +90,7 @@ class PairBound(Bound):
     rare: bool = False
     one_by_one: bool = False
     smooth: bool = False
+    exponents: bool = False
     linear: bool = False
     reuses: bool = True
 

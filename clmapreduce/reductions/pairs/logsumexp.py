@@ -55,7 +55,7 @@ class BoundShiftedSums(PairBound):
     value that is its weight (None: 1).
     """
 
-    rare = smooth = True
+    rare = smooth = exponents = True
     reuses = False
     scale = LOG2_E
 
@@ -202,6 +202,7 @@ class BoundMaxSumShift(BoundShiftedSums):
     Of nothing above -inf, m is -inf and the sums are 0; of a +inf, both are inf (NaN for weights that cancel).
     """
 
+    exponents = False  # the largest of them is a result
     reuses = True
     scale = 1.0
 

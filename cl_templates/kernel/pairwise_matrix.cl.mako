@@ -1,0 +1,139 @@
+## cmr_pairwise_matrix: as cmr_pairwise, for pairs that are made of sums of products over a few numbers, which matrix instructions compute.
+##   A warp owns blocks of 16 rows, whose operands its items keep; the columns' operands pass through local memory, tile by tile. An item computes two
+##   rows of each of its blocks with two of every 8 columns; at the end the items that share a row meet, those of `across` warps.
+##   Both sides' operands are made here, relative to the centre of the group's rows. A tile with columns so far from it that products would lose what
+##   was promised is computed as the formula says.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
+##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%
+pairs, exact = matrix.pairs, matrix.exact
+inner = pairs.inner
+acc = "part" if inner is not None else "acc"
+op = inner if inner is not None else pairs.outer
+mine, across = range(2 * matrix.box.blocks), matrix.box.across
+place = domain.attr.place
+# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
+%>
+<%def name="my_rows()">
+% for v in mine:
+${pairs.row(v, [f"row{v}"])}
+% endfor
+</%def>
+<%def name="turn(block, guarded)">
+${matrix.multiply(block)}
+const int k = 8 * ${block} + lane % 4 * 2;
+% for c in range(2):
+${pairs.staged_column(c, f"k + {c}")}
+% endfor
+% for v in mine:
+% if guarded:
+% for c in range(2):
+if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], op, c)} }
+% endfor
+% else:
+{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True) for c in range(2)], op, valued=matrix.valued)} }
+% endif
+% endfor
+</%def>
+<%def name="turn_exactly(v)">
+${exact.uniforms()}
+${exact.row(v, [f"row{v}"])}
+for (int k = ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 4 * 2; k < count; k += ${8 * across}) {
+% for c in range(2):
+    if (k + ${c} < count) {
+        ${exact.column(c, place(f"k + {c}", True))}
+        ${exact.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], op, c)}
+    }
+% endfor
+}
+</%def>
+${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
+    __local uint memory[${matrix.words}] __attribute__((aligned(16)));
+    __local int largest[${3 * len(matrix.products)}];
+    __local int far[2];
+% for kind, name, count in pairs.tile(tile):
+    __local ${kind} ${name}[${count}];
+% endfor
+    ${domain.open_places(tile)}
+    ${mode.group_scratch(pairs.outer, block)}
+    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${pairs.offsets("batch")}
+    ${pairs.uniforms()}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
+    const idx till = min(last, (idx)(first + ${matrix.rows}));
+    ${matrix.centres()}
+    if (item < ${3 * len(matrix.products)}) largest[item] = 0;
+    if (item < 2) far[item] = 0;
+    ${mode.sync()}
+    for (int r = item; r < ${matrix.rows}; r += ${block}) {
+        ${matrix.measure(f"min((idx)(first + r), (idx)(last - 1))")}
+    }
+    ${mode.sync()}
+    ${matrix.scales()}
+    for (int r = item; r < ${matrix.rows}; r += ${block}) {
+        ${matrix.put_row("min((idx)(first + r), (idx)(last - 1))", "r")}
+    }
+    ${mode.sync()}
+    ${matrix.load_rows()}
+% for v in mine:
+    const idx row${v} = ${matrix.row_index(v)};
+    ${pairs.outer.declare(f"acc{v}")}
+% endfor
+% if not cpu:
+    ${my_rows()}
+% endif
+    int turn = 0;
+    <%domain:each_tile tile="${tile}" staged="${True}">
+        ${mode.sync()}
+        if (item == 0) far[turn ^ 1] = 0;
+        <%mode:each i="s" begin="0" end="count">
+            ${domain.find("s")}
+            ${pairs.stage("column", "s")}
+            ${matrix.put_column("column", "s", "far[turn]")}
+        </%mode:each>
+        ${mode.sync()}
+        const int exactly = far[turn];
+        turn ^= 1;
+% if cpu:
+        ${my_rows()}
+% endif
+% if inner is not None:
+% for v in mine:
+        ${pairs.open_tile(v)}
+% endfor
+% endif
+        if (exactly) {
+% for v in mine:
+            { ${turn_exactly(v)} }
+% endfor
+        } else {
+            const int full = count / 8;
+% if unroll > 1:
+            #pragma unroll ${unroll}
+% endif
+            for (int n = ${f"warp % {across}" if across > 1 else 0}; n < full; n += ${across}) { ${turn("n", False)} }
+            if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", True)} }
+        }
+% if inner is not None:
+% for v in mine:
+        ${pairs.close_tile(v)}
+% endfor
+% endif
+    </%domain:each_tile>
+% for v in mine:
+% for distance in matrix.sharers:
+    {
+        ${mode.from_item(pairs.outer, "next", f"acc{v}", f"(item ^ {distance})")}
+        ${pairs.outer.merge(f"acc{v}", f"acc{v}", "next")}
+    }
+% endfor
+<%
+at = f"first + {matrix.row_place(v)}"
+live = [f"{at} < last && lane % 4 == 0" + (f" && warp % {across} == 0" if across > 1 else "")]
+finished = pairs.finish(f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
+%>
+    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", [f"({at})"], live, "total"))}
+% endfor
+}

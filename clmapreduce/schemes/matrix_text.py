@@ -1,0 +1,323 @@
+"""Sums of products inside a pair's values as operands of matrix instructions: how numbers are split into pieces of 16
+bits, where the pieces lie along the instruction's depth, and the bound on the error that decides what may use them.
+
+A number is the sum of two pieces, 22 bits; what one side adds on its own is the sum of three. So Σ r_k c_k + r + c is
+
+    rows     r1h r1h r1l … rn  rn' rn″ 1   1   1
+    columns  c1h c1l c1h … 1   1   1   cn  cn' cn″
+
+summed in float32. Rows are scaled by a power of two per group, columns by its reciprocal, so that no piece leaves the
+range of 16 bits where the bound holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.dtypes import FLOAT32
+from clmapreduce.formula.fast import EXP2_FAST, exp2_near
+from clmapreduce.formula.node import Apply, Literal, Node, postorder
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.tuning import MatrixBox
+from clmapreduce.vector.bilinear import Bilinear, Factoring
+from clmapreduce.vector.pair import Pair, PairInput, Role
+
+DEPTH = 16
+"""Pieces that one instruction takes."""
+ROW_WORDS, COLUMN_WORDS = 128, 64
+"""Words of an operand of one instruction: of 16 rows, and of 8 columns."""
+SAMPLES = 8
+"""Rows whose mean is the centre of a group's."""
+LIMIT = 16
+"""The error of a sum of products is about 2⁻²² of the magnitudes that meet in it: they may add up to so much."""
+LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
+"""Rows are scaled to about 2³; columns stay below this, far from the 65,504 where 16 bits end."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where the pieces of one product lie. count: pairs of numbers."""
+
+    count: int
+
+    @property
+    def steps(self) -> int:
+        """Instructions."""
+        return -(-(3 * self.count + 6) // DEPTH)
+
+    def rows(self) -> list[str]:
+        """The pieces of a row in their order: r0h, r0l, … of its numbers, n0 n1 n2 of what it adds."""
+        own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}h", f"r{k}l")]
+        return self._filled([*own, "n0", "n1", "n2", *["1.0f"] * 3])
+
+    def columns(self) -> list[str]:
+        """The pieces of a column that they meet."""
+        own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}l", f"r{k}h")]
+        return self._filled([*own, *["1.0f"] * 3, "n0", "n1", "n2"])
+
+    def _filled(self, pieces: list[str]) -> list[str]:
+        return pieces + ["0.0f"] * (self.steps * DEPTH - len(pieces))
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of one product: numbers that meet the other side's, and what is added."""
+
+    numbers: tuple[Node, ...]
+    added: Node
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixText:
+    """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
+    registers: whether items hold the rows' operands themselves, so that their place serves the columns.
+    """
+
+    exact: PairText
+    factoring: Factoring
+    box: MatrixBox
+    registers: bool
+
+    @cached_property
+    def pairs(self) -> PairText:
+        """The values, made of products."""
+        pair, given = self.exact.pair, self.factoring
+        return replace(self.exact, pair=Pair(pair.inputs, given.values, pair.width, bilinear=given.products))
+
+    @cached_property
+    def near(self) -> PairText:
+        """The same with exponentials that need no special function: those of products alone, which are small."""
+        pair = self.pairs.pair
+        ready = {id(product.result) for product in self.products}
+        new: dict[int, Node] = {}
+        for node in postorder(pair.values):
+            made = node
+            if isinstance(node, Apply):
+                args = tuple(new[id(arg)] for arg in node.args)
+                near = node.function is EXP2_FAST and id(node.args[0]) in ready
+                if near or any(one is not other for one, other in zip(args, node.args, strict=True)):
+                    made = exp2_near(args[0]) if near else Apply(node.function, args, node.dtype, node.weak)
+            new[id(node)] = made
+        values = tuple(new[id(node)] for node in pair.values)
+        return replace(self.pairs, pair=Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear))
+
+    def valued(self, v: int, c: int) -> tuple[str, list[str]]:
+        """The values of the item's row v and its column c of a block."""
+        share = self.box.share
+        number = 2 * v + c
+        return (self.near if share and number % share == share - 1 else self.pairs).values(v, c)
+
+    @property
+    def products(self) -> tuple[Bilinear, ...]:
+        return self.factoring.products
+
+    @cached_property
+    def slots(self) -> tuple[Slots, ...]:
+        return tuple(Slots(len(product.rows)) for product in self.products)
+
+    @property
+    def steps(self) -> int:
+        """Instructions for all products of 16 rows and 8 columns."""
+        return sum(slots.steps for slots in self.slots)
+
+    # ---------------------------------------------------------------------------------------------------- places
+    @property
+    def down(self) -> int:
+        """Warps along the rows."""
+        return self.box.block // 32 // self.box.across
+
+    @property
+    def rows(self) -> int:
+        """Rows of a group."""
+        return 16 * self.box.blocks * self.down
+
+    @property
+    def sharers(self) -> list[int]:
+        """Distances between items that share a row, a power of two each."""
+        return [1, 2, *(32 << e for e in range(self.box.across.bit_length() - 1))]
+
+    def row_place(self, v: int) -> str:
+        """Where the item's row number v lies behind the group's first."""
+        return f"warp / {self.box.across} * {16 * self.box.blocks} + {v // 2 * 16 + v % 2 * 8} + lane / 4"
+
+    @property
+    def words(self) -> int:
+        """Words of local memory for the operands of a group's rows and of a tile."""
+        rows, columns = self.rows // 16 * ROW_WORDS, self.box.tile // 8 * COLUMN_WORDS
+        return self.steps * (max(rows, columns) if self.registers else rows + columns)
+
+    def row_index(self, v: int) -> str:
+        """The item's row number v."""
+        return f"min((idx)(first + {self.row_place(v)}), (idx)(last - 1))"
+
+    def row_operand(self, block: str, step: int) -> str:
+        """Where the operand of 16 rows begins."""
+        return f"(({block}) * {self.steps} + {step}) * {ROW_WORDS}"
+
+    def column_operand(self, block: str, step: int) -> str:
+        """Where the operand of 8 columns begins."""
+        behind = "" if self.registers else f"{self.steps * self.rows // 16 * ROW_WORDS} + "
+        return f"{behind}(({block}) * {self.steps} + {step}) * {COLUMN_WORDS}"
+
+    # ---------------------------------------------------------------------------------------------------- a group
+    @cached_property
+    def _middle(self) -> PairInput:
+        """The centres, among the inputs of both sides."""
+        symbols = tuple(symbol for symbol, _ in self.factoring.centres)
+        return PairInput("centre", Role.PARAMETER, len(symbols), FLOAT32, symbols)
+
+    def centres(self) -> str:
+        """Declares the centres: means over a few rows, the same for every item. What is not finite counts as 0."""
+        found = self.factoring.centres
+        if not found:
+            return ""
+        text = self._text([node for _, node in found], Role.ROW)
+        zeros = ", ".join(["0.0f"] * len(found))
+        lines = [f"float centre[{len(found)}] = {{ {zeros} }};", f"for (int s = 0; s < {SAMPLES}; s++) {{"]
+        lines.append(f"const idx at = first + (idx)((long)(till - first) * (2 * s + 1) / {2 * SAMPLES});")
+        lines.append(text.uniforms())
+        lines.append(text.row(0, ["at"]))
+        statements, names = text.values(0, 0)
+        lines.append(statements)
+        lines += [f"centre[{k}] += isfinite({name}) ? {name} * {1 / SAMPLES}f : 0.0f;" for k, name in enumerate(names)]
+        return "\n".join([*lines, "}"])
+
+    def measure(self, at: str) -> str:
+        """Raises what the group knows of its rows by one row: per product the largest number, the largest sum of their
+        squares and the largest addend, as the bits of floats.
+        """
+        lines = []
+        for p in range(len(self.products)):
+            lines.append(f"{{ {self._declared(p, Role.ROW, at)}")
+            lines.append(f"atomic_max(&largest[{3 * p}], as_int({self._largest(p)}));")
+            lines.append(f"atomic_max(&largest[{3 * p + 1}], as_int({self._squares(p)}));")
+            lines.append(f"atomic_max(&largest[{3 * p + 2}], as_int(fabs(r_added))); }}")
+        return "\n".join(lines)
+
+    def scales(self) -> str:
+        """Declares what follows from them per product: the rows' scale, a power of two, and what a column keeps to."""
+        lines = []
+        for p in range(len(self.products)):
+            lines.append(f"const float most{p} = as_float(largest[{3 * p}]);")
+            exponent = f"{LARGEST_ROW + 254} - (as_int(most{p}) >> 23)"
+            lines.append(
+                f"const float scale{p} = most{p} > 0.0f && isfinite(most{p})"
+                f" ? as_float(max(27, min(227, {exponent})) << 23) : 1.0f;"
+            )
+            lines.append(f"const float unscale{p} = 1.0f / scale{p}, reach{p} = sqrt(as_float(largest[{3 * p + 1}]));")
+            lines.append(f"const float room{p} = {LIMIT}.0f - as_float(largest[{3 * p + 2}]);")
+            lines.append(f"const float highest{p} = {LARGEST_COLUMN}f * scale{p};")
+        return "\n".join(lines)
+
+    def put_row(self, at: str, slot: str) -> str:
+        """Stores the pieces of the row `at` as number `slot` of the group's."""
+        lines = [f"const int put_block = ({slot}) / 16, put_row = ({slot}) % 16;"]
+        for p, pieces in enumerate(self.slots):
+            lines.append(f"{{ {self._declared(p, Role.ROW, at)}")
+            lines.append(self._pieces(p, f"scale{p}"))
+            for word, pair in enumerate(_words(pieces.rows())):
+                step, k = divmod(word, 8)
+                place = f"put_row % 8 * 16 + put_row / 8 + {k % 4 * 4 + k // 4 * 2}"
+                lines.append(f"memory[{self.row_operand('put_block', self._first(p) + step)} + {place}] = {pair};")
+            lines.append("}")
+        return "{\n" + "\n".join(lines) + "\n}"
+
+    def put_column(self, at: str, slot: str, far: str) -> str:
+        """Stores the pieces of the column `at` as number `slot` of the tile, and sets `far` where some of its pairs may
+        be off by more than is promised.
+        """
+        lines = [f"const int put_block = ({slot}) / 8, put_column = ({slot}) % 8;"]
+        for p, pieces in enumerate(self.slots):
+            lines.append(f"{{ {self._declared(p, Role.COLUMN, at)}")
+            lines.append(f"const float size = sqrt({self._squares(p)});")
+            lines.append(f"if (!(reach{p} * size + fabs(r_added) <= room{p} && size <= highest{p})) {far} = 1;")
+            lines.append(self._pieces(p, f"unscale{p}"))
+            for word, pair in enumerate(_words(pieces.columns())):
+                step, k = divmod(word, 8)
+                place = f"put_column * 8 + {k % 4 * 2 + k // 4}"
+                lines.append(f"memory[{self.column_operand('put_block', self._first(p) + step)} + {place}] = {pair};")
+            lines.append("}")
+        return "{\n" + "\n".join(lines) + "\n}"
+
+    # ----------------------------------------------------------------------------------------------------- pairs
+    def load_rows(self) -> str:
+        """Declares the item's share of the operands of its rows."""
+        found = []
+        for r in range(self.box.blocks):
+            for step in range(self.steps):
+                at = self.row_operand(f"warp / {self.box.across} * {self.box.blocks} + {r}", step)
+                found.append(f"const uint4 a{r}_{step} = cmr_matrix_rows_uint4(memory, {at}, lane);")
+        return "\n".join(found)
+
+    def multiply(self, block: str) -> str:
+        """Declares the products of the item's rows and its two columns of a block of 8: q{v}_{c}_{p}."""
+        lines = [
+            f"const uint2 b{step} = cmr_matrix_columns_uint2(memory, {self.column_operand(block, step)}, lane);"
+            for step in range(self.steps)
+        ]
+        for r in range(self.box.blocks):
+            for p, pieces in enumerate(self.slots):
+                first = self._first(p)
+                start = f"cmr_matrix_start_float4(a{r}_{first}, b{first}, memory, lane)"
+                lines.append(f"float4 m{r}_{p} = {start};")
+                for step in range(first + 1, first + pieces.steps):
+                    lines.append(f"m{r}_{p} = cmr_matrix_product_float4(m{r}_{p}, a{r}_{step}, b{step}, memory, lane);")
+                for half in range(2):
+                    for c in range(2):
+                        lines.append(f"const float q{2 * r + half}_{c}_{p} = m{r}_{p}.{'xyzw'[2 * half + c]};")
+        return "\n".join(lines)
+
+    # -------------------------------------------------------------------------------------------------- internals
+    def _first(self, p: int) -> int:
+        """The first instruction of product p."""
+        return sum(slots.steps for slots in self.slots[:p])
+
+    def _text(self, values: Sequence[Node], role: Role) -> PairText:
+        """Some numbers of one side as a pair of their own."""
+        pair = Pair((*self.exact.pair.inputs, self._middle), tuple(values), len(values))
+        return PairText(pair, self.exact.bound, self.exact.outputs, 1, self.exact.narrow, False)
+
+    def _side(self, p: int, role: Role) -> Side:
+        product = self.products[p]
+        numbers, added = product.rows, product.row
+        if role is Role.COLUMN:
+            numbers, added = product.columns, product.column
+        return Side(numbers, added if added is not None else Literal(0, FLOAT32))
+
+    def _declared(self, p: int, role: Role, at: str) -> str:
+        """Declares the numbers r0, r1, … of one side of product p at an index, and r_added."""
+        side = self._side(p, role)
+        text = self._text((*side.numbers, side.added), role)
+        terms = text.row(0, [at]) if role is Role.ROW else text.column(0, at)
+        statements, names = text.values(0, 0)
+        lines = [text.uniforms(), terms, statements]
+        lines += [f"const float r{k} = {name};" for k, name in enumerate(names[:-1])]
+        return "\n".join([*lines, f"const float r_added = {names[-1]};"])
+
+    def _largest(self, p: int) -> str:
+        """C text of the largest of the declared numbers."""
+        text = "fabs(r0)"
+        for k in range(1, len(self.products[p].rows)):
+            text = f"fmax({text}, fabs(r{k}))"
+        return text
+
+    def _squares(self, p: int) -> str:
+        return " + ".join(f"r{k} * r{k}" for k in range(len(self.products[p].rows)))
+
+    def _pieces(self, p: int, scale: str) -> str:
+        """Declares the pieces of what is declared."""
+        lines = []
+        for k in range(len(self.products[p].rows)):
+            lines.append(
+                f"const float s{k} = r{k} * {scale}, r{k}h = cmr_half_round_float(s{k}), r{k}l = s{k} - r{k}h;"
+            )
+        lines.append("const float n0 = cmr_half_round_float(r_added), n_left = r_added - n0;")
+        lines.append("const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;")
+        return "\n".join(lines)
+
+
+def _words(pieces: Sequence[str]) -> list[str]:
+    """Pieces two to a word."""
+    return [f"cmr_half_pair_float({low}, {high})" for low, high in zip(pieces[::2], pieces[1::2], strict=True)]

@@ -1,0 +1,115 @@
+"""Pairs whose values are made of sums of products over a few numbers, by matrix instructions: groups own rows and walk
+columns as in `pairwise`, a warp computes 16 rows and 8 columns at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.formula.fast import EXP2_FAST
+from clmapreduce.formula.node import Apply, postorder
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.matrix_text import MatrixText
+from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.tuning import MatrixBox
+from clmapreduce.vector.bilinear import Factoring, factored_pair
+
+
+def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
+    """The products of a pair, where the scheme suits: work-items, an order of merging that is free, and products that
+    are but exponents, so that what they are off by is a factor of the results' terms.
+    """
+    bound = layout.bound
+    if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative or bound.one_by_one:
+        return None
+    found = factored_pair(layout.pair)
+    if found is None:
+        return None
+    results = {id(product.result) for product in found.products if not product.exponent}
+    own = found.values[: layout.pair.width] if bound.exponents else ()
+    others = found.values[len(own) :]
+    used = {id(node) for node in others}
+    for node in postorder(found.values):
+        if isinstance(node, Apply) and node.function is not EXP2_FAST:
+            used |= {id(arg) for arg in node.args}
+    return None if results & used else found
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """One problem cut into tiles."""
+
+    layout: PairLayout
+    factoring: Factoring
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: MatrixBox
+
+    @cached_property
+    def text(self) -> MatrixText:
+        layout = self.layout
+        exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True)
+        return MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+
+    @property
+    def local_memory(self) -> int:
+        """Bytes that a group needs."""
+        pairs, box = self.text.pairs, self.box
+        places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
+        tile = box.tile * (pairs.column_bytes + places)
+        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 2)
+        return numbers + tile + box.block * self.layout.bound.layout.itemsize
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        box, rows, groups = self.box, self.text.rows, self.facts.compute_units * self.box.groups
+        if isinstance(self.domain, BlockSparse):
+            least, most = box.tile * box.tiles, box.tile * LONGEST_CHAIN
+            parts = self.domain.parts()
+            return spread_blocks(self.domain, Cut(rows, 1, box.tile, least, most, groups, parts, self.layout.backend))
+        blocks = -(-self.domain.rows // rows)
+        splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
+        return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        layout, box, spread, text = self.layout, self.box, self.spread, self.text
+        targets, out = targets_of(spread, layout.outputs)
+        numbers = {
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "unroll": box.unroll,
+            "partial": spread.partial, "domain": spread.word,
+        }  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_matrix", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"matrix": text, "parameters": text.exact.parameters() + out},
+        )  # fmt: skip
+        names = tuple(given.name for given in layout.pair.inputs)
+        arguments: Arguments = (*names, *targets, *spread.behind)
+        groups = spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), targets)
+
+
+def plan_matrix(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
+    """The plan of one result per row; needs at least one row, one column and a factoring. Tiles are as long as the box
+    says, or as local memory allows.
+    """
+    factoring = factoring_of(layout, mode)
+    assert factoring is not None
+    matrix = _Matrix(layout, factoring, domain, mode, facts, box)
+    while box.tile > 8 and matrix.local_memory > facts.local_memory:
+        box = replace(box, tile=box.tile // 2)
+        matrix = _Matrix(layout, factoring, domain, mode, facts, box)
+    text, spread = matrix.text, matrix.spread
+    cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
+    why = f"{spread.why}; {cells}"
+    return with_merge([matrix.stage()], {}, text.exact, domain, mode, facts, box, spread, why)

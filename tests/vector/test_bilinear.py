@@ -255,7 +255,7 @@ def test_squares_of_what_is_no_difference_after_all(rng: np.random.Generator) ->
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y) - x) * z])) is None
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y + p) - x) * z])) is None
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y) - y) * z])) is None
-    check(by_hand(lambda x, y, p: [(z := (x + p + p * p + y - x - y) * (x - y)) * z]), rng)
+    check(by_hand(lambda x, y, p: [(z := ((s := x * y) + p + p * p - s) * (x - y)) * z]), rng)
 
 
 def test_parameters_are_the_rows_factors() -> None:

@@ -9,8 +9,6 @@ from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
-from clmapreduce.formula.fast import EXP2_FAST
-from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
@@ -23,23 +21,13 @@ from clmapreduce.vector.bilinear import Factoring, factored_pair
 
 
 def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
-    """The products of a pair, where the scheme suits: work-items, an order of merging that is free, and products that
-    are but exponents, so that what they are off by is a factor of the results' terms.
+    """The products of a pair that are but exponents, so that what they are off by is a factor of the results' terms;
+    None where there are none, or where the scheme needs an order of merging that is not free.
     """
     bound = layout.bound
     if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative or bound.one_by_one:
         return None
-    found = factored_pair(layout.pair)
-    if found is None:
-        return None
-    results = {id(product.result) for product in found.products if not product.exponent}
-    own = found.values[: layout.pair.width] if bound.exponents else ()
-    others = found.values[len(own) :]
-    used = {id(node) for node in others}
-    for node in postorder(found.values):
-        if isinstance(node, Apply) and node.function is not EXP2_FAST:
-            used |= {id(arg) for arg in node.args}
-    return None if results & used else found
+    return factored_pair(layout.pair, exponents=layout.pair.width if bound.exponents else 0, every=False)
 
 
 @dataclass(frozen=True)

@@ -326,3 +326,17 @@ def test_the_order_is_the_same_every_time() -> None:
 
     text = "Exp(-WeightedSqDist(Pm(2,9),Vi(0,3),Vj(1,3))*Vi(3,1))+(Vi(0,3)|Vj(1,3))"
     assert all_of(factoring_of(pair_of(text))) == all_of(factoring_of(pair_of(text)))
+
+
+def test_only_exponents_may_be_asked_for() -> None:
+    """Of a gradient what is no exponent stays, with its centres; of values that are exponents all is taken."""
+    text = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*((Vi(2,2)|Vj(3,2))+SqDist(Vi(4,2),Vj(5,2)))"
+    pair = pair_of(text)
+    every, only = factored_pair(pair), factored_pair(pair, every=False)
+    assert every is not None and only is not None
+    assert [p.exponent for p in every.products] == [True, False] and [p.exponent for p in only.products] == [True]
+    assert len(only.centres) == 3 and len(every.centres) == 5
+    distance = pair_of("SqDist(Vi(0,3),Vj(1,3))")
+    assert factored_pair(distance, every=False) is None
+    taken = factored_pair(distance, exponents=1, every=False)
+    assert taken is not None and taken.products[0].exponent

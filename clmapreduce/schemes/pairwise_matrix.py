@@ -21,13 +21,18 @@ from clmapreduce.vector.bilinear import Factoring, factored_pair
 
 
 def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
-    """The products of a pair that are but exponents, so that what they are off by is a factor of the results' terms;
-    None where there are none, or where the scheme needs an order of merging that is not free.
+    """The products of a pair that are but exponents, so that what they are off by is a factor of the results' terms; or
+    the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
+    order of merging that is not free.
     """
-    bound = layout.bound
-    if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative or bound.one_by_one:
+    bound, pair = layout.bound, layout.pair
+    if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative:
         return None
-    return factored_pair(layout.pair, exponents=layout.pair.width if bound.exponents else 0, every=False)
+    if bound.side:
+        found = factored_pair(pair)
+        alone = found is not None and len(found.products) == 1 and found.values[0] is found.products[0].result
+        return found if alone else None
+    return factored_pair(pair, exponents=pair.width if bound.exponents else 0, every=False)
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,15 @@ class _Matrix:
     def text(self) -> MatrixText:
         layout = self.layout
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True)
-        return MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+        return MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia", layout.bound.side != 0)
 
     @property
     def local_memory(self) -> int:
         """Bytes that a group needs."""
         pairs, box = self.text.pairs, self.box
         places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
-        tile = box.tile * (pairs.column_bytes + places)
-        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 2)
+        tile = box.tile * ((0 if self.text.filters else pairs.column_bytes) + places)
+        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 
     @cached_property

@@ -280,6 +280,17 @@ class MatrixBox:
     merge_block: int = 128
 
 
+@dataclass(frozen=True)
+class MatrixWideBox(MatrixBox):
+    """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of every
+    row that a group computes, in blocks of 8. longest: as in a WideBox.
+    """
+
+    numbers: int = 8
+    longest: int = 4096
+
+
+MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
 

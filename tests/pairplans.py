@@ -23,7 +23,7 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.tuning import MATRIX_CPU, MatrixBox
+from clmapreduce.tuning import MATRIX_CPU, MATRIX_WIDE_CPU, MatrixBox
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -177,6 +177,9 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)
     yield "matrix of many numbers", plan(layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), 500, 500, box=box)
     yield "matrix of blocks", plan(layout_of(), 10_000, 10_000, box=box, sparse=True)
+    wide = replace(MATRIX_WIDE_CPU, block=box.block)
+    yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
+    yield "matrix wide of batches", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,300)", rank=1), 500, 500, batch=6, box=wide)
 
 
 # ------------------------------------------------------------------------------------------------- pairs on numbers

@@ -14,10 +14,11 @@ from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
+from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import MatrixBox, PairBox, TileBox, WideBox, clustered, few_box, pair_box
+from clmapreduce.tuning import MatrixBox, MatrixWideBox, PairBox, TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.vector.pair import Pair
 
 Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox"
@@ -76,6 +77,8 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
         return plan_tiles(layout, domain, mode, facts, box)
     if isinstance(box, WideBox):
         return plan_wide(layout, domain, mode, facts, box)
+    if isinstance(box, MatrixWideBox):
+        return plan_matrix_wide(layout, domain, mode, facts, box)
     if isinstance(box, MatrixBox):
         return plan_matrix(layout, domain, mode, facts, box)
     return plan_pairwise(layout, domain, mode, facts, box)

@@ -133,9 +133,13 @@ class MatrixText:
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
+    def warps(self) -> int:
+        return self.box.block // 32
+
+    @property
     def down(self) -> int:
         """Warps along the rows."""
-        return self.box.block // 32 // self.box.across
+        return self.warps // self.box.across
 
     @property
     def rows(self) -> int:
@@ -213,8 +217,8 @@ class MatrixText:
         for p in range(len(self.products)):
             lines.append(f"const float most{p} = as_float(largest[{3 * p}]);")
             lines.append(f"const float added{p} = as_float(largest[{3 * p + 2}]);")
-            lines.append(f"const float scale{p} = {_power(f'most{p}', LARGEST_ROW)};")
-            unit = f"added{p} > 0.0f ? {_power(f'added{p}', LARGEST_ADDEND)} : scale{p} * scale{p}"
+            lines.append(f"const float scale{p} = {power_of_two(f'most{p}', LARGEST_ROW)};")
+            unit = f"added{p} > 0.0f ? {power_of_two(f'added{p}', LARGEST_ADDEND)} : scale{p} * scale{p}"
             lines.append(f"const float unit{p} = {unit if self.filters else '1.0f'}, unscale{p} = unit{p} / scale{p};")
             lines.append(f"const float reach{p} = sqrt(as_float(largest[{3 * p + 1}]));")
             if not self.filters:
@@ -403,9 +407,11 @@ class MatrixText:
         return "\n".join(lines)
 
 
-def _power(of: str, to: int) -> str:
-    """C text of the power of two that scales a positive float to about 2^to; 1 for others."""
-    exponent = f"max({127 - 60}, min({127 + 60}, {to + 254} - (as_int({of}) >> 23)))"
+def power_of_two(of: str, to: int, most: int = 60) -> str:
+    """C text of the power of two that scales a positive float to about 2^to; 2^most at most, 2^-most at least, and 1
+    for what is not positive or not finite.
+    """
+    exponent = f"max({127 - most}, min({127 + most}, {to + 254} - (as_int({of}) >> 23)))"
     return f"({of} > 0.0f && isfinite({of}) ? as_float({exponent} << 23) : 1.0f)"
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.dtypes import FLOAT32
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.schemes.pair_text import PairText
@@ -31,14 +31,10 @@ ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
 SAMPLES = 8
 """Rows whose mean is the centre of a group's."""
-LIMIT = 16
+LIMIT = 16.0
 """The error of a sum of products is about 2⁻²² of the magnitudes that meet in it: they may add up to so much."""
 LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
 """Rows are scaled to about 2³; columns stay below this, far from the 65,504 where 16 bits end."""
-LARGEST_ADDEND = 4
-"""Where products only decide what is looked at, rows' addends are scaled to about 2⁴."""
-DOUBT = 2.0**-18
-"""What they may be off by then: so much of the magnitudes that meet in them. What passes is computed exactly."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +74,18 @@ class Side:
 class MatrixText:
     """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
     registers: whether items hold the rows' operands themselves, so that their place serves the columns. filters:
-    whether the only product, the pair's value, decides which columns are computed exactly.
+    whether the products only decide which columns are computed as the formula says: see `matrix_filter`.
     """
 
     exact: PairText
     factoring: Factoring
     box: MatrixBox
     registers: bool
-    filters: bool = False
+    filters: ClassVar[bool] = False
 
     @cached_property
     def pairs(self) -> PairText:
         """The values, made of products."""
-        if self.filters:
-            return self.exact
         pair, given = self.exact.pair, self.factoring
         return replace(self.exact, pair=Pair(pair.inputs, given.values, pair.width, bilinear=given.products))
 
@@ -210,19 +204,14 @@ class MatrixText:
         return "\n".join(lines)
 
     def scales(self) -> str:
-        """Declares what follows from them per product: the rows' scale, a power of two, and what a column keeps to;
-        where it filters, that of the product as well, which is 1 otherwise.
-        """
+        """Declares what follows from them per product: the rows' scale, a power of two, and the products' unit."""
         lines = []
         for p in range(len(self.products)):
             lines.append(f"const float most{p} = as_float(largest[{3 * p}]);")
             lines.append(f"const float added{p} = as_float(largest[{3 * p + 2}]);")
             lines.append(f"const float scale{p} = {power_of_two(f'most{p}', LARGEST_ROW)};")
-            unit = f"added{p} > 0.0f ? {power_of_two(f'added{p}', LARGEST_ADDEND)} : scale{p} * scale{p}"
-            lines.append(f"const float unit{p} = {unit if self.filters else '1.0f'}, unscale{p} = unit{p} / scale{p};")
+            lines.append(f"const float unit{p} = {self._unit(p)}, unscale{p} = unit{p} / scale{p};")
             lines.append(f"const float reach{p} = sqrt(as_float(largest[{3 * p + 1}]));")
-            if not self.filters:
-                lines.append(f"const float room{p} = {LIMIT}.0f - added{p};")
         return "\n".join(lines)
 
     def put_row(self, at: str, slot: str) -> str:
@@ -246,13 +235,9 @@ class MatrixText:
         for p, pieces in enumerate(self.slots):
             lines.append(f"{{ {self._declared(p, Role.COLUMN, at)}")
             lines.append(f"const float size = sqrt({self._squares(p)});")
-            lines.append(f"const float magnitude = reach{p} * size + fabs(r_added);")
-            if self.filters:
-                lines.append(f"atomic_max(&{far[:-1]} + 2], as_int(magnitude * unit{p}));")
-            bound = f"magnitude <= room{p}"
-            if self.filters:
-                bound = f"(magnitude + added{p}) * unit{p} <= {LARGEST_COLUMN}f"
-            lines.append(f"if (!({bound} && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = 1;")
+            lines.append(f"const float magnitude = (reach{p} * size + fabs(r_added) + added{p}) * unit{p};")
+            lines.append(f"if (!(magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = 1;")
+            lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
             for word, pair in enumerate(_words(pieces.columns())):
                 step, k = divmod(word, 8)
@@ -282,67 +267,19 @@ class MatrixText:
                         lines.append(f"const float q{2 * r + half}_{c}_{p} = m{r}_{p}.{'xyzw'[2 * half + c]};")
         return "\n".join(lines)
 
-    # --------------------------------------------------------------------------------------------------- filters
-    def doubt(self) -> str:
-        """Declares by how much products of this tile may be off, and the bars that they must pass: pass{v}."""
-        lines = [f"const float doubt = {DOUBT}f * (as_float(far[turn + 2]) + added0 * unit0 + 1.0f);"]
-        lines += [f"float pass{v} = {self._bar(f'bar{v}')};" for v in range(2 * self.box.blocks)]
-        return "\n".join(lines)
-
-    def bar(self, v: int) -> str:
-        """C text of what a value must pass to change the accumulator of row v."""
-        block = Block(1, self.exact.narrow, f"bar{v}_")
-        bound = self.exact.bound
-        return block.text(bound.bar(block.record(f"acc{v}", {c.name: c.dtype for c in bound.components}))).c
-
-    def lower(self, v: int) -> str:
-        """Brings the bar of row v up to date."""
-        return f"bar{v} = {self._better(self.bar(v), f'bar{v}')}; pass{v} = {self._bar(f'bar{v}')};"
-
-    def share(self, v: int) -> str:
-        """Makes the bar of row v the best that the four items know that share it."""
-        lines = []
-        for distance in (1, 2):
-            other = f"cmr_shuffle_first_float(bar{v}, (uint)(lane ^ {distance}))"
-            lines.append(f"{{ const float other = {other}; bar{v} = {self._better('other', f'bar{v}')}; }}")
-        return "\n".join(lines)
-
-    def look(self, n: str) -> str:
-        """Declares the products of the item's rows with several blocks: f{r}_{e}."""
-        lines = []
-        for e in range(self.box.ahead):
-            lines += [f"float4 f{r}_{e};" for r in range(self.box.blocks)]
-            lines += ["{", *self._columns(f"({n} + {e * self.box.across})")]
-            lines += [line for r in range(self.box.blocks) for line in self._product(f"f{r}_{e}", r, 0)]
-            lines.append("}")
-        return "\n".join(lines)
-
-    def best(self, v: int) -> str:
-        """C text of the best of them for row v."""
-        names = self._looked(v)
-        text = names[0]
-        for name in names[1:]:
-            text = self._better(name, text)
-        return text
-
-    def passes(self, number: str, v: int) -> str:
-        """C text of whether a product is good enough to be computed exactly."""
-        return f"{number} {'<=' if self.exact.bound.side < 0 else '>='} pass{v}"
-
-    def hits(self, v: int) -> str:
-        """C text of which of them are, as bits: 2 e + column."""
-        return " | ".join(f"(uint)({self.passes(name, v)}) << {bit}" for bit, name in enumerate(self._looked(v)))
-
-    def _looked(self, v: int) -> list[str]:
-        return [f"f{v // 2}_{e}.{'xyzw'[v % 2 * 2 + c]}" for e in range(self.box.ahead) for c in range(2)]
-
-    def _bar(self, bar: str) -> str:
-        return f"{bar} * unit0 {'+' if self.exact.bound.side < 0 else '-'} doubt"
-
-    def _better(self, new: str, old: str) -> str:
-        return f"cmr_{'lesser' if self.exact.bound.side < 0 else 'greater_one'}_float({new}, {old})"
-
     # -------------------------------------------------------------------------------------------------- internals
+    def _unit(self, p: int) -> str:
+        """C text of the power of two that product p comes times."""
+        return "1.0f"
+
+    def _limit(self) -> float:
+        """What the magnitudes that meet in a product may add up to, in its unit."""
+        return LIMIT
+
+    def _noted(self, p: int) -> str:
+        """What else is done with the `magnitude` of a column."""
+        return ""
+
     def _first(self, p: int) -> int:
         """The first instruction of product p."""
         return sum(slots.steps for slots in self.slots[:p])
@@ -401,8 +338,7 @@ class MatrixText:
             lines.append(
                 f"const float s{k} = r{k} * {scale}, r{k}h = cmr_half_round_float(s{k}), r{k}l = s{k} - r{k}h;"
             )
-        added = f"r_added * unit{p}" if self.filters else "r_added"
-        lines.append(f"const float n = {added}, n0 = cmr_half_round_float(n), n_left = n - n0;")
+        lines.append(f"const float n = r_added * unit{p}, n0 = cmr_half_round_float(n), n_left = n - n0;")
         lines.append("const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;")
         return "\n".join(lines)
 

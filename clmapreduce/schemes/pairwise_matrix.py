@@ -12,6 +12,7 @@ from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.matrix_filter import FilterText
 from clmapreduce.schemes.matrix_text import MatrixText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
@@ -50,7 +51,8 @@ class _Matrix:
     def text(self) -> MatrixText:
         layout = self.layout
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True)
-        return MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia", layout.bound.side != 0)
+        kind = FilterText if layout.bound.side else MatrixText
+        return kind(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
 
     @property
     def local_memory(self) -> int:

@@ -153,6 +153,17 @@ def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.ran
             assert_sums(found[i, j], exponents(given[y][j], given[x][i, j], given[s]), weights[i, j])
 
 
+def test_half_the_bytes(context: cm.Context, rng: np.random.Generator) -> None:
+    """float16 arrays are computed with as float32, and give float16."""
+    formula, (x, y, s, b) = gaussian(3)
+    given = {x: points(rng, 70, 3), y: points(rng, 193, 3), s: np.ones(1), b: rng.random((193, 1))}
+    given = {v: a.astype("f2") for v, a in given.items()}
+    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
+    wanted = np.exp(exponents(given[x], given[y], given[s])) @ given[b].astype("f8")
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+
+
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
     formula, (x, y, s, b) = gaussian(3)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)

@@ -14,7 +14,7 @@ inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
 filters = matrix.filters
-mine, across = range(2 * matrix.box.blocks), matrix.box.across
+mine, across, together = range(2 * matrix.box.blocks), matrix.box.across, matrix.together
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
 %>
@@ -23,11 +23,12 @@ place = domain.attr.place
 ${pairs.row(v, [f"row{v}"])}
 % endfor
 </%def>
-<%def name="turn(block, guarded)">
-${matrix.multiply(block)}
-const int k = 8 * ${block} + lane % 4 * 2;
-% for c in range(2):
-${pairs.staged_column(c, f"k + {c}")}
+## Several blocks of 8 columns, which an operator takes at once; or one of which some columns may be missing.
+<%def name="turn(block, taken, guarded=False)">
+const int k = 8 * (${block}) + lane % 4 * 2;
+% for e in range(taken):
+${matrix.multiply(f"({block} + {e * across})" if e else block, e)}
+${matrix.columns(f"k + {8 * e * across}" if e else "k", e)}
 % endfor
 % for v in mine:
 % if guarded:
@@ -35,7 +36,7 @@ ${pairs.staged_column(c, f"k + {c}")}
 if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], op, c)} }
 % endfor
 % else:
-{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True) for c in range(2)], op, valued=matrix.valued)} }
+{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(taken) for c in range(2)], op, valued=matrix.valued)} }
 % endif
 % endfor
 </%def>
@@ -142,11 +143,15 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endfor
 % else:
             const int full = count / 8;
+            int n = ${f"warp % {across}" if across > 1 else 0};
 % if unroll > 1:
-            #pragma unroll ${unroll}
+            #pragma unroll ${max(1, unroll // together)}
 % endif
-            for (int n = ${f"warp % {across}" if across > 1 else 0}; n < full; n += ${across}) { ${turn("n", False)} }
-            if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", True)} }
+            for (; n ${f"+ {(together - 1) * across}" if together > 1 else ""} < full; n += ${together * across}) { ${turn("n", together)} }
+% if together > 1:
+            for (; n < full; n += ${across}) { ${turn("n", 1)} }
+% endif
+            if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True)} }
 % endif
         }
 % if filters:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from clmapreduce.dtypes import FLOAT32
+from clmapreduce.dtypes import FLOAT32, HEX, c_name
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.schemes.pair_text import PairText
@@ -256,15 +256,49 @@ class MatrixText:
                 found.append(f"const uint4 a{r}_{step} = cmr_matrix_rows_uint4(memory, {at}, lane);")
         return "\n".join(found)
 
-    def multiply(self, block: str) -> str:
-        """Declares the products of the item's rows and its two columns of a block of 8: q{v}_{c}_{p}."""
-        lines = self._columns(block)
+    @property
+    def together(self) -> int:
+        """Blocks of 8 columns that an operator takes at once: several where it asks first whether they matter."""
+        op = self.exact.bound.block or self.exact.bound
+        return self.box.ahead if op.rare else 1
+
+    def multiply(self, block: str, e: int = 0) -> str:
+        """Declares the products of the item's rows and its two columns of a block of 8, numbers 2 e and 2 e + 1 of
+        those that are taken at once: q{v}_{c}_{p}.
+        """
+        lines = []
         for r in range(self.box.blocks):
             for p in range(len(self.products)):
-                lines += [f"float4 m{r}_{p};", *self._product(f"m{r}_{p}", r, p)]
+                lines += [f"float4 m{r}_{p}_{e};"]
+        lines += ["{", *self._columns(block)]
+        for r in range(self.box.blocks):
+            for p in range(len(self.products)):
+                lines += self._product(f"m{r}_{p}_{e}", r, p)
+        lines.append("}")
+        for r in range(self.box.blocks):
+            for p in range(len(self.products)):
                 for half in range(2):
                     for c in range(2):
-                        lines.append(f"const float q{2 * r + half}_{c}_{p} = m{r}_{p}.{'xyzw'[2 * half + c]};")
+                        part = f"m{r}_{p}_{e}.{'xyzw'[2 * half + c]}"
+                        lines.append(f"const float q{2 * r + half}_{2 * e + c}_{p} = {part};")
+        return "\n".join(lines)
+
+    def columns(self, slot: str, e: int = 0) -> str:
+        """Declares the terms of the columns 2 e and 2 e + 1 of those that are taken at once, which lie side by side in
+        the tile, from an even slot on: where they are numbers on their own, one load brings both.
+        """
+        lines = []
+        for p, (dtype, width, taken) in enumerate(self.pairs.packs()):
+            kind = c_name(dtype, width)
+            if width == 1:
+                both = c_name(dtype, 2)
+                lines.append(f"const {both} t{e}_{p} = *(__local const {both} *)(tile{p} + {slot});")
+            for c in range(2):
+                if width > 1:
+                    lines.append(f"const {kind} t{2 * e + c}_{p} = tile{p}[{slot} + {c}];")
+                for place, k in enumerate(taken):
+                    part = f"t{e}_{p}.{'xy'[c]}" if width == 1 else f"t{2 * e + c}_{p}.s{HEX[place]}"
+                    lines.append(f"const {c_name(dtype)} y{2 * e + c}_{k} = {part};")
         return "\n".join(lines)
 
     # -------------------------------------------------------------------------------------------------- internals

@@ -114,11 +114,9 @@ class MatrixWideText:
 
     def compute(self) -> Iterator[str]:
         """The scalars of every block of 8 columns, of products."""
-        pairs = self.matrix.pairs
         for n in range(self.box.tile // 8):
             yield f"{{ {self.matrix.multiply(str(n))}"
-            for c in range(2):
-                yield pairs.staged_column(c, f"lane % 4 * 2 + {8 * n + c}")
+            yield self.matrix.columns(f"lane % 4 * 2 + {8 * n}")
             for v in self._scalars:
                 for c in range(2):
                     statements, (text,) = self.matrix.valued(v, c)

@@ -74,7 +74,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     __local int largest[${3 * len(matrix.products)}];
     __local int far[${4 if filters else 2}];
 % for kind, name, count in [] if filters else pairs.tile(tile):
-    __local ${kind} ${name}[${count}];
+    __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(tile)}
     ${mode.group_scratch(pairs.outer, block)}

@@ -23,7 +23,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     __local int far[2];
     __local int odd[2];
 % for kind, name, count in pairs.tile(tile):
-    __local ${kind} ${name}[${count}];
+    __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open("(idx)get_group_id(0) / across", rows_taken)}
     const idx block_d = (idx)get_group_id(0) % across, first_d = block_d * ${wide.numbers};

@@ -131,8 +131,20 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
     places[2 * c + 1] = last;
 % endif
 }
+## Fills the window from p on; what it holds of that already is moved.
 <%def name="refill(p)">
+    idx t = 0;
+    if (${p} >= held && ${p} < until) {
+        for (; t < until - ${p}; t += ${lanes}) *(${text.numbers}_at *)(window + t) = CMR_PEEK(${text.numbers}, window + (${p} - held) + t);
+        t = until - ${p};
+    }
     held = ${p};
     until = CMR_MIN(held + ${window}, end);
-    for (idx t = 0; t < until - held; t++) ${text.computed("(held + t)")}
+% if text.gathers_lanes:
+    if (t + ${lanes} <= until - held && ${text.gathers("(held + t)")}) for (; t + ${lanes} <= until - held; t += ${lanes}) {
+        ${text.ahead(f"(held + t + {ahead})")}
+        ${text.computed_lanes("(held + t)")}
+    }
+% endif
+    for (; t < until - held; t++) ${text.computed("(held + t)")}
 </%def>

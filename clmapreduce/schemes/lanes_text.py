@@ -44,6 +44,51 @@ class LanesText(SegmentText):
         return _braces(block)
 
     @property
+    def numbers(self) -> str:
+        """The C type of as many of them as there are lanes."""
+        return c_name(self.formula.inputs[0].dtype, self.lanes)
+
+    @property
+    def gathers_lanes(self) -> bool:
+        """Whether elements of the window may be computed several at once: places are int32."""
+        dtypes = {given.name: given.dtype for given in self.layout.formula.inputs}
+        return all(dtypes[name] == INT32 for given in self.layout.formula.inputs for name in given.through)
+
+    def computed_lanes(self, at: str) -> str:
+        """Sets elements of the window, as many as there are lanes from t on, to the formula's values from an index."""
+        formula, place, block = self.layout.formula, Place(at), Block(self.lanes, self.narrow)
+        for given in formula.inputs:
+            if given.through and formula.uses(given):
+                node = components(given.value)[""]
+                block.declare(node, f"g_{given.name}", self._gathered(given, place))
+            elif formula.uses(given):
+                block.read(given, place, "g_")
+        block.place(formula.nodes, place.index)
+        block.add(f"*({self.numbers}_at *)({WINDOW} + t) = {block.texts(formula.outputs[0])['']};")
+        return _braces(block)
+
+    def _gathered(self, given: Input, at: Place) -> str:
+        """The text of elements that are found through places."""
+        first, *others = given.through
+        places = f"CMR_LOAD({c_name(INT32, self.lanes)}, {first} + {at.element})"
+        for name, dtype in [*((name, INT32) for name in others), (given.name, given.dtype)]:
+            places = f"cmr_gather_{c_name(dtype, self.lanes)}({name}, {places})"
+        return places
+
+    def gathers(self, at: str) -> str:
+        """Whether `computed_lanes` is quicker than `computed` in a loop, by the places from an index on."""
+        first = next(given.through[0] for given in self.layout.formula.inputs if given.through)
+        kind = c_name(INT32, self.lanes)
+        return f"cmr_gathers_{kind}(CMR_LOAD({kind}, {first} + {at}))"
+
+    def ahead(self, at: str) -> str:
+        """Asks for what is read in a row, so many bytes behind a place."""
+        inputs = self.layout.formula.inputs
+        places = {given.through[0] for given in inputs if given.through}
+        read = [given for given in inputs if given.access is Access.VECTOR or given.name in places]
+        return " ".join(f"cmr_ahead_{c_name(given.dtype)}({given.name} + {at});" for given in read)
+
+    @property
     def number(self) -> str:
         """The C type of the window's elements."""
         return c_name(self.formula.inputs[0].dtype)

@@ -12,6 +12,9 @@ from clmapreduce.schemes.segment_chunks import plan_chunks
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.tuning import LanesBox
 
+AHEAD = 1024
+"""Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""
+
 
 def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:
     """Whether segments can be reduced in vectors: plain numbers, an operator whose order does not matter, and a device
@@ -42,7 +45,7 @@ def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts
     lanes = box.lanes(widest, True)
     numbers = {
         "lanes": lanes, "widths": box.widths, "unroll": box.unroll, "long": box.long, "window": box.window,
-        "few": int(lanes * box.few),
+        "few": int(lanes * box.few), "ahead": AHEAD // widest,
     }  # fmt: skip
     text, told = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
     return plan_chunks(

@@ -37,6 +37,7 @@
         const idx upto = CMR_MIN(first + ${stretch}, end);
         if (live && first + ${stretch} <= end) {
 % if vectors:
+            ${text.ahead("first")}
             ${text.vector("changes", "first")}
 % else:
 % for k in range(stretch):

@@ -69,6 +69,8 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
                     if (from < held || upto > until) {
                         ${refill("from")}
                     }
+% else:
+                    for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
                     ${tile.declare("sums", lanes)}
 % for k, width in enumerate(widths):

@@ -62,6 +62,3 @@ INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
 <%def name="gathers(T)">
 INLINE int cmr_gathers_${T}(${T} at) { return 1; }
 </%def>
-<%def name="ahead(T)">
-INLINE void cmr_ahead_${T}(__global const ${T} *p) { __builtin_prefetch((const void *)(size_t)p); }
-</%def>

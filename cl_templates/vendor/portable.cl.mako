@@ -312,9 +312,13 @@ INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
 <%def name="gathers(T)">
 INLINE int cmr_gathers_${T}(${T} at) { return cmr_along_${T}(at); }
 </%def>
-## Asks for what will be read soon; hardware knows as well, and is not told.
+## Asks for what will be read soon. Worth it where a loop does more than the hardware's own asking looks beyond; a plain sum loses by it.
 <%def name="ahead(T)">
-INLINE void cmr_ahead_${T}(__global const ${T} *p) {}
+INLINE void cmr_ahead_${T}(__global const ${T} *p) {
+#if __has_builtin(__builtin_prefetch)
+    __builtin_prefetch((const void *)(size_t)p);
+#endif
+}
 </%def>
 ## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
 <%def name="shuffle_down(T)">

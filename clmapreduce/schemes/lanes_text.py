@@ -82,11 +82,11 @@ class LanesText(SegmentText):
         return f"cmr_gathers_{kind}(CMR_LOAD({kind}, {first} + {at}))"
 
     def ahead(self, at: str) -> str:
-        """Asks for what is read in a row, so many bytes behind a place."""
+        """Asks for what is read in a row, at a place."""
         inputs = self.layout.formula.inputs
         places = {given.through[0] for given in inputs if given.through}
         read = [given for given in inputs if given.access is Access.VECTOR or given.name in places]
-        return " ".join(f"cmr_ahead_{c_name(given.dtype)}({given.name} + {at});" for given in read)
+        return "{ " + " ".join(f"cmr_ahead_{c_name(given.dtype)}({given.name} + {at});" for given in read) + " }"
 
     @property
     def number(self) -> str:

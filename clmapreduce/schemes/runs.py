@@ -14,7 +14,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import kernel_spec, out_parameters, vectorisable
+from clmapreduce.schemes.common import AHEAD, kernel_spec, out_parameters, vectorisable
 from clmapreduce.schemes.keys_text import KeysText
 from clmapreduce.schemes.reduce import reduce_stage
 from clmapreduce.tuning import LaunchBox, within_local_memory
@@ -23,6 +23,8 @@ STRETCH = 16
 """Pairs of neighbours per item and step."""
 VECTORS = 2
 """As many stretches in one step of an item that has vectors."""
+LINE = 64
+"""Bytes that are asked for at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,12 @@ class RunsText(KeysText):
     def vector(self, bits: str, at: str) -> str:
         """Sets the bits of the next VECTORS * STRETCH pairs from a place on, that are 0."""
         return "\n".join(self._flags(bits, f"({at} + {n})", n) for n in range(0, VECTORS * STRETCH, STRETCH))
+
+    def ahead(self, at: str) -> str:
+        """Asks for the keys of a step, AHEAD behind a place."""
+        size, kind = self.key.dtype.itemsize, c_name(self.key.dtype)
+        places = range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)
+        return " ".join(f"cmr_ahead_{kind}({self.key.name} + {at} + {place // size});" for place in places)
 
     def _flags(self, bits: str, at: str, shift: int) -> str:
         block = Block(STRETCH, self.narrow)

@@ -143,9 +143,12 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
     held = ${p};
     until = CMR_MIN(held + ${window}, end);
 % if text.gathers_lanes:
-    if (t + ${lanes} <= until - held && ${text.gathers("(held + t)")}) for (; t + ${lanes} <= until - held; t += ${lanes}) {
-        ${text.ahead(f"(held + t + {ahead})")}
-        ${text.computed_lanes("(held + t)")}
+    const int apart = t + ${lanes} <= until - held && !${text.along("(held + t)")};
+    if (!apart || cmr_gathers_${counts}()) {
+        for (; t + ${lanes} <= until - held; t += ${lanes}) {
+            if (apart) ${text.ahead(f"(held + t + {ahead})")}
+            ${text.computed_lanes("(held + t)")}
+        }
     }
 % endif
     for (; t < until - held; t++) ${text.computed("(held + t)")}

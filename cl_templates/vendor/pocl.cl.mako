@@ -60,5 +60,5 @@ INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
 }
 </%def>
 <%def name="gathers(T)">
-INLINE int cmr_gathers_${T}(${T} at) { return 1; }
+INLINE int cmr_gathers_${T}(void) { return 1; }
 </%def>

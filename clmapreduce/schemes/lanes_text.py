@@ -75,11 +75,11 @@ class LanesText(SegmentText):
             places = f"cmr_gather_{c_name(dtype, self.lanes)}({name}, {places})"
         return places
 
-    def gathers(self, at: str) -> str:
-        """Whether `computed_lanes` is quicker than `computed` in a loop, by the places from an index on."""
+    def along(self, at: str) -> str:
+        """Whether the places that an index and the next ones lead to lie side by side."""
         first = next(given.through[0] for given in self.layout.formula.inputs if given.through)
         kind = c_name(INT32, self.lanes)
-        return f"cmr_gathers_{kind}(CMR_LOAD({kind}, {first} + {at}))"
+        return f"cmr_along_{kind}(CMR_LOAD({kind}, {first} + {at}))"
 
     def ahead(self, at: str) -> str:
         """Asks for what is read in a row, at a place."""

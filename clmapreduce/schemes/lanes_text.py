@@ -17,6 +17,8 @@ from clmapreduce.schemes.segment_text import SegmentText
 
 WINDOW = "window"
 """The name of the array that elements are computed into."""
+VECTOR = 64
+"""Bytes of the largest vector that every compiler computes with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +52,11 @@ class LanesText(SegmentText):
 
     @property
     def gathers_lanes(self) -> bool:
-        """Whether elements of the window may be computed several at once: places are int32."""
-        dtypes = {given.name: given.dtype for given in self.layout.formula.inputs}
-        return all(dtypes[name] == INT32 for given in self.layout.formula.inputs for name in given.through)
+        """Whether elements of the window may be computed several at once: places are int32, and vectors fit."""
+        formula = self.layout.formula
+        dtypes = {given.name: given.dtype for given in formula.inputs}
+        places = [dtypes[name] for given in formula.inputs for name in given.through]
+        return formula.widest * self.lanes <= VECTOR and all(dtype == INT32 for dtype in places)
 
     def computed_lanes(self, at: str) -> str:
         """Sets elements of the window, as many as there are lanes from t on, to the formula's values from an index."""

@@ -245,6 +245,19 @@ def test_gathered_elements(
     np.testing.assert_array_equal(found[~finite], wanted[~finite])
 
 
+def _halved(a: Any, x: Any) -> Any:
+    return (a * x).astype("f4")
+
+
+def test_gathered_elements_wider_than_what_is_kept(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of(rng.integers(0, 40, 300))
+    n = int(offsets[-1])
+    a, x, at = drawn(rng, "sum", "f8", n), drawn(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
+    found = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, given=False)], offsets, n, cpu)
+    magnitude = exact("sum", np.abs(a * x[at]), offsets, "f8")
+    assert (np.abs(found - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
+
+
 def test_gathered_through_two_arrays(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of([*rng.integers(0, 40, 500), 3000, 20])
     n = int(offsets[-1])

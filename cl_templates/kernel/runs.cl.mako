@@ -37,6 +37,7 @@
         const idx upto = CMR_MIN(first + ${stretch}, end);
         if (live && first + ${stretch} <= end) {
 % if vectors:
+            ${text.ahead("first")}
             ${text.vector("changes", "first")}
 % else:
 % for k in range(stretch):
@@ -51,12 +52,12 @@
         ${mode.scan_step(op, "carry", "here", "before", "through")}
         idx run = (idx)before_total;
 % if vectors:
-## The first four without a branch: what there is no change for is written again by the changes that follow.
+## The first four without a branch: what there is no change for is written again by the changes that follow. (The last pair stands in for it.)
         if (run + 4 <= final) {
             const int found = CMR_MIN(CMR_COUNT(changes), 4);
 % for k in range(4):
             {
-                const idx i = first + CMR_LOWEST(changes | ${1 << stretch}u);
+                const idx i = first + CMR_LOWEST(changes | ${1 << (stretch - 1)}u);
                 ${text.store(f"(run + {k})", "i", last=True)}
                 out0[run + ${k + 1}] = i + 1;
                 ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}

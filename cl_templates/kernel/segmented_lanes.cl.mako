@@ -69,6 +69,8 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
                     if (from < held || upto > until) {
                         ${refill("from")}
                     }
+% else:
+                    for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
                     ${tile.declare("sums", lanes)}
 % for k, width in enumerate(widths):
@@ -131,8 +133,23 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx
     places[2 * c + 1] = last;
 % endif
 }
+## Fills the window from p on; what it holds of that already is moved.
 <%def name="refill(p)">
+    idx t = 0;
+    if (${p} >= held && ${p} < until) {
+        for (; t < until - ${p}; t += ${lanes}) *(${text.numbers}_at *)(window + t) = CMR_PEEK(${text.numbers}, window + (${p} - held) + t);
+        t = until - ${p};
+    }
     held = ${p};
     until = CMR_MIN(held + ${window}, end);
-    for (idx t = 0; t < until - held; t++) ${text.computed("(held + t)")}
+% if text.gathers_lanes:
+    const int apart = t + ${lanes} <= until - held && !${text.along("(held + t)")};
+    if (!apart || cmr_gathers_${counts}()) {
+        for (; t + ${lanes} <= until - held; t += ${lanes}) {
+            if (apart) ${text.ahead(f"(held + t + {ahead})")}
+            ${text.computed_lanes("(held + t)")}
+        }
+    }
+% endif
+    for (; t < until - held; t++) ${text.computed("(held + t)")}
 </%def>

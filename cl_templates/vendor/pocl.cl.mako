@@ -29,3 +29,36 @@ U = bits + (str(lanes) if lanes > 1 else "")
 %>
 INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}(as_${U}(x) & (${bits})${mask}); }
 </%def>
+## The sign bits of 256 bits are one instruction.
+<%def name="flags(T)">
+INLINE uint cmr_flags_${T}(${T} m) {
+% if T == "int16":
+#ifdef __AVX2__
+    return (uint)(__builtin_ia32_movmskps256(__builtin_astype(m.lo, float8)) | __builtin_ia32_movmskps256(__builtin_astype(m.hi, float8)) << 8);
+#endif
+% endif
+${portable._flags(T)}
+}
+</%def>
+## An instruction where there is one, of 256 bits; lane by lane an element costs 1.1 to 1.4 ns instead of 0.9 (a Zen 4, columns far apart).
+<%def name="gather(T)">
+<%
+S, lanes = portable.module.split(T)
+name, mask, most = {"float": ("ps", "int8", 8), "int": ("d", "int8", 8), "double": ("pd", "long4", 4), "long": ("q", "long4", 4)}.get(S, ("", "", 1))
+
+def gathered(at):
+    return f"__builtin_ia32_gatherd_{name}256(({S}{most})(0), (const {S} *)(size_t)p, {at}, __builtin_astype(({mask})(-1), {S}{most}), {32 // most})"
+%>
+INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
+    if (cmr_along_int${lanes}(at)) return CMR_LOAD(${T}, p + at.s0);
+% if lanes in (most, 2 * most) and lanes > 2:
+#ifdef __AVX2__
+    return ${gathered("at") if lanes == most else f"({T})({gathered('at.lo')}, {gathered('at.hi')})"};
+#endif
+% endif
+    return ${portable.module.each_of(T)};
+}
+</%def>
+<%def name="gathers(T)">
+INLINE int cmr_gathers_${T}(void) { return 1; }
+</%def>

@@ -7,6 +7,10 @@ def split(T):
     """"float16" -> ("float", 16)."""
     digits = T.lstrip("abcdefghijklmnopqrstuvwxyz")
     return T[: len(T) - len(digits)], int(digits or 1)
+
+def each_of(T):
+    """The elements of p at places, one by one."""
+    return f"({T})({', '.join(f'p[at.s{lane}]' for lane in '0123456789abcdef'[: split(T)[1]])})"
 %>
 ## Integer division rounds down; by 0 it gives 0 and the lowest number by -1 stays, as in NumPy. Either would trap on a CPU.
 ## Floats: the whole number that goes with the remainder, which floor(a / b) is not (1 // 0.1 is 9). NumPy's steps.
@@ -236,13 +240,17 @@ INLINE ${S} cmr_longest_${T}(${T} v) {
 </%def>
 ## A mask's lanes as bits, the first one lowest.
 <%def name="flags(T)">
+INLINE uint cmr_flags_${T}(${T} m) {
+${_flags(T)}
+}
+</%def>
+<%def name="_flags(T)">
 <%
 S, lanes = split(T)
 def half(n):
     return S + (str(n) if n > 1 else "")
+n, name = lanes, "v"
 %>
-INLINE uint cmr_flags_${T}(${T} m) {
-<% n, name = lanes, "v" %>
     const ${T} v = m & (${T})(${", ".join(str(1 << lane) for lane in range(lanes))});
 % while n > 1:
 <% n //= 2 %>
@@ -250,7 +258,6 @@ INLINE uint cmr_flags_${T}(${T} m) {
 <% name = f"v{n}" %>
 % endwhile
     return (uint)${name};
-}
 </%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
 <%def name="_lanes_up(T, distance)">
@@ -290,6 +297,34 @@ INLINE ${T} cmr_${name}_${T}(${T} a, ${T} b) {
 </%def>
 <%def name="evens(T)">${_alternate(T, "evens", 0)}</%def>
 <%def name="odds(T)">${_alternate(T, "odds", 1)}</%def>
+## Whether places lie side by side.
+<%def name="along(T)">
+<% S, lanes = split(T) %>
+INLINE int cmr_along_${T}(${T} at) {
+    const ${T} from = at - (${T})(${", ".join(map(str, range(lanes)))});
+    return !cmr_any_${T}(from != (${T})(from.s0));
+}
+</%def>
+## Elements from anywhere, by their places; a plain load where these lie side by side.
+<%def name="gather(T)">
+<% S, lanes = split(T) %>
+INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
+    if (cmr_along_int${lanes}(at)) return CMR_LOAD(${T}, p + at.s0);
+    return ${each_of(T)};
+}
+</%def>
+## Whether gathers are quicker so than in a plain loop, which Intel's compiler makes instructions of.
+<%def name="gathers(T)">
+INLINE int cmr_gathers_${T}(void) { return 0; }
+</%def>
+## Asks for what will be read soon. Worth it where a loop does more than the hardware's own asking looks beyond; a plain sum loses by it.
+<%def name="ahead(T)">
+INLINE void cmr_ahead_${T}(__global const ${T} *p) {
+#if __has_builtin(__builtin_prefetch)
+    __builtin_prefetch((const void *)(size_t)p);
+#endif
+}
+</%def>
 ## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
 <%def name="shuffle_down(T)">
 INLINE ${T} cmr_shuffle_down_${T}(${T} x, uint distance) { return x; }

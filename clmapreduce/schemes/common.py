@@ -13,6 +13,9 @@ from clmapreduce.formula.node import Value
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Layout
 
+AHEAD = 2048
+"""Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
+
 Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
 

@@ -17,6 +17,8 @@ from clmapreduce.schemes.segment_text import SegmentText
 
 WINDOW = "window"
 """The name of the array that elements are computed into."""
+VECTOR = 64
+"""Bytes of the largest vector that every compiler computes with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,53 @@ class LanesText(SegmentText):
         texts = block.texts(block.load(self.layout.formula, at)[0])
         block.add(f"{WINDOW}[t] = {texts['']};")
         return _braces(block)
+
+    @property
+    def numbers(self) -> str:
+        """The C type of as many of them as there are lanes."""
+        return c_name(self.formula.inputs[0].dtype, self.lanes)
+
+    @property
+    def gathers_lanes(self) -> bool:
+        """Whether elements of the window may be computed several at once: places are int32, and vectors fit."""
+        formula = self.layout.formula
+        dtypes = {given.name: given.dtype for given in formula.inputs}
+        places = [dtypes[name] for given in formula.inputs for name in given.through]
+        return formula.widest * self.lanes <= VECTOR and all(dtype == INT32 for dtype in places)
+
+    def computed_lanes(self, at: str) -> str:
+        """Sets elements of the window, as many as there are lanes from t on, to the formula's values from an index."""
+        formula, place, block = self.layout.formula, Place(at), Block(self.lanes, self.narrow)
+        for given in formula.inputs:
+            if given.through and formula.uses(given):
+                node = components(given.value)[""]
+                block.declare(node, f"g_{given.name}", self._gathered(given, place))
+            elif formula.uses(given):
+                block.read(given, place, "g_")
+        block.place(formula.nodes, place.index)
+        block.add(f"*({self.numbers}_at *)({WINDOW} + t) = {block.texts(formula.outputs[0])['']};")
+        return _braces(block)
+
+    def _gathered(self, given: Input, at: Place) -> str:
+        """The text of elements that are found through places."""
+        first, *others = given.through
+        places = f"CMR_LOAD({c_name(INT32, self.lanes)}, {first} + {at.element})"
+        for name, dtype in [*((name, INT32) for name in others), (given.name, given.dtype)]:
+            places = f"cmr_gather_{c_name(dtype, self.lanes)}({name}, {places})"
+        return places
+
+    def along(self, at: str) -> str:
+        """Whether the places that an index and the next ones lead to lie side by side."""
+        first = next(given.through[0] for given in self.layout.formula.inputs if given.through)
+        kind = c_name(INT32, self.lanes)
+        return f"cmr_along_{kind}(CMR_LOAD({kind}, {first} + {at}))"
+
+    def ahead(self, at: str) -> str:
+        """Asks for what is read in a row, at a place."""
+        inputs = self.layout.formula.inputs
+        places = {given.through[0] for given in inputs if given.through}
+        read = [given for given in inputs if given.access is Access.VECTOR or given.name in places]
+        return "{ " + " ".join(f"cmr_ahead_{c_name(given.dtype)}({given.name} + {at});" for given in read) + " }"
 
     @property
     def number(self) -> str:

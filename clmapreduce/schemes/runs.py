@@ -14,13 +14,17 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common import kernel_spec, out_parameters, vectorisable
+from clmapreduce.schemes.common import AHEAD, kernel_spec, out_parameters, vectorisable
 from clmapreduce.schemes.keys_text import KeysText
 from clmapreduce.schemes.reduce import reduce_stage
 from clmapreduce.tuning import LaunchBox, within_local_memory
 
 STRETCH = 16
 """Pairs of neighbours per item and step."""
+VECTORS = 2
+"""As many stretches in one step of an item that has vectors."""
+LINE = 64
+"""Bytes that are asked for at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +40,20 @@ class RunsText(KeysText):
         return [*in_parameters(self.changes.inputs), "__global const uchar *restrict counts", *out]
 
     def vector(self, bits: str, at: str) -> str:
-        """Sets the bits of the next STRETCH pairs from a place on."""
+        """Sets the bits of the next VECTORS * STRETCH pairs from a place on, that are 0."""
+        return "\n".join(self._flags(bits, f"({at} + {n})", n) for n in range(0, VECTORS * STRETCH, STRETCH))
+
+    def ahead(self, at: str) -> str:
+        """Asks for the keys of a step, AHEAD behind a place."""
+        size, kind = self.key.dtype.itemsize, c_name(self.key.dtype)
+        places = range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)
+        return " ".join(f"cmr_ahead_{kind}({self.key.name} + {at} + {place // size});" for place in places)
+
+    def _flags(self, bits: str, at: str, shift: int) -> str:
         block = Block(STRETCH, self.narrow)
         text = block.texts(block.load(self.changes, at)[0])[""]
         kind = c_name(INT32, STRETCH)
-        return "{\n" + "\n".join([str(block), f"{bits} = cmr_flags_{kind}({text} != ({kind})(0));"]) + "\n}"
+        return "{\n" + "\n".join([str(block), f"{bits} |= cmr_flags_{kind}({text} != ({kind})(0)) << {shift};"]) + "\n}"
 
     def store(self, run: str, at: str, last: bool) -> str:
         """Stores the key at a place as the run's, if it is its last or first one as wanted."""
@@ -60,15 +73,16 @@ def plan_runs(
         box = within_local_memory(box, bound.layout.itemsize, facts)
         reduce_box = within_local_memory(reduce_box, bound.layout.itemsize, facts)
     narrow = Line(line.length + 2).narrow
-    groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * STRETCH)
+    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
+    stretch = STRETCH * (VECTORS if vectors else 1)
+    groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * stretch)
     layout = Layout(changes, (bound.result,))
     stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
     counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
-    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
     text = RunsText(changes, narrow, last, begins_dtype(line.length))
     spec = kernel_spec(
         "runs", mode, facts, narrow, False,
-        {"block": box.block, "stretch": STRETCH, "padded": padded, "last": last, "vectors": vectors},
+        {"block": box.block, "stretch": stretch, "padded": padded, "last": last, "vectors": vectors},
         {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
     )  # fmt: skip
     outputs = ("out0", "out1", "out2")

@@ -6,11 +6,14 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.schemes.common import has_vectors, vectorisable
+from clmapreduce.schemes.common import AHEAD, has_vectors, vectorisable
 from clmapreduce.schemes.lanes_text import LanesText, window_formula
 from clmapreduce.schemes.segment_chunks import plan_chunks
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.tuning import LanesBox
+
+GATHER_AHEAD = 1024
+"""Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""
 
 
 def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:
@@ -42,7 +45,7 @@ def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts
     lanes = box.lanes(widest, True)
     numbers = {
         "lanes": lanes, "widths": box.widths, "unroll": box.unroll, "long": box.long, "window": box.window,
-        "few": int(lanes * box.few),
+        "few": int(lanes * box.few), "ahead": (GATHER_AHEAD if windowed else AHEAD) // widest,
     }  # fmt: skip
     text, told = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
     return plan_chunks(

@@ -23,7 +23,7 @@ from clmapreduce.segmented.given import Columns, Gathered, columns, gathered
 from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.marked import find_marks, marked_layout, marks_box, prepare_marked
-from clmapreduce.segmented.reduce import Mapped, asked_for, front_of, prepare_columns, run
+from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns, run
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
 
 COPY = Map(lambda key: key)
@@ -71,13 +71,21 @@ def _by_places(
     found: Gathered, given: Columns, asked: SegmentCall, equal: Equal | None, key: str, count: str, options: Options
 ) -> Any:
     """reduce_by_key where runs' places are found first: runs are segments then."""
-    runs = find_runs(found, equal, key, options, count)
+    result = column_result(given, asked, found.context)
+
+    def target(rows: int, dtype: DType) -> DeviceArray | None:
+        keys_out, reduced_out = _targets(options.out, rows, dtype, found.context)
+        if reduced_out is not None:
+            check_out(reduced_out, [((rows, *given.trailing), result)], found.context)
+        return keys_out if isinstance(keys_out, DeviceArray) else None
+
+    runs = find_runs(found, equal, key, options, count, target)
     keys_out, reduced_out = _targets(options.out, runs.rows, runs.keys.dtype, found.context)
     prepared = prepare_columns(
         _geometry(runs, found.context), given, asked,
         Options(options.mode, found.context, options.wait_for, reduced_out), found.on_device,
     )  # fmt: skip
-    told = _delivered(runs.keys, keys_out, found.on_device)
+    told = keys_out if runs.keys is keys_out else _delivered(runs.keys, keys_out, found.on_device)
     reduced = run(prepared)
     return (told, reduced) if count == "host" else (told, reduced, _delivered(runs.count, None, found.on_device))
 

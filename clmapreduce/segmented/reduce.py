@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.context import Context
+from clmapreduce.dtypes import INT32, DType
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.trace import check_arity
 from clmapreduce.primitives.base import Options, Prepared, identity
@@ -17,7 +18,7 @@ from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, layout_of, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Columns, columns, gathered
 from clmapreduce.segmented.kept import Kept
@@ -100,6 +101,11 @@ def prepare_columns(
     return prepare_segments(
         asked, elements, shape.offsets, shape.length, given.trailing, shape.segments, shape.context, options, on_device
     )
+
+
+def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType:
+    """The dtype of what arrays reduce to. Raises as `layout_of`."""
+    return layout_of(asked, [Element(v, (), bool(v.shape[1:])) for v in given.arrays], INT32, True, context).op.result
 
 
 def run(prepared: Prepared | list[Any]) -> Any:

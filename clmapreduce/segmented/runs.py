@@ -50,8 +50,14 @@ class Runs:
         return self.keys.size
 
 
-def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, count: str = "host") -> Runs:
-    """The runs of `found.arrays[0]`, (n,) keys of any dtype. Waits for their number, unless count is "device"."""
+def find_runs(
+    found: Gathered, equal: Equal | None, key: str, options: Options, count: str = "host",
+    target: Callable[[int, DType], DeviceArray | None] | None = None,
+) -> Runs:  # fmt: skip
+    """The runs of `found.arrays[0]`, (n,) keys of any dtype. Waits for their number, unless count is "device".
+
+    target: gives, for so many keys of a dtype, the array that they are written to, if not a new one.
+    """
     keys, changes, given = changes_among(found, equal, key)
     context, pairs = found.context, len(keys) - 1
     if pairs < 1:
@@ -64,7 +70,10 @@ def find_runs(found: Gathered, equal: Equal | None, key: str, options: Options, 
     rows = pairs + 1 if padded else int(counts.to_numpy().sum()) + 1
     outputs = [((rows + 1,), begins), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
     counted = Arguments(context, (*given, Given(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
-    made = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False).run()
+    writing = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False)
+    if target is not None:
+        writing.targets[1] = target(rows, keys.dtype)
+    made = writing.run()
     return Runs(made[0], made[1], made[2] if padded else rows, pairs + 1)
 
 

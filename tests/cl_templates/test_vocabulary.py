@@ -150,13 +150,18 @@ TYPES = {
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
-    "ballot": "int", "warp_sync": "int", "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
+    "ballot": "int", "warp_sync": "int", "along": "int4 int8 int16", "gathers": "int4 int8 int16", "ahead": "float int long uchar",
+    "gather": "float4 float8 float16 int4 int8 int16 double4 double8 long8 uchar16 half16",
+    "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
     "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2", "matrix_product": "float4", "matrix_start": "float4",
 }  # fmt: skip
 
 
-RESULTS = {"half_bits": "uint", "half_pair": "uint", "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void"}
+RESULTS = {
+    "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
+    "half_bits": "uint", "half_pair": "uint",
+}  # fmt: skip
 
 
 def test_every_helper_is_tried() -> None:
@@ -310,6 +315,14 @@ def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: 
         assert error.max() <= ulps, (lanes, error.max(), x[normal][error.argmax()])
         assert (got[x == 0] == 1).all() and np.isnan(got[np.isnan(x)]).all() and not np.isnan(got[~np.isnan(x)]).any()
         assert (got[x >= highest] == np.inf).all() and (got[x < lowest - 20] == 0).all(), lanes
+
+
+def test_flags_are_lanes_as_bits(context: cm.Context, rng: np.random.Generator) -> None:
+    set_ = rng.integers(0, 2, (500, 16))
+    for lanes in (4, 8, 16):
+        text = f"o0[k] = (int)cmr_flags_int{lanes}({load('int', lanes, 'x')});"
+        found = computed(context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")])
+        np.testing.assert_array_equal(found[0], set_.reshape(-1, lanes) @ (1 << np.arange(lanes)))
 
 
 def test_the_better_of_two_passes_over_a_nan_that_comes_first(context: cm.Context, rng: np.random.Generator) -> None:

@@ -182,6 +182,24 @@ def test_results_into_arrays_given(context: cm.Context, mode: str, rng: np.rando
         assert_same(got, wanted)
 
 
+def test_keys_may_be_written_over_the_keys_given(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    keys, x = np.arange(5000, dtype="i4"), rng.integers(0, 9, 5000)
+    held, sums = cm.array(keys, context), cm.array(np.zeros(5000, "i8"), context)
+    found = cm.reduce_by_key(held, x, equal=lambda a, b: a + 5 == b, mode=mode, key="last", out=(held, sums))
+    assert found[0] is held
+    assert_same(held, keys)
+    assert_same(sums, x)
+
+
+def test_wrong_results_leave_device_arrays_alone(context: cm.Context, mode: str) -> None:
+    keys, x = cm.array(repeated([3, 4]), context), np.ones(7, "f4")
+    for wrong in (cm.array(np.zeros(3, "f4"), context), cm.array(np.zeros(2, "i4"), context)):
+        held = cm.array(np.full(2, -1, "i4"), context)
+        with pytest.raises((cm.ShapeError, cm.DTypeError), match="out has"):
+            cm.reduce_by_key(keys, x, mode=mode, out=(held, wrong))
+        assert_same(held, np.full(2, -1, "i4"))
+
+
 def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 90, 100))
     x = values(rng, "f4", keys.size)

@@ -229,7 +229,8 @@ def test_gathered_elements(
     offsets = shaped(geometry, rng, places)
     n = int(offsets[-1])
     a, x = drawn(rng, "sum", code, n), drawn(rng, "sum", code, 777)
-    at = rng.integers(0, 777, n).astype(places)
+    number = np.arange(n)
+    at = np.where(number // 100 % 2, number % 700, rng.integers(0, 777, n)).astype(places)  # side by side, and anywhere
     given = [Element(a), Element(x, through=(2,)), Element(at, given=False)]
     if op == "any":
         flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, given=False)], offsets, n, cpu)
@@ -242,6 +243,31 @@ def test_gathered_elements(
     magnitude = exact("sum", np.abs(terms), offsets, "f8")[finite]
     assert (np.abs(found[finite] - wanted[finite]) <= 8 * np.finfo(code).eps * magnitude).all()
     np.testing.assert_array_equal(found[~finite], wanted[~finite])
+
+
+def _halved(a: Any, x: Any) -> Any:
+    return (a * x).astype("f4")
+
+
+def test_gathered_elements_wider_than_what_is_kept(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of(rng.integers(0, 40, 300))
+    n = int(offsets[-1])
+    a, x, at = drawn(rng, "sum", "f8", n), drawn(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
+    found = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, given=False)], offsets, n, cpu)
+    magnitude = exact("sum", np.abs(a * x[at]), offsets, "f8")
+    assert (np.abs(found - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
+
+
+def test_gathered_through_two_arrays(cpu: cm.Context, rng: np.random.Generator) -> None:
+    offsets = offsets_of([*rng.integers(0, 40, 500), 3000, 20])
+    n = int(offsets[-1])
+    x, inner = drawn(rng, "sum", "f4", 900), rng.integers(0, 900, n).astype("i4")
+    at = rng.permutation(n).astype("i4")
+    at[1000:3000] = np.arange(2000)
+    given = [Element(x, through=(2, 1)), Element(inner, given=False), Element(at, given=False)]
+    found, terms = fused(_same, "sum", given, offsets, n, cpu), x.astype("f8")[inner[at]]
+    magnitude = exact("sum", np.abs(terms), offsets, "f8")
+    assert (np.abs(found - exact("sum", terms, offsets, "f8")) <= 1e-6 * magnitude).all()
 
 
 def test_the_same_bits_every_time(cpu: cm.Context, rng: np.random.Generator) -> None:

@@ -174,9 +174,7 @@ class Bench:
         """The row's line."""
         mask = row.make(np.random.default_rng(5))
         b = np.random.default_rng(6).random((len(mask.points), 1)).astype("f4")
-        begin = time.perf_counter()
         ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
-        made = time.perf_counter() - begin
         others, complaint = (), ""
         if self.peer is not None and row.peer:
             try:
@@ -185,7 +183,7 @@ class Bench:
             except Exception as error:  # a peer that cannot do it loses its cell, not the run
                 complaint = f"failed: {type(error).__name__}"
         seconds, us = self.seconds(mask.points, b, ranges, others)
-        plan = self.plan(mask, b)
+        made, plan = self.plan(mask, b)
         share = mask.pairs / seconds / self.rate(mask.points)
         theirs = statistics.median(others[0].wall) if others else None
         times = statistics.median(k / a for a, k in zip(us.wall, others[0].wall, strict=True)) if others else None
@@ -198,17 +196,21 @@ class Bench:
         ]  # fmt: skip
         return f"| {' | '.join(cells)} |"
 
-    def plan(self, mask: Mask, b: Any) -> float:
-        """Seconds to explain a call with new ranges: it is planned and the plan's tables are sent; median of three."""
+    def plan(self, mask: Mask, b: Any) -> tuple[float, float]:
+        """(seconds to make ranges, seconds to explain a call with them: it is planned and the plan's tables are sent);
+        medians of five.
+        """
         x, y, weights = (self.ours.array(array) for array in (mask.points, mask.points.copy(), b))
         summed = ((-squared(cm.Vi(x), cm.Vj(y))).exp() * cm.Vj(weights)).sum(dim=1, call=False)
-        times = []
-        for _ in range(3):
-            ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
+        clusters, times = mask.clusters, []
+        for _ in range(5):
             begin = time.perf_counter()
+            ranges = cm.Ranges.from_matrix(clusters, clusters, mask.keep)
+            middle = time.perf_counter()
             summed.explain(ranges=ranges)
-            times.append(time.perf_counter() - begin)
-        return statistics.median(times)
+            times.append((middle - begin, time.perf_counter() - middle))
+        made, planned = (statistics.median(side) for side in zip(*times, strict=True))
+        return made, planned
 
 
 def verdict(row: Row, share: float, times: float | None) -> str:

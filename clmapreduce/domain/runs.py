@@ -10,11 +10,11 @@ from clmapreduce.domain.blocks import Integers, Whole, shortest
 
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
-STRIP = 1 << 17
+STRIP = 1 << 18
 """Cells looked at together: what is made of them stays in a core's cache."""
-SEARCHED, COUNTED = 0.04, 0.1
-"""NumPy searches for the next True where at most a share COUNTED is, else it looks at every place alike, which is as
-fast for any share. From a share of SEARCHED on that is faster.
+SEARCHED = 0.04
+"""NumPy searches for the next True where at most a tenth is, else it looks at every place alike, which takes as long
+for any share: less than the search where more than this share is True.
 """
 
 
@@ -31,10 +31,10 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
     bounds, places = _bounds(cells, columns)
     width = len(bounds)
     high = max(1, min(rows, STRIP // width))
-    flags = np.ones(high * width + high * width // 8 + 2, bool)  # a strip's, and more that are True
+    flags = np.ones(high * width + high * width // 8 + 1, bool)  # a strip's, and a ninth behind it that is True
     where = np.tile(bounds, high)
     spaced = None if len(places) == width - 1 else np.zeros((high, width - 1), bool)
-    ends, found = np.zeros(rows + 1, np.int64), []
+    ends, found, many = np.zeros(rows + 1, np.int64), [], False
     for top in range(0, rows, high):
         strip = matrix[top : top + high]
         if spaced is not None:
@@ -44,10 +44,11 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
         edges = flags[:size].reshape(-1, width)  # where a row changes: runs begin and end in turn
         edges[:, 0], edges[:, -1] = strip[:, 0], strip[:, -1]
         np.not_equal(strip[:, 1:], strip[:, :-1], out=edges[:, 1:-1])
-        changes = _true_places(flags, size)
+        changes = np.flatnonzero(flags if many else flags[:size])
         upto = np.searchsorted(changes, np.arange(width, size + 1, width))
         ends[top + 1 : top + high + 1] = ends[top] + upto
-        found.append(where.take(changes, mode="clip"))
+        found.append(where.take(changes[: upto[-1]], mode="clip"))
+        many = SEARCHED * size < upto[-1] < size / 8  # as in this strip, so in the next one
     return ends // 2, np.concatenate(found).reshape(-1, 2)
 
 
@@ -59,15 +60,6 @@ def _bounds(cells: int, columns: Integers | None) -> tuple[Whole, Whole]:
     np.not_equal(columns[1:, 0], columns[:-1, 1], out=told[:-1, 1])
     bounds = columns[told].astype(shortest(int(columns[-1, 1])))
     return bounds, (np.cumsum(told) - 1)[::2]
-
-
-def _true_places(flags: Booleans, size: int) -> Integers:
-    """Which of the first `size` flags are True. The others serve to have enough that are."""
-    count = int(np.count_nonzero(flags[:size]))
-    more = 0
-    if SEARCHED * size < count <= COUNTED * size:
-        more = int((COUNTED * size - count) / (1 - COUNTED)) + 1
-    return np.flatnonzero(flags[: size + more])[:count]
 
 
 def runs_of_places(offsets: Whole, places: Whole, columns: Integers | None = None) -> tuple[Integers, Whole]:

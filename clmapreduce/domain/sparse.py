@@ -163,7 +163,9 @@ def _counted(counts: Numbers) -> tuple[Numbers, Numbers]:
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _octave(work: Numbers) -> Numbers:
-    """Twice the logarithm of work to base 2, rounded down: neighbours of about the same work stay neighbours."""
-    octaves: Numbers = np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int64)
+def _octave(work: Numbers) -> np.ndarray[Any, np.dtype[np.int16]]:
+    """Twice the logarithm of work to base 2, rounded down: neighbours of about the same work stay neighbours. NumPy
+    sorts numbers of 16 bits by counting.
+    """
+    octaves: np.ndarray[Any, np.dtype[np.int16]] = np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int16)
     return octaves

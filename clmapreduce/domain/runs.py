@@ -28,18 +28,18 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
     rows, cells = matrix.shape
     if not rows or not cells:
         return np.zeros(rows + 1, np.int64), np.zeros((0, 2), np.int32)
-    bounds, places = _bounds(cells, columns)
+    bounds, cell_of = _bounds(cells, columns)
     width = len(bounds)
     high = max(1, min(rows, STRIP // width))
     flags = np.ones(high * width + high * width // 8 + 1, bool)  # a strip's, and a ninth behind it that is True
     where = np.tile(bounds, high)
-    spaced = None if len(places) == width - 1 else np.zeros((high, width - 1), bool)
+    spaced = np.zeros((high, cells + 1), bool)  # with a cell behind that is False, as gaps are
     ends, found, many = np.zeros(rows + 1, np.int64), [], False
     for top in range(0, rows, high):
         strip = matrix[top : top + high]
-        if spaced is not None:
-            spaced[: len(strip), places] = strip
-            strip = spaced[: len(strip)]
+        if len(cell_of) > cells:
+            spaced[: len(strip), :-1] = strip
+            strip = spaced[: len(strip)].take(cell_of, axis=1)
         size = len(strip) * width
         edges = flags[:size].reshape(-1, width)  # where a row changes: runs begin and end in turn
         edges[:, 0], edges[:, -1] = strip[:, 0], strip[:, -1]
@@ -53,13 +53,16 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
 
 
 def _bounds(cells: int, columns: Integers | None) -> tuple[Whole, Whole]:
-    """(where intervals begin and end, those that touch once; which of these are beginnings)."""
+    """(where intervals begin and end, those that touch once; for what lies between two of them, the cell that stands
+    for it, `cells` for none).
+    """
     if columns is None:
         return np.arange(cells + 1, dtype=shortest(cells)), np.arange(cells)
     told = np.ones((cells, 2), bool)
     np.not_equal(columns[1:, 0], columns[:-1, 1], out=told[:-1, 1])
     bounds = columns[told].astype(shortest(int(columns[-1, 1])))
-    return bounds, (np.cumsum(told) - 1)[::2]
+    cell_of = np.stack([np.arange(cells), np.full(cells, cells)], axis=1)[told]
+    return bounds, cell_of[:-1]
 
 
 def runs_of_places(offsets: Whole, places: Whole, columns: Integers | None = None) -> tuple[Integers, Whole]:

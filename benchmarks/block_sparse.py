@@ -7,7 +7,8 @@
 Points are sorted by cluster; a coarse matrix of booleans says which clusters meet. Both libraries are called through
 their LazyTensors, made anew for every call, with ranges made once, on arrays that live on the device; a call ends when
 its result is there, and they take turns. "of dense" is the pair rate over that of the dense sum of as many points, of
-the same run: by device time on GPUs, wall time on CPUs. "ranges" is the time to make them of the coarse matrix, "plan"
+the same run by device time on GPUs. On CPUs an eighth of the dense sum's rows takes turns as well, and the ratio is the
+median over rounds by wall time. "ranges" is the time to make them of the coarse matrix, "plan"
 that to plan a first call with them, once kernels are built, tables sent to the device included. × is KeOps' time over
 ours, the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|.
 """
@@ -30,6 +31,8 @@ from primitives import device_ms
 
 import clmapreduce as cm
 
+SHARE = 8
+"""The part of the dense sum's rows that takes turns on CPUs."""
 BALANCED = 1.3
 """How many times slower than uniform clusters uneven ones may be."""
 
@@ -165,18 +168,25 @@ class Bench:
             return statistics.median(us.wall), us
         return device_ms(self.bound(self.profiled, points, b, ranges), self.profiled.context, 5) / 1e3, us
 
+    def share(self, mask: Mask, seconds: float, us: Contender, dense: Contender | None) -> float:
+        """Our pair rate over the dense sum's."""
+        n = len(mask.points)
+        if dense is None:
+            return mask.pairs / seconds / self.rate(mask.points)
+        part = n * (n // SHARE)
+        return statistics.median(mask.pairs / a / (part / d) for a, d in zip(us.wall, dense.wall, strict=True))
+
     @staticmethod
-    def bound(front: Any, points: Any, b: Any, ranges: Any) -> Callable[[], Any]:
-        x, y, weights = (front.array(array) for array in (points, points.copy(), b))
+    def bound(front: Any, points: Any, b: Any, ranges: Any, share: int = 1) -> Callable[[], Any]:
+        given = points[: len(points) // share], points.copy(), b
+        x, y, weights = (front.array(array) for array in given)
         return lambda: kernel_sum(front, x, y, weights, ranges)
 
     def tell(self, row: Row) -> str:
         """The row's line."""
         mask = row.make(np.random.default_rng(5))
         b = np.random.default_rng(6).random((len(mask.points), 1)).astype("f4")
-        begin = time.perf_counter()
         ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
-        made = time.perf_counter() - begin
         others, complaint = (), ""
         if self.peer is not None and row.peer:
             try:
@@ -184,9 +194,12 @@ class Bench:
                 others = (Contender(self.peer, call),)
             except Exception as error:  # a peer that cannot do it loses its cell, not the run
                 complaint = f"failed: {type(error).__name__}"
-        seconds, us = self.seconds(mask.points, b, ranges, others)
-        plan = self.plan(mask, b)
-        share = mask.pairs / seconds / self.rate(mask.points)
+        dense = None
+        if self.profiled is None:
+            dense = Contender(self.ours, self.bound(self.ours, mask.points, b, None, SHARE))
+        seconds, us = self.seconds(mask.points, b, ranges, others if dense is None else (*others, dense))
+        made, plan = self.plan(mask, b)
+        share = self.share(mask, seconds, us, dense)
         theirs = statistics.median(others[0].wall) if others else None
         times = statistics.median(k / a for a, k in zip(us.wall, others[0].wall, strict=True)) if others else None
         events = statistics.median(others[0].events) / seconds if others and others[0].events else None
@@ -198,17 +211,21 @@ class Bench:
         ]  # fmt: skip
         return f"| {' | '.join(cells)} |"
 
-    def plan(self, mask: Mask, b: Any) -> float:
-        """Seconds to explain a call with new ranges: it is planned and the plan's tables are sent; median of three."""
+    def plan(self, mask: Mask, b: Any) -> tuple[float, float]:
+        """(seconds to make ranges, seconds to explain a call with them: it is planned and the plan's tables are sent);
+        medians of five.
+        """
         x, y, weights = (self.ours.array(array) for array in (mask.points, mask.points.copy(), b))
         summed = ((-squared(cm.Vi(x), cm.Vj(y))).exp() * cm.Vj(weights)).sum(dim=1, call=False)
-        times = []
-        for _ in range(3):
-            ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
+        clusters, times = mask.clusters, []
+        for _ in range(5):
             begin = time.perf_counter()
+            ranges = cm.Ranges.from_matrix(clusters, clusters, mask.keep)
+            middle = time.perf_counter()
             summed.explain(ranges=ranges)
-            times.append(time.perf_counter() - begin)
-        return statistics.median(times)
+            times.append((middle - begin, time.perf_counter() - middle))
+        made, planned = (statistics.median(side) for side in zip(*times, strict=True))
+        return made, planned
 
 
 def verdict(row: Row, share: float, times: float | None) -> str:

@@ -21,8 +21,8 @@ def expanded(blocks: Blocks) -> np.ndarray[Any, Any]:
 
 def check_promises(blocks: Blocks) -> None:
     """What the docstring of Blocks promises of its arrays."""
-    for array in (blocks.clusters, blocks.offsets, blocks.intervals):
-        assert array.dtype == np.int64
+    assert blocks.clusters.dtype == blocks.offsets.dtype == np.int64
+    assert blocks.intervals.dtype in (np.int32, np.int64)
     assert blocks.clusters.shape == (len(blocks.offsets) - 1, 2) and blocks.intervals.shape == (blocks.offsets[-1], 2)
     assert blocks.offsets[0] == 0 and (np.diff(blocks.offsets) >= 0).all()
     _check_sorted(blocks.clusters, blocks.rows, apart=0)

@@ -14,6 +14,10 @@ from clmapreduce.ranges.near import coordinates
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 WIDE = 2**62
 """More cells than that are not numbered in an int64."""
+EXACT = 2**53
+"""More cells than that along an axis are not told apart by differences."""
+STRIP = 1 << 15
+"""Points looked at together: what is made of them stays in a core's cache."""
 
 
 def grid_cluster(x: Any, size: Any) -> Any:
@@ -27,15 +31,19 @@ def grid_cluster(x: Any, size: Any) -> Any:
     edges = _edges(size, points.shape[1])
     key: Integers = np.zeros(len(points), np.int64)
     cells = 1
-    for d, edge in enumerate(edges):
-        with np.errstate(over="ignore"):  # told by `_places`
-            place, extent = _places(points[:, d] / edge)
+    for axis, edge in zip(points.T, edges, strict=True):
+        lowest, extent = _reach(axis, edge)
         if cells * extent >= WIDE:
             key, cells = _compact(key, cells)
-        if cells * extent >= WIDE:
-            place, extent = _compact(place, extent)
-        key *= extent
-        key += place
+        if cells * extent >= WIDE or extent >= EXACT:
+            found, ranks = np.unique(_cells(axis, edge), return_inverse=True)
+            extent = len(found)
+            key = key * extent + ranks
+        else:
+            for strip in (slice(k, k + STRIP) for k in range(0, len(key), STRIP)):
+                part = key[strip]
+                part *= extent
+                part += (_cells(axis[strip], edge) - lowest).astype(np.int64)
         cells *= extent
     labels, _ = _compact(key, cells)
     return array(labels, x.context) if isinstance(x, DeviceArray) else labels
@@ -54,20 +62,24 @@ def _edges(size: Any, dimension: int) -> list[Any]:
     return list(array) if array.ndim else [size] * dimension
 
 
-def _places(quotients: Any) -> tuple[Integers, int]:
-    """(which cell along an axis, counted from the lowest; how many there are)."""
-    cells: Floats = np.floor(quotients).astype(np.float64)  # float32 would round differences
-    if not len(cells):
-        return np.zeros(0, np.int64), 1
-    if not np.isfinite(cells).all():
+def _cells(axis: Any, edge: Any) -> Floats:
+    """Which cell each coordinate is in. In float64, as float32 would round differences."""
+    found: Floats = np.floor(axis / edge).astype(np.float64)
+    return found
+
+
+def _reach(axis: Any, edge: Any) -> tuple[float, int]:
+    """(the lowest cell, how many there are from there on, EXACT for more): by the ends, as quotients never fall where
+    coordinates rise.
+    """
+    if not len(axis):
+        return 0.0, 1
+    with np.errstate(over="ignore"):
+        lowest, highest = _cells(np.stack([axis.min(), axis.max()]), edge)
+        extent = highest - lowest + 1
+    if not np.isfinite([lowest, highest]).all():
         raise ShapeError("x / size overflows; give larger cells")
-    lowest = cells.min()
-    extent = cells.max() - lowest + 1
-    if extent >= 2**53:
-        found, ranks = np.unique(cells, return_inverse=True)
-        return ranks.astype(np.int64, copy=False), len(found)
-    cells -= lowest
-    return cells.astype(np.int64), int(extent)
+    return float(lowest), int(min(extent, EXACT))
 
 
 def _compact(key: Integers, extent: int) -> tuple[Integers, int]:

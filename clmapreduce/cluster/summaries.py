@@ -102,21 +102,29 @@ def _host(x: Any) -> Any:
 
 
 def _centroids(points: Any, labels: Integers, counts: Integers, factors: Any, totals: Floats) -> Any:
-    """Sums over totals. In host memory, NumPy's count is as fast as a reduction over segments, and needs no order."""
+    """Sums over totals: over segments where labels are sorted, else by counting, which needs no order."""
     dtype = points.dtype if points.dtype.kind == "f" else np.dtype(np.float64)
     on_device = isinstance(points, DeviceArray)
-    there = on_device and bool((labels[1:] >= labels[:-1]).all())
-    sums = _sums_there(points, counts, factors) if there else _sums(_host(points), labels, len(counts), _host(factors))
+    ordered = bool((labels[1:] >= labels[:-1]).all())
+    if on_device and ordered:
+        sums = _sums_there(points, counts, factors)
+    else:
+        sums = _sums(_host(points), labels, counts, _host(factors), ordered)
     with np.errstate(divide="ignore", invalid="ignore"):
         made = (sums / np.where(totals == 0, np.nan, totals)[:, None]).astype(dtype)
     return array(made, points.context) if on_device else made
 
 
-def _sums(points: Any, labels: Integers, count: int, factors: Any) -> Floats:
-    made = np.empty((count, points.shape[1]))
+def _sums(points: Any, labels: Integers, counts: Integers, factors: Any, ordered: bool) -> Floats:
+    made = np.zeros((len(counts), points.shape[1]))
+    filled = np.flatnonzero(counts)
+    begins = from_counts(counts)[filled]
     for d in range(points.shape[1]):
         column = points[:, d] if factors is None else points[:, d] * factors.astype(np.float64)
-        made[:, d] = np.bincount(labels, weights=column, minlength=count)
+        if ordered:
+            made[filled, d] = np.add.reduceat(column, begins, dtype=np.float64)
+        else:
+            made[:, d] = np.bincount(labels, weights=column, minlength=len(counts))
     return made
 
 

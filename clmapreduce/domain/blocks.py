@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Integers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+Whole: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.signedinteger[Any]]]"
+"""Of 32 or 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +20,8 @@ class Blocks:
     clusters: (K, 2) int64, first row and end of each cluster: sorted, disjoint, none empty. Rows outside all of them
     have no columns, like those of a cluster without intervals.
     offsets: (K + 1,) int64: cluster k has the intervals offsets[k] to offsets[k + 1].
-    intervals: (L, 2) int64, first column and end: sorted within a cluster, disjoint, those that touch or overlap made
-    one, none empty. So every pair counts once.
+    intervals: (L, 2) int32 or int64, first column and end: sorted within a cluster, disjoint, those that touch or
+    overlap made one, none empty. So every pair counts once.
     rows, columns: of all, covered or not.
 
     Taken as they are: who makes one keeps this promise. Equal only to itself, so that plans can be kept per object.
@@ -27,7 +29,7 @@ class Blocks:
 
     clusters: Integers
     offsets: Integers
-    intervals: Integers
+    intervals: Whole
     rows: int
     columns: int
 
@@ -113,6 +115,11 @@ def joined(offsets: Integers, intervals: Integers, columns: int) -> tuple[Intege
     first = np.flatnonzero(fresh)
     last = np.append(first[1:], len(starts)) - 1
     return np.searchsorted(first, offsets), np.stack([intervals[first, 0], ends[last] - shift[last]], axis=1)
+
+
+def shortest(largest: int) -> type[np.signedinteger[Any]]:
+    """The integers that hold numbers up to this one."""
+    return np.int32 if largest < 2**31 else np.int64
 
 
 def from_counts(counts: Any) -> Integers:

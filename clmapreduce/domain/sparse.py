@@ -6,7 +6,6 @@ cluster's intervals. Rows whose columns are cut leave accumulators that are merg
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -15,6 +14,7 @@ import numpy as np
 
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.stretches import Stretches
 from clmapreduce.domain.table import Table
 
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -71,31 +71,29 @@ class BlockSparse(Pairwise):
     @property
     def typical(self) -> tuple[float, float]:
         """Rows of the cluster, and columns that it meets, where a pair is found on average."""
-        sizes, lengths = self.blocks.sizes.astype(float), self.blocks.lengths
+        given = self._kept().stretches
+        sizes, lengths = (given.end - given.first).astype(float), given.columns
         pairs = max(1.0, float(sizes @ lengths))
         return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
 
     def work(self, cut: Cut) -> Work:
         """The pieces of a cut."""
         cut = replace(cut, groups=max(1, cut.groups // self.batch))
-        kept, key = self._kept(), (cut, self.narrow)
-        if key not in kept.works:
-            kept.works[key] = _work(kept.stretches, cut, self.narrow)
-        return kept.works[key]
+        kept = self._kept()
+        if cut not in kept.works:
+            kept.works[cut] = _work(kept.stretches, cut, self.narrow)
+        return kept.works[cut]
 
     @property
     def intervals(self) -> Table:
         """(L, INTERVAL)."""
-        kept = self._kept()
-        if self.narrow not in kept.intervals:
-            kept.intervals[self.narrow] = Table(kept.stretches.intervals, self.narrow)
-        return kept.intervals[self.narrow]
+        return self._kept().stretches.intervals
 
     def _kept(self) -> _Kept:
-        found = _made.get(self.blocks)
-        if found is None:
-            found = _made[self.blocks] = _Kept(Stretches(self.blocks))
-        return found
+        made = _made.setdefault(self.blocks, {})
+        if self.narrow not in made:
+            made[self.narrow] = _Kept(Stretches(self.blocks, self.narrow))
+        return made[self.narrow]
 
 
 def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
@@ -103,38 +101,16 @@ def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
     return BlockSparse(domain.rows, domain.columns, domain.batch, domain.elements, blocks=blocks)
 
 
-class Stretches:
-    """Every cluster's columns as one stretch of positions, and rows outside all clusters as clusters without columns.
-
-    first, end: rows of each cluster. columns: how many it meets. begin: its first interval. ends: by interval, the sum
-    of all lengths up to it. intervals: (L, INTERVAL).
-    """
-
-    def __init__(self, blocks: Blocks) -> None:
-        lengths = blocks.intervals[:, 1] - blocks.intervals[:, 0]
-        self.ends = np.cumsum(lengths)
-        before = np.concatenate([[0], self.ends])[blocks.offsets]  # by cluster
-        positions = self.ends - np.repeat(before[:-1], np.diff(blocks.offsets))
-        self.intervals = np.stack([positions, blocks.intervals[:, 1] - positions], 1)
-        gaps = np.stack([np.append(0, blocks.clusters[:, 1]), np.append(blocks.clusters[:, 0], blocks.rows)], 1)
-        gaps = gaps[gaps[:, 0] < gaps[:, 1]]
-        nothing = np.zeros(len(gaps), np.int64)
-        self.first, self.end = np.concatenate([blocks.clusters, gaps]).T
-        self.columns = np.concatenate([np.diff(before), nothing])
-        self.begin = np.concatenate([blocks.offsets[:-1], nothing])
-        self.before = np.concatenate([before[:-1], nothing])
-
-
 @dataclass(frozen=True, eq=False)
 class _Kept:
     """What was made of some blocks."""
 
     stretches: Stretches
-    works: dict[Hashable, Work] = field(default_factory=dict)
-    intervals: dict[bool, Table] = field(default_factory=dict)
+    works: dict[Cut, Work] = field(default_factory=dict)
 
 
-_made: WeakKeyDictionary[Blocks, _Kept] = WeakKeyDictionary()
+_made: WeakKeyDictionary[Blocks, dict[bool, _Kept]] = WeakKeyDictionary()
+"""By whether indices are narrow."""
 
 
 def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
@@ -155,7 +131,7 @@ def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
     end = np.minimum(begin + share[owner], columns[owner])
     interval = given.begin[cluster[owner]]
     later = place > 0
-    interval[later] = np.searchsorted(given.ends, (given.before[cluster[owner]] + begin)[later], side="right")
+    interval[later] = given.interval_of(cluster[owner[later]], begin[later])
     left = np.where(pieces > 1, rows * pieces, 0)
     base = np.cumsum(left) - left
     slot = np.where(pieces[owner] > 1, base[owner] + place * rows[owner], -1)
@@ -187,7 +163,9 @@ def _counted(counts: Numbers) -> tuple[Numbers, Numbers]:
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _octave(work: Numbers) -> Numbers:
-    """Twice the logarithm of work to base 2, rounded down: neighbours of about the same work stay neighbours."""
-    octaves: Numbers = np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int64)
+def _octave(work: Numbers) -> np.ndarray[Any, np.dtype[np.int16]]:
+    """Twice the logarithm of work to base 2, rounded down: neighbours of about the same work stay neighbours. NumPy
+    sorts numbers of 16 bits by counting.
+    """
+    octaves: np.ndarray[Any, np.dtype[np.int16]] = np.floor(2 * np.log2(np.maximum(work, 1))).astype(np.int16)
     return octaves

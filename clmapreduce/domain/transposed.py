@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Blocks, Integers, from_counts
+from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
 from clmapreduce.domain.runs import runs_of_matrix, runs_of_places
 
 SPARSE = 32
@@ -24,22 +24,20 @@ def transposed(given: Blocks) -> Blocks:
     edges, places = _ranks(given.intervals, given.columns)
     pieces = np.stack([edges[:-1], edges[1:]], axis=1)
     first, end = places.reshape(-1, 2).T
-    apart = np.zeros(len(clusters), bool)
-    np.not_equal(clusters[1:, 0], clusters[:-1, 1], out=apart[1:])
-    if len(first) == len(clusters) and _rises(first) and _rises(end) and not apart.any():
-        found, met = _of_staircase(first, end, len(pieces))
+    touch = bool((clusters[1:, 0] == clusters[:-1, 1]).all())
+    if len(first) == len(clusters) and _rises(first) and _rises(end) and touch:
+        found, intervals = _of_staircase(first, end, len(pieces), clusters)
     else:
-        found, met = _of_lists(first, end, offsets, len(pieces), apart)
-    intervals = np.stack([clusters[met[:, 0], 0], clusters[met[:, 1] - 1, 1]], axis=1)
+        found, intervals = _of_lists(first, end, offsets, len(pieces), clusters)
     used = np.diff(found) > 0
     return Blocks(pieces[used], from_counts(np.diff(found)[used]), intervals, given.columns, given.rows)
 
 
-def _ranks(numbers: Integers, largest: int) -> tuple[Integers, Integers]:
+def _ranks(numbers: Whole, largest: int) -> tuple[Integers, Integers]:
     """(all that occur, rising; the place of each number among them). By a table where it is no larger than a sort."""
     if largest > 16 * numbers.size + 2**16:
         edges, places = np.unique(numbers, return_inverse=True)
-        return edges, places
+        return edges.astype(np.int64, copy=False), places
     occurs = np.zeros(largest + 1, bool)
     occurs[numbers] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
@@ -49,16 +47,17 @@ def _rises(numbers: Integers) -> bool:
     return bool((numbers[1:] >= numbers[:-1]).all())
 
 
-def _of_staircase(first: Integers, end: Integers, pieces: int) -> tuple[Integers, Integers]:
-    """(offsets, intervals of clusters) per piece, where cluster k meets the pieces first[k] to end[k] and both rise."""
+def _of_staircase(first: Integers, end: Integers, pieces: int, clusters: Integers) -> tuple[Integers, Whole]:
+    """(offsets, intervals of rows) per piece, where cluster k meets the pieces first[k] to end[k] and both rise."""
     met = np.stack([np.cumsum(np.bincount(side, minlength=pieces)[:pieces]) for side in (end, first)], axis=1)
     filled = met[:, 1] > met[:, 0]
-    return from_counts(filled), met[filled]
+    met = met[filled]
+    return from_counts(filled), np.stack([clusters[met[:, 0], 0], clusters[met[:, 1] - 1, 1]], axis=1)
 
 
 def _of_lists(
-    first: Integers, end: Integers, offsets: Integers, pieces: int, apart: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> tuple[Integers, Integers]:
+    first: Integers, end: Integers, offsets: Integers, pieces: int, clusters: Integers
+) -> tuple[Integers, Whole]:
     """The same, where list l reaches from piece first[l] to end[l], and cluster k has the lists from offsets[k] on."""
     count = len(offsets) - 1
     cluster = np.repeat(np.arange(count), np.diff(offsets))
@@ -70,7 +69,8 @@ def _of_lists(
         changes[end, cluster] = -1
         for before, row in pairwise(changes[:-1]):  # 40 times as fast as cumsum over this axis
             row += before
-        return runs_of_matrix(changes[:-1].view(bool), apart)
+        return runs_of_matrix(changes[:-1].view(bool), clusters)
     piece = np.arange(met) + np.repeat(first - from_counts(lengths)[:-1], lengths)
     order = np.argsort(piece, kind="stable")
-    return runs_of_places(from_counts(np.bincount(piece, minlength=pieces)), np.repeat(cluster, lengths)[order], apart)
+    met_by = np.repeat(cluster, lengths)[order]
+    return runs_of_places(from_counts(np.bincount(piece, minlength=pieces)), met_by, clusters)

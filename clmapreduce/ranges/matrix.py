@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Blocks, Integers, from_counts
+from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
 from clmapreduce.domain.runs import Booleans, runs_of_matrix, runs_of_places
 from clmapreduce.errors import DTypeError, ShapeError
 
@@ -38,11 +38,11 @@ def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any
     return found
 
 
-def runs(matrix: Any, breaks: Booleans) -> tuple[Integers, Integers]:
+def runs(matrix: Any, columns: Integers | None = None) -> tuple[Integers, Whole]:
     """`runs_of_matrix` of what `boolean` gives."""
     if is_sparse(matrix):
-        return runs_of_places(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), breaks)
-    return runs_of_matrix(matrix, breaks)
+        return runs_of_places(matrix.indptr, matrix.indices, columns)
+    return runs_of_matrix(matrix, columns)
 
 
 def blocks_of_matrix(rows: Integers, columns: Integers, keep: Any) -> Blocks:
@@ -51,14 +51,10 @@ def blocks_of_matrix(rows: Integers, columns: Integers, keep: Any) -> Blocks:
     if not some_rows.all():
         rows, keep = rows[some_rows], keep[some_rows]
     if not some_columns.all():
-        columns, keep = columns[some_columns], keep[:, some_columns]
-    apart = np.zeros(len(columns), bool)
-    np.not_equal(columns[1:, 0], columns[:-1, 1], out=apart[1:])
-    offsets, found = runs(keep, apart)
-    if apart.any():
-        intervals = np.stack([columns[found[:, 0], 0], columns[found[:, 1] - 1, 1]], axis=1)
-    else:  # one ends where the next begins
-        intervals = np.append(columns[:, 0], columns[-1:, 1])[found]
+        filled = np.flatnonzero(some_columns)
+        # NumPy takes columns of dense matrices 15 times as fast as it indexes them
+        columns, keep = columns[filled], keep[:, filled] if is_sparse(keep) else keep.take(filled, axis=1)
+    offsets, intervals = runs(keep, columns)
     return Blocks(rows, offsets, intervals, int(rows.max(initial=0)), int(columns.max(initial=0)))
 
 
@@ -66,7 +62,7 @@ def blocks_of_mask(mask: Any) -> Blocks:
     """The pairs of a mask over rows and columns, from `boolean`. Neighbouring rows that are alike are a cluster."""
     rows, columns = (int(n) for n in mask.shape)
     edges = np.append(np.flatnonzero(_differs_from_before(mask)), rows)
-    offsets, intervals = runs(mask[edges[:-1]], np.zeros(columns, bool))
+    offsets, intervals = runs(mask[edges[:-1]])
     filled = np.diff(offsets) > 0
     clusters = np.stack([edges[:-1], edges[1:]], axis=1)[filled]
     return Blocks(clusters, from_counts(np.diff(offsets)[filled]), intervals, rows, columns)

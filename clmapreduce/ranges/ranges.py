@@ -232,8 +232,8 @@ class Ranges:
         """
         first, second = self._own(1), self._own(0)
         return (
-            first.clusters.copy(), first.offsets[1:].copy(), first.intervals.copy(),
-            second.clusters.copy(), second.offsets[1:].copy(), second.intervals.copy(),
+            first.clusters.copy(), first.offsets[1:].copy(), first.intervals.astype(np.int64),
+            second.clusters.copy(), second.offsets[1:].copy(), second.intervals.astype(np.int64),
         )  # fmt: skip
 
     @property

@@ -90,10 +90,15 @@ def test_ranges_count_labels_in_any_order(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_centroids_are_means(weighted: bool, dtype: str, rng: np.random.Generator) -> None:
-    """Of labels in any order, one of them without points: its range is empty, its centroid NaN, its weight 0."""
+@pytest.mark.parametrize("ordered", [False, True])
+def test_centroids_are_means(ordered: bool, weighted: bool, dtype: str, rng: np.random.Generator) -> None:
+    """Of labels in any order, or sorted, one of them without points: its range is empty, its centroid NaN, its weight
+    0.
+    """
     lab = rng.choice([0, 1, 3, 4], 500)
     lab[:4] = [0, 1, 3, 4]
+    if ordered:
+        lab.sort()
     x = (rng.normal(size=(500, 3)) * 100).astype(dtype)
     weights = rng.random(500).astype("f4") if weighted else None
     totals = np.array([(np.ones(500) if weights is None else weights)[lab == c].sum(dtype=float) for c in range(5)])

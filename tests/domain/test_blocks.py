@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from masks import check_promises, expanded, mask_of_half, random_half
 
 from clmapreduce.domain import transposed as module
-from clmapreduce.domain.blocks import Blocks, blocks, from_counts, joined
-from clmapreduce.domain.runs import runs_of_matrix, runs_of_places
+from clmapreduce.domain.blocks import Blocks, blocks, joined
 from clmapreduce.domain.transposed import transposed
 
 
@@ -94,24 +91,3 @@ def test_few_intervals_far_out_need_no_table() -> None:
     turned = transposed(made)
     assert turned.clusters.tolist() == [[7, 8], [8, 9], [9, 10**12]]
     assert turned.intervals.tolist() == [[5, 6], [5, 6], [9, 11], [5, 6]] and turned.offsets.tolist() == [0, 1, 3, 4]
-
-
-# ------------------------------------------------------------------------------------------------------------------ runs
-@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (3, 0), (1, 1), (5, 1), (1, 7), (13, 17)])
-@pytest.mark.parametrize("cut", [False, True])
-def test_runs_are_what_a_walk_finds(shape: tuple[int, int], cut: bool, rng: np.random.Generator) -> None:
-    matrix = rng.random(shape) < rng.random()
-    breaks = (rng.random(shape[1]) < 0.3) & cut
-    wanted = []
-    for row in matrix:
-        found: list[list[int]] = []
-        for j in np.flatnonzero(row).tolist():
-            if found and found[-1][1] == j and not breaks[j]:
-                found[-1][1] = j + 1
-            else:
-                found.append([j, j + 1])
-        wanted.append(found)
-    places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1]
-    for offsets, intervals in (runs_of_matrix(matrix, breaks), runs_of_places(*places, breaks)):
-        assert offsets.dtype == intervals.dtype == np.int64
-        assert [intervals[a:b].tolist() for a, b in pairwise(offsets)] == wanted

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from pairblocks import columns_of, drawn_blocks
 
+from clmapreduce.domain import stretches
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import FEW, BlockSparse, Cut, sparse
@@ -46,9 +48,14 @@ def met(domain: BlockSparse, cut: Cut) -> Any:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (40, 50), (300, 7), (7, 3000)])
-def test_every_pair_is_met_once(size: tuple[int, int], rng: np.random.Generator) -> None:
+def test_every_pair_is_met_once(
+    size: tuple[int, int], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Intervals are looked at list by list, some lists at a time, or all at once."""
     for _ in range(20):
-        blocks = drawn_blocks(rng, *size)
+        monkeypatch.setattr(stretches, "STRIP", int(rng.choice([1, 5, 1 << 15])))
+        drawn = drawn_blocks(rng, *size)
+        blocks = replace(drawn, intervals=drawn.intervals.astype(rng.choice(["i4", "i8"])))
         mask = np.zeros(size, int)
         for first, end, columns in columns_of(blocks):
             mask[first:end, columns] = 1

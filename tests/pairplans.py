@@ -17,12 +17,12 @@ from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Form, made_of
-from clmapreduce.pairwise.planned import Box, choose_box, plan_layout, planned
+from clmapreduce.pairwise.planned import choose_box, plan_layout, planned
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
-from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.tuning import MATRIX_CPU, MatrixBox
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector

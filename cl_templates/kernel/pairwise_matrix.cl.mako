@@ -7,12 +7,13 @@
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="warps" file="/warps.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
-mine, across = range(2 * matrix.box.blocks), matrix.box.across
+mine, across = matrix.warps.mine, matrix.box.across
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
 %>
@@ -78,7 +79,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${mode.sync()}
     ${matrix.load_rows()}
 % for v in mine:
-    const idx row${v} = ${matrix.row_index(v)};
+    const idx row${v} = ${matrix.warps.row_index(v)};
     ${pairs.outer.declare(f"acc{v}")}
 % endfor
 % if not cpu:
@@ -122,18 +123,5 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endfor
 % endif
     </%domain:each_tile>
-% for v in mine:
-% for distance in matrix.sharers:
-    {
-        ${mode.from_item(pairs.outer, "next", f"acc{v}", f"(item ^ {distance})")}
-        ${pairs.outer.merge(f"acc{v}", f"acc{v}", "next")}
-    }
-% endfor
-<%
-at = f"first + {matrix.row_place(v)}"
-live = [f"{at} < last && lane % 4 == 0" + (f" && warp % {across} == 0" if across > 1 else "")]
-finished = pairs.finish(f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
-%>
-    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", [f"({at})"], live, "total"))}
-% endfor
+    ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
 }

@@ -1,0 +1,91 @@
+## cmr_pairwise_matrix_long: as cmr_pairwise, for pairs that are made of an inner product or a squared distance of long vectors, by matrix instructions.
+##   A group owns a tile of rows and walks its share of the columns, tile by tile; 16 coordinates of both a stage. While warps multiply one stage, the
+##   next one is copied to local memory. The products stay in registers: an item makes its own pairs' values of them and folds these into its accumulators,
+##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
+##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
+##   Local memory: two stages, one accumulator per item. Barriers: 1 a stage, and as from_item.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="warps" file="/warps.cl.mako"/>
+<%
+pairs = matrix.pairs
+inner = pairs.inner
+acc = "part" if inner is not None else "acc"
+op = inner if inner is not None else pairs.outer
+mine, place = matrix.warps.mine, domain.attr.place
+row_stage, column_stage = (side.stage // 4 for side in matrix.sides)
+%>
+<%def name="copy_next(turn)">
+if (ahead > 0) {
+    ${matrix.copy(turn)}
+    ahead--;
+    next_columns += ${column_stage};
+    next_rows += ${row_stage};
+    if (++next_step == ${matrix.steps}) { next_step = 0; next_rows -= ${matrix.steps * row_stage}; }
+}
+</%def>
+<%def name="fold(guarded)">
+% for c in range(0, matrix.columns, 2):
+{
+% for k in (c, c + 1):
+${pairs.column(k, matrix.column_index(k) if guarded else place(matrix.column_place(k), True))}
+% endfor
+% for v in mine:
+% if guarded:
+% for k in (c, c + 1):
+if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(matrix.column_place(k), True)], op, k)} }
+% endfor
+% else:
+{ ${pairs.absorb(f"{acc}{v}", v, [place(matrix.column_place(k), True) for k in (c, c + 1)], op, c)} }
+% endif
+% endfor
+}
+% endfor
+</%def>
+${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters)} {
+    __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
+    ${mode.group_scratch(pairs.outer, block)}
+    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${pairs.offsets("batch")}
+    ${matrix.offsets("batch")}
+    ${pairs.uniforms()}
+    ${matrix.slopes()}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
+    const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
+% for v in mine:
+    ${pairs.outer.declare(f"acc{v}")}
+% endfor
+    __global const uint4 *next_rows = row_operands + (size_t)(first / ${matrix.rows}) * ${matrix.steps * row_stage} + item;
+    __global const uint4 *next_columns = column_operands + (size_t)(begin / ${tile}) * ${matrix.steps * column_stage} + item;
+    idx ahead = (end - begin + ${tile - 1}) / ${tile} * ${matrix.steps};
+    int turn = 0, next_step = 0;
+    ${copy_next("0")}
+    <%domain:each_tile tile="${tile}" staged="${True}">
+        ${matrix.open()}
+        for (int s = 0; s < ${matrix.steps}; s++) {
+            cmr_copy_wait_int();
+            ${mode.sync()}
+            ${copy_next("turn ^ 1")}
+            ${matrix.multiply("turn")}
+            turn ^= 1;
+            ${matrix.collect("s")}
+        }
+        ${matrix.results()}
+        if (doubtful) { ${matrix.exactly()} }
+% for v in mine:
+        const idx row${v} = ${matrix.warps.row_index(v)};
+        ${pairs.row(v, [f"row{v}"])}
+% if inner is not None:
+        ${pairs.open_tile(v)}
+% endif
+% endfor
+        if (count == ${tile}) { ${fold(False)} } else { ${fold(True)} }
+% if inner is not None:
+% for v in mine:
+        ${pairs.close_tile(v)}
+% endfor
+% endif
+    </%domain:each_tile>
+    ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
+}

@@ -4,7 +4,8 @@
 ##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
-##   Local memory: two stages, one accumulator per item. Barriers: 1 a stage, and as from_item.
+##   Local memory: two stages, what is known of the rows and of a tile's columns, one accumulator per item, and all of them
+##   where they fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
@@ -16,15 +17,6 @@ op = inner if inner is not None else pairs.outer
 mine, place = matrix.warps.mine, domain.attr.place
 row_stage, column_stage = (side.stage // 4 for side in matrix.sides)
 %>
-<%def name="copy_next(turn)">
-if (ahead > 0) {
-    ${matrix.copy(turn)}
-    ahead--;
-    next_columns += ${column_stage};
-    next_rows += ${row_stage};
-    if (++next_step == ${matrix.steps}) { next_step = 0; next_rows -= ${matrix.steps * row_stage}; }
-}
-</%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
 {
@@ -45,7 +37,12 @@ if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(m
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters)} {
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
+    __local float row_numbers[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
+    __local float column_numbers[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${mode.group_scratch(pairs.outer, block)}
+% if matrix.parked:
+    ${mode.group_scratch(pairs.outer, block * len(mine), "parked")}
+% endif
     ${domain.open("(idx)get_group_id(0)", matrix.rows)}
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
@@ -53,20 +50,26 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
+    ${matrix.keep_rows()}
 % for v in mine:
+% if matrix.parked:
+    { ${pairs.outer.declare(f"acc{v}")} ${matrix.park(v)} }
+% else:
     ${pairs.outer.declare(f"acc{v}")}
+% endif
 % endfor
-    __global const uint4 *next_rows = row_operands + (size_t)(first / ${matrix.rows}) * ${matrix.steps * row_stage} + item;
-    __global const uint4 *next_columns = column_operands + (size_t)(begin / ${tile}) * ${matrix.steps * column_stage} + item;
-    idx ahead = (end - begin + ${tile - 1}) / ${tile} * ${matrix.steps};
-    int turn = 0, next_step = 0;
-    ${copy_next("0")}
+    __global const uint4 *my_rows = row_operands + (size_t)(first / ${matrix.rows}) * ${matrix.steps * row_stage} + item;
+    __global const uint4 *my_columns = column_operands + (size_t)(begin / ${tile}) * ${matrix.steps * column_stage} + item;
+    int turn = 0;
+    ${matrix.copy("0", "0")}
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${matrix.open()}
         for (int s = 0; s < ${matrix.steps}; s++) {
             cmr_copy_wait_int();
             ${mode.sync()}
-            ${copy_next("turn ^ 1")}
+            if (s == 0) { ${matrix.copy_columns()} }
+            const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
+            if (behind > 0 || j0 + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind")} }
             ${matrix.multiply("turn")}
             turn ^= 1;
             ${matrix.collect("s")}
@@ -76,16 +79,27 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
+% if matrix.parked:
+        ${matrix.fetch(v)}
+% endif
 % if inner is not None:
         ${pairs.open_tile(v)}
 % endif
 % endfor
         if (count == ${tile}) { ${fold(False)} } else { ${fold(True)} }
-% if inner is not None:
 % for v in mine:
+% if inner is not None:
         ${pairs.close_tile(v)}
+% endif
+% if matrix.parked:
+        ${matrix.park(v)}
+% endif
+% endfor
+    </%domain:each_tile>
+% if matrix.parked:
+% for v in mine:
+    ${matrix.fetch(v)}
 % endfor
 % endif
-    </%domain:each_tile>
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
 }

@@ -31,13 +31,15 @@ LONGEST = 20
 @dataclass(frozen=True, eq=False)
 class MatrixLongText:
     """The statements that kernel/pairwise_matrix_long asks for. pairs: one lane, nothing staged. batched: whether the
-    operands of rows, and of columns, have a part for every element of the batch.
+    operands of rows, and of columns, have a part for every element of the batch. local_memory: bytes that a group may
+    take.
     """
 
     pairs: PairText
     product: LongProduct
     box: MatrixLongBox
     batched: tuple[bool, bool]
+    local_memory: int
 
     @cached_property
     def warps(self) -> Warps:
@@ -70,6 +72,28 @@ class MatrixLongText:
         """Words of local memory for one."""
         return sum(side.stage for side in self.sides)
 
+    @property
+    def least_memory(self) -> int:
+        """Bytes of local memory that a group needs."""
+        known = 4 * sum(side.facts * side.tile for side in self.sides)
+        return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize
+
+    @property
+    def parked(self) -> bool:
+        """Whether accumulators wait in local memory while products are summed: it leaves registers to the sums."""
+        waiting = self.box.block * len(self.warps.mine) * self.pairs.bound.layout.itemsize
+        return self.least_memory + waiting <= self.local_memory
+
+    def park(self, v: int) -> str:
+        """Stores the item's accumulator number v."""
+        parts = [part for part, _ in self.pairs.outer.parts]
+        return "\n".join(f"parked_{part}[{v * self.box.block} + item] = acc{v}_{part};" for part in parts)
+
+    def fetch(self, v: int) -> str:
+        """Declares it as what was stored."""
+        parts = self.pairs.outer.parts
+        return "\n".join(f"{kind} acc{v}_{part} = parked_{part}[{v * self.box.block} + item];" for part, kind in parts)
+
     def parameters(self) -> list[str]:
         """The kernel's parameters for what the sides' launches leave."""
         facts = [f"__global const float *restrict {name}" for name in ("row_facts", "column_facts")]
@@ -86,17 +110,20 @@ class MatrixLongText:
         return "\n".join(lines)
 
     # ------------------------------------------------------------------------------------------------- products
-    def copy(self, turn: str) -> str:
-        """Has the next stage copied to local memory. next_rows, next_columns: where the item's share of it begins."""
+    def copy(self, turn: str, step: str) -> str:
+        """Has a stage copied to local memory. my_rows: where the item's share of the group's first one begins;
+        my_columns: where that of this one does.
+        """
         lines, place, block = [], 0, self.box.block
-        for side, name in zip(self.sides, ("next_rows", "next_columns"), strict=True):
+        starts = (f"my_rows + ({step}) * {self.sides[0].stage // 4}", "my_columns")
+        for side, start in zip(self.sides, starts, strict=True):
             count = side.stage // 4
             for k in range(0, count, block):
                 to = f"(__local uint4 *)(memory + ({turn}) * {self.stage}) + {place + k} + item"
                 guard = f"if (item < {count - k}) " if k + block > count else ""
-                lines.append(f"{guard}cmr_copy_async_uint4({to}, {name} + {k});")
+                lines.append(f"{guard}cmr_copy_async_uint4({to}, {start} + {k});")
             place += count
-        return "\n".join(lines)
+        return "\n".join([*lines, f"my_columns += {self.sides[1].stage // 4};"])
 
     def open(self) -> str:
         """Declares the sums of products of the item's pairs as zero; and sums of them, where there are many steps."""
@@ -142,53 +169,69 @@ class MatrixLongText:
         return f"at_column + {c // 2 * 8 + c % 2}"
 
     # --------------------------------------------------------------------------------------------------- results
+    def keep_rows(self) -> str:
+        """Stores what is known of the group's rows in local memory, and declares `largest_x`, the largest norm of the
+        item's own, or NaN where one is not finite.
+        """
+        each, block = self.sides[0].facts, self.box.block
+        count = self.rows * each
+        lines = []
+        for k in range(0, count, block):
+            guard = f"if (item < {count - k}) " if k + block > count else ""
+            lines.append(f"{guard}row_numbers[{k} + item] = row_facts[(size_t)first * {each} + {k} + item];")
+        lines.append("float largest_x = 0.0f, all_x = 0.0f;")
+        for v in self.warps.mine:
+            at = f"((size_t)first + {self.warps.row_place(v)}) * {each}"
+            lines.append(f"all_x += {' + '.join(f'row_facts[{at} + {k}]' for k in range(each))};")
+            if self.product.distance:
+                lines.append(f"largest_x = fmax(largest_x, row_facts[{at}]);")
+        return "\n".join([*lines, "if (!isfinite(all_x)) largest_x = NAN;"])
+
+    def copy_columns(self) -> str:
+        """Has what is known of the tile's columns copied to local memory."""
+        each = self.sides[1].facts
+        count = self.box.tile * each // 4
+        to = "(__local uint4 *)column_numbers + item"
+        source = f"(__global const uint4 *)(column_facts + (size_t)j0 * {each}) + item"
+        return f"if (item < {count}) cmr_copy_async_uint4({to}, {source});"
+
     def results(self) -> str:
         """Declares the contractions q{v}_{c}_0 of the item's pairs, and `doubtful`: whether some have lost more digits
         than they may.
         """
         distance, box = self.product.distance, self.box
-        lines = ["float all = 0.0f, least = INFINITY, largest_x = 0.0f, largest_y = 0.0f;"]
+        lines = ["float least = INFINITY, largest_y = 0.0f, all = 0.0f;"]
         for n in range(box.columns):
             count = 2 * self.sides[1].facts
-            at = f"column_facts + (size_t)(j0 + at_column + {8 * n}) * {self.sides[1].facts}"
-            lines.append(f"const float{count} yf{n} = CMR_LOAD(float{count}, {at});")
-            for c in range(2):
-                scale = f"yf{n}.{'yw'[c]} * -2.0f" if distance else f"yf{n}.{'xy'[c]}"
-                lines.append(f"const float ys{2 * n + c} = {scale};")
-                if distance:
-                    lines.append(f"const float yn{2 * n + c} = yf{n}.{'xz'[c]};")
-                    lines.append(f"largest_y = fmax(largest_y, yn{2 * n + c}); all += yn{2 * n + c};")
-                lines.append(f"all += ys{2 * n + c};")
+            at = f"column_numbers + (at_column + {8 * n}) * {self.sides[1].facts}"
+            lines.append(f"const float{count} yf{n} = *(__local const float{count} *)({at});")
+            lines.append(f"all += {' + '.join(f'yf{n}.{x}' for x in 'xyzw'[:count])};")
+            if distance:
+                lines.append(f"largest_y = fmax(largest_y, fmax(yf{n}.x, yf{n}.z));")
         for v in self.warps.mine:
-            lines.append(self._row_facts(v))
+            at = f"row_numbers + ({self.warps.row_place(v)}) * {self.sides[0].facts}"
+            kind, scale = ("float2", f"xf{v}.y") if distance else ("float", f"xf{v}")
+            lines.append(f"const {kind} xf{v} = *(__local const {kind} *)({at});")
             for c in range(self.columns):
                 summed = "tm" if self.steps > LONGEST else "m"
-                text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * xs{v}) * ys{c}"
-                text = f"(xn{v} + yn{c}) + {text}" if distance else text
+                factor = f"yf{c // 2}.{('yw' if distance else 'xy')[c % 2]}"
+                text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * {scale}) * {factor}"
+                if distance:
+                    text = f"(xf{v}.x + yf{c // 2}.{'xz'[c % 2]}) - {text}"
                 lines.append(f"float q{v}_{c}_0 = {text};")
                 if distance:
                     lines.append(f"least = fmin(least, q{v}_{c}_0);")
         lines.append(f"const int doubtful = !({self._trusted()});")
         return "\n".join(lines)
 
-    def _row_facts(self, v: int) -> str:
-        """Declares the norm and what undoes the scale of a row."""
-        at = f"row_facts + (size_t)(first + {self.warps.row_place(v)}) * {self.sides[0].facts}"
-        if not self.product.distance:
-            return f"const float xs{v} = *({at}); all += xs{v};"
-        return (
-            f"const float2 xf{v} = CMR_LOAD(float2, {at}); const float xn{v} = xf{v}.x, xs{v} = xf{v}.y;"
-            f" largest_x = fmax(largest_x, xn{v}); all += xn{v} + xs{v};"
-        )
-
     def _trusted(self) -> str:
         """C text of whether the results of an item may stay. An inner product is as exact as its terms allow."""
         if not self.product.distance:
-            return "isfinite(all)"
+            return "isfinite(all + largest_x)"
         enough = f"least >= {LEAST}f * (largest_x + largest_y)"
         if self.product.slopes is not None:
             enough = f"({enough} || (largest_x + largest_y) * steepest <= {self.bearable}f)"
-        return f"isfinite(all) && {enough}"
+        return f"isfinite(all + largest_x) && {enough}"
 
     @property
     def bearable(self) -> float:
@@ -208,22 +251,32 @@ class MatrixLongText:
         return "\n".join([*lines, "}"])
 
     def exactly(self) -> str:
-        """The contractions of the item's pairs from the inputs, two columns at a time."""
-        row, column = self.product.row, self.product.column
+        """The contractions of the item's pairs from the inputs, two rows and two columns at a time. They pass through an
+        array, so that this rare case is a loop that asks for no registers of its own.
+        """
+        row, column, box = self.product.row, self.product.column, self.box
         (contraction,) = self.pairs.pair.contractions
-        lines = [f"const idx row{v} = {self.warps.row_index(v)};" for v in self.warps.mine]
-        for first in range(0, self.columns, 2):
-            taken = range(first, first + 2)
-            pairs = [(v, c) for v in self.warps.mine for c in taken]
-            lines.append("{")
-            lines += [f"const idx column{c} = {self.column_index(c)};" for c in taken]
-            lines += [f"q{v}_{c}_0 = 0.0f;" for v, c in pairs]
-            lines.append(f"for (int d = 0; d < {self.product.size}; d++) {{")
-            for v in self.warps.mine:
-                lines.append(f"const float w{row.name}_{v} = {element(row, f'row{v} * {row.dim} + d')};")
-            for c in taken:
-                lines.append(f"const float w{column.name}_c{c} = {element(column, f'column{c} * {column.dim} + d')};")
-            lines += [*self.pairs.contracted(contraction, 0, pairs), "} }"]
+        pairs = [(v, c) for v in range(2) for c in range(2)]
+        each = f"for (int block = 0; block < {box.rows * box.columns}; block++) {{"
+        lines = [f"float exact[{4 * box.rows * box.columns}];", "#pragma unroll 1", each]
+        lines.append(f"const int r = block / {box.columns}, n = block % {box.columns};")
+        for v in range(2):
+            at = f"first + {self.warps.row_place(v)} + 16 * r"
+            lines.append(f"const idx row{v} = min((idx)({at}), (idx)(last - 1));")
+        for c in range(2):
+            lines.append(f"const idx column{c} = min((idx)(j0 + at_column + 8 * n + {c}), (idx)(end - 1));")
+        lines += [f"float q{v}_{c}_0 = 0.0f;" for v, c in pairs]
+        lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.product.size}; d++) {{"]
+        for k in range(2):
+            lines.append(f"const float w{row.name}_{k} = {element(row, f'row{k} * {row.dim} + d')};")
+            lines.append(f"const float w{column.name}_c{k} = {element(column, f'column{k} * {column.dim} + d')};")
+        lines += [*self.pairs.contracted(contraction, 0, pairs), "}"]
+        lines += [f"exact[4 * block + {2 * v + c}] = q{v}_{c}_0;" for v, c in pairs]
+        lines.append("}")
+        for v in self.warps.mine:
+            for c in range(self.columns):
+                at = 4 * (v // 2 * box.columns + c // 2) + v % 2 * 2 + c % 2
+                lines.append(f"q{v}_{c}_0 = exact[{at}];")
         return "\n".join(lines)
 
     def column_index(self, c: int) -> str:

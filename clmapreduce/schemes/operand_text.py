@@ -53,7 +53,9 @@ class OperandText:
 
     @property
     def facts(self) -> int:
-        """Numbers that are kept of every row: its norm, where there is a centre, and what undoes its scale."""
+        """Numbers that are kept of every row: its norm, where there is a centre, and what undoes its scale; a column's
+        times two then, as a distance subtracts its products.
+        """
         return 2 if self.centred else 1
 
     def parameters(self) -> list[str]:
@@ -82,7 +84,8 @@ const float scale = usable ? as_float(exponent << 23) : 0.0f, unscale = usable ?
         """Stores what is kept of a row as number `at`."""
         if not self.centred:
             return f"facts[{at}] = unscale;"
-        return f"facts[2 * {at}] = norms[{row}]; facts[2 * {at} + 1] = unscale;"
+        twice = "2.0f * " if self.given.role is Role.COLUMN else ""
+        return f"facts[2 * {at}] = norms[{row}]; facts[2 * {at} + 1] = {twice}unscale;"
 
     def put(self, row: str, at: str, step: str) -> str:
         """Stores the pieces of a row's coordinates in one step, as number `at` of all rows."""

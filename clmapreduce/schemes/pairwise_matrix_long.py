@@ -54,7 +54,8 @@ class _Tiling:
     def text(self) -> MatrixLongText:
         layout = self.layout
         pairs = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
-        return MatrixLongText(pairs, self.product, self.box, (self._batch(Role.ROW) > 1, self._batch(Role.COLUMN) > 1))
+        batched = (self._batch(Role.ROW) > 1, self._batch(Role.COLUMN) > 1)
+        return MatrixLongText(pairs, self.product, self.box, batched, self.facts.local_memory)
 
     def _batch(self, role: Role) -> int:
         """Elements of the batch for which one side is packed: a distance's has a centre in common with the other's."""
@@ -70,11 +71,6 @@ class _Tiling:
         groups = self.facts.compute_units * box.groups
         splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
         return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
-
-    @property
-    def local_memory(self) -> int:
-        """Bytes that a group needs."""
-        return 8 * self.text.stage + self.box.block * self.layout.bound.layout.itemsize
 
     def _padded(self, side: OperandText) -> int:
         """Rows or columns, whole tiles."""
@@ -124,7 +120,7 @@ class _Tiling:
         targets, out = targets_of(spread, layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
-            "batched": text.batched, "partial": spread.partial, "domain": spread.word,
+            "batched": text.batched, "parked": text.parked, "partial": spread.partial, "domain": spread.word,
         }  # fmt: skip
         spec = kernel_spec(
             "pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
@@ -149,7 +145,7 @@ def plan_matrix_long(
     if tiling.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
         box = replace(box, columns=16 // box.rows)
         tiling = _Tiling(layout, product, domain, mode, facts, box)
-    while box.columns > 1 and tiling.local_memory > facts.local_memory:
+    while box.columns > 1 and tiling.text.least_memory > facts.local_memory:
         box = replace(box, columns=box.columns // 2)
         tiling = _Tiling(layout, product, domain, mode, facts, box)
     text, spread = tiling.text, tiling.spread

@@ -306,7 +306,7 @@ class MatrixLongBox:
 MATRIX_LONG = MatrixLongBox(256, 4, 4, 4)
 """Tiles of 128 rows and 128 columns, where items have 128 registers; with 255 of them half as many items can take twice
 the columns."""
-MATRIX_LONG_CPU = MatrixLongBox(64, 1, 1, 2, groups=8, tiles=2, merge_block=32)
+MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
 
 

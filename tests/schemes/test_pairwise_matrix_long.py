@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pairplans import layout_of, pair_plan
-from plans import FACTS, PARALLEL, SEQUENTIAL
+from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
 from clmapreduce.domain.pairwise import Pairwise
@@ -27,6 +27,8 @@ pytestmark = pytest.mark.drawn(whole=["context"])
 
 F = OPERATIONS
 DIMS = (17, 33, 50, 100, 300)
+DIM = 40
+"""Of most tests: kernels of equal text are built once."""
 PROMISED = 3e-6
 """What a term may be off by, and an exponent relative to itself."""
 
@@ -36,9 +38,9 @@ def box_of(context: cm.Context, **more: Any) -> MatrixLongBox:
     return replace(box, **more)
 
 
-def run(call: PairCall, given: Any, context: cm.Context, **more: Any) -> Any:
+def run(call: PairCall, given: Any, context: cm.Context, box: MatrixLongBox | None = None) -> Any:
     """The results of the scheme."""
-    prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context, **more))
+    prepared = prepare_pairs(call, given, Options("parallel", context), box or box_of(context))
     assert isinstance(prepared, Prepared)
     templates = [stage.spec.template for stage in prepared.executable.plan.stages]
     assert "kernel/pairwise_matrix_long" in templates
@@ -72,8 +74,12 @@ def assert_sums(found: Any, exponent: Any, weights: Any, told: Any = "") -> None
     assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
 
 
-def test_sums(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("warps", [1, 4])
+def test_sums(context: cm.Context, rng: np.random.Generator, warps: int) -> None:
     """Rows and columns around tiles; the same kernels for all of them."""
+    box = box_of(context) if warps == 1 else MatrixLongBox(128, 2, 2, 2, groups=8, tiles=1)
+    if box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
     dim = int(rng.choice(DIMS))
     formula, (x, y, s, b) = gaussian(dim)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
@@ -81,12 +87,12 @@ def test_sums(context: cm.Context, rng: np.random.Generator) -> None:
         given = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
         given[b] = rng.normal(size=(columns, 1)).astype("f4")
         exponent = -squares(given[x], given[y]) * float(given[s][0])
-        assert_sums(run(call, given, context), exponent, given[b].astype("f8"), (dim, rows, columns))
+        assert_sums(run(call, given, context, box), exponent, given[b].astype("f8"), (dim, rows, columns))
 
 
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any, float]:
     """(rows, columns, scale) that products of 16 bits might not bear."""
-    x, y = points(rng, 70, 40), points(rng, 97, 40)
+    x, y = points(rng, 70, DIM), points(rng, 97, DIM)
     if kind == "far from the origin":
         return x + np.float32(1000), y + np.float32(1000), 1
     if kind == "forty bandwidths wide":
@@ -125,7 +131,7 @@ KINDS = (
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
     """As exact as promised whatever the points."""
-    formula, (x, y, s, b) = gaussian(40)
+    formula, (x, y, s, b) = gaussian(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for kind in KINDS:
         xs, ys, scale = adversarial(rng, kind)
@@ -136,9 +142,9 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
     """Infinities and NaN among rows and columns reach the sums that they belong to, and no others."""
-    formula, (x, y, s, b) = gaussian(40)
+    formula, (x, y, s, b) = gaussian(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
-    xs, ys = points(rng, 70, 40), points(rng, 97, 40)
+    xs, ys = points(rng, 70, DIM), points(rng, 97, DIM)
     xs[3, 1], xs[66, 0], xs[40, 39] = np.nan, np.inf, -np.inf
     weights = rng.random((97, 1)).astype("f4")
     given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
@@ -160,10 +166,9 @@ def test_products_alone_and_differences_alone(
 ) -> None:
     """Either way that tiles may go is right where nothing cancels: no formula of its own says that it is an exponent."""
     monkeypatch.setattr("clmapreduce.schemes.matrix_long_text.LEAST", least if least < 0 else 1e30)
-    dim = 61 if least < 0 else 62
-    x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     formula = F["Inv"](F["SqDist"](x, y) + b)
-    given = {x: points(rng, 70, dim), y: points(rng, 97, dim), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
+    given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
     found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
     wanted = (1 / (squares(given[x], given[y]) + given[b].T)).sum(1, keepdims=True)
     np.testing.assert_allclose(found, wanted, rtol=PROMISED)
@@ -189,12 +194,13 @@ def dense(name: str, x: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("name", ["Laplacian", "inverse multiquadric", "several", "inner product"])
+@pytest.mark.parametrize("name", ["a distance", "inner product"])
 def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str, dtype: str) -> None:
     """Several weights, near and far points, duplicates among them."""
-    dim = int(rng.choice(DIMS))
-    x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 2, 1)
-    xs, ys = points(rng, 70, dim).astype(dtype), points(rng, 97, dim).astype(dtype)
+    if name == "a distance":
+        name = str(rng.choice(["Laplacian", "inverse multiquadric", "several"]))
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 2, 1)
+    xs, ys = points(rng, 70, DIM).astype(dtype), points(rng, 97, DIM).astype(dtype)
     ys[:20] = xs[10:30]
     ys[60] *= 50
     given = {x: xs, y: ys, b: rng.normal(size=(97, 2)).astype(dtype)}
@@ -214,11 +220,10 @@ def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str,
 @pytest.mark.parametrize("product", [True, False])
 def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, name: str, product: bool) -> None:
     """Far rows too, where the largest exponent is far from 0."""
-    dim = int(rng.choice(DIMS[:4]))
-    x, y, w = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 2, 1)
+    x, y, w = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 2, 1)
     weight = w if name == "SumSoftMaxWeight" else None
     call = PairCall((x | y) if product else -F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, weight)
-    given = {x: points(rng, 40, dim), y: points(rng, 97, dim)}
+    given = {x: points(rng, 40, DIM), y: points(rng, 97, DIM)}
     given[x][30:] *= 20
     if weight is not None:
         given[w] = rng.random((97, 2)).astype("f4")
@@ -250,11 +255,11 @@ def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Gen
 
 
 def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
-    formula, (x, y, s, b) = gaussian(33, axis=0)
+    formula, (x, y, s, b) = gaussian(DIM, axis=0)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
-    given = {x: points(rng, 6 * 150, 33).reshape(2, 3, 150, 33), y: points(rng, 3 * 40, 33).reshape(3, 40, 33)}
+    given = {x: points(rng, 6 * 150, DIM).reshape(2, 3, 150, DIM), y: points(rng, 3 * 40, DIM).reshape(3, 40, DIM)}
     given |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 150, 1)).astype("f4")}
-    found = run(call, given, context, tiles=1)
+    found = run(call, given, context, box_of(context, tiles=1))
     assert found.shape == (2, 3, 40, 1)
     weights = np.broadcast_to(given[b].astype("f8"), (2, 3, 150, 1))
     for i in range(2):
@@ -262,23 +267,23 @@ def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.ran
             assert_sums(found[i, j], -squares(given[y][j], given[x][i, j]), weights[i, j])
 
 
-@pytest.mark.parametrize("shared", ["rows", "columns", "both"])
-def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Generator, shared: str) -> None:
+def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Generator) -> None:
     """Inner products pack what is shared once; a distance has a centre for every element."""
-    x, y, b = Variable(0, 21, 0), Variable(1, 21, 1), Variable(2, 1, 1)
-    xs, ys = points(rng, 3 * 30, 21).reshape(3, 30, 21), 5 + points(rng, 3 * 40, 21).reshape(3, 40, 21)
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
+    xs, ys = points(rng, 3 * 30, DIM).reshape(3, 30, DIM), 5 + points(rng, 3 * 40, DIM).reshape(3, 40, DIM)
+    shared, distance = rng.choice(["rows", "columns", "both"]), bool(rng.integers(2))
     xs, ys = xs[0] if shared != "columns" else xs, ys[0] if shared != "rows" else ys
     weights = rng.normal(size=(3, 40, 1)).astype("f4")
-    wide_x, wide_y = np.broadcast_to(xs, (3, 30, 21)), np.broadcast_to(ys, (3, 40, 21))
-    for formula, name in ((F["Exp"](-F["SqDist"](x, y)), "Gaussian"), ((x | y), "inner product")):
-        found = run(PairCall(formula * b, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys, b: weights}, context)
-        for i in range(3):
-            if name == "Gaussian":
-                assert_sums(found[i], -squares(wide_x[i], wide_y[i]), weights[i].astype("f8"))
-            else:
-                off = PROMISED * np.linalg.norm(wide_x[i], axis=1)[:, None] * np.linalg.norm(wide_y[i], axis=1)
-                wanted = dense(name, wide_x[i], wide_y[i]) @ weights[i].astype("f8")
-                assert np.all(np.abs(found[i] - wanted) <= off @ np.abs(weights[i]))
+    formula = F["Exp"](-F["SqDist"](x, y)) if distance else (x | y)
+    found = run(PairCall(formula * b, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys, b: weights}, context)
+    for i in range(3):
+        rows, columns = np.broadcast_to(xs, (3, 30, DIM))[i], np.broadcast_to(ys, (3, 40, DIM))[i]
+        if distance:
+            assert_sums(found[i], -squares(rows, columns), weights[i].astype("f8"), shared)
+            continue
+        off = PROMISED * np.linalg.norm(rows, axis=1)[:, None] * np.linalg.norm(columns, axis=1) @ np.abs(weights[i])
+        wanted = dense("inner product", rows, columns) @ weights[i].astype("f8")
+        assert np.all(np.abs(found[i] - wanted) <= off), shared
 
 
 # ---------------------------------------------------------------------------------------------------------- no device
@@ -327,8 +332,6 @@ def test_words_fill_an_operand(role: Role) -> None:
 
 def test_many_steps_are_added_up_in_two_sums() -> None:
     """Instructions cut off what they add: no accumulator of theirs takes more than some steps, and warps are narrower."""
-    from plans import source_of
-
     facts, box = FACTS["nvidia"], MatrixLongBox(128, 4, 8, 2)
     short = pair_plan(layout_of("Exp(-SqDist(Vi(0,300),Vj(1,300)))"), 1000, 1000, PARALLEL, facts, box=box)
     long = pair_plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 1000, 1000, PARALLEL, facts, box=box)

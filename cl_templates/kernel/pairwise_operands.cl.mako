@@ -1,6 +1,6 @@
 ## cmr_pairwise_operands: rows (or columns) of long vectors as operands of matrix instructions, for cmr_pairwise_matrix_long.
 ##   An item takes one row: it finds the scale, then writes step by step. Past the last row the last one is repeated, past the last coordinate stand zeros.
-##   in…  [batch][count][dim]      centre, norms  as from cmr_pairwise_norms, for distances      facts [batch][padded][${"side.facts"}]  (norm,) scale undone
+##   in…  [batch][count][dim]      centre, norms  as from cmr_pairwise_norms, for distances      facts [batch][padded]  the norm, for distances, and what undoes the scale
 ##   operands [batch][tile][step][block of 16 rows, or 8 columns]  words of both pieces      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -9,7 +9,7 @@ ${mode.kernel_head("cmr_pairwise_operands", side.parameters() + ["__global float
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
     ${side.offsets("batch")}
     facts += batch * padded * ${side.facts};
-    operands += (size_t)batch * (padded / ${side.tile}) * ${side.steps * side.stage};
+    operands += (size_t)batch * (padded / ${tile}) * ${side.steps * side.stage};
     if (at < padded) {
         ${side.measure("row")}
         ${side.keep("row", "at")}

@@ -1,11 +1,11 @@
-"""The statements of tiles of pairs whose inner products over long vectors matrix instructions compute: operands stage by
-stage through local memory, results in registers, where the item that holds them makes them distances, asks whether they
-may be trusted, and folds the pairs' values.
+"""The statements of tiles of pairs whose inner products over long vectors matrix instructions compute: operands stage
+by stage through local memory, results in registers, where the item that holds them makes them distances, asks whether
+they may be trusted, and folds the pairs' values.
 
-A result is off by about 2⁻²² of its row's and column's norms, and by what instructions cut off when they add: 2⁻²⁵ each.
-That is as much as the distance may lose where it is not much smaller than the norms, or as an exponent may where they are
-small. An item whose distances are neither, or whose rows or columns have no finite scale, computes its pairs as the
-formula says, from the inputs.
+A result is off by about 2⁻²² of its row's and column's norms, and by what instructions cut off when they add: 2⁻²⁵
+each. That is as much as the distance may lose where it is not much smaller than the norms, or as an exponent may where
+they are small. An item whose distances are neither, or whose rows or columns have no finite scale, computes its pairs
+as the formula says, from the inputs.
 """
 
 from __future__ import annotations
@@ -247,12 +247,13 @@ class MatrixLongText:
         text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)
         statements, names = text.values(0, 0)
         lines = ["float steepest = 0.0f;", "{", text.uniforms(), statements]
-        lines += [f"{{ const float slope = fabs({name}); if (!(slope <= steepest)) steepest = slope; }}" for name in names]
+        for name in names:
+            lines.append(f"{{ const float slope = fabs({name}); if (!(slope <= steepest)) steepest = slope; }}")
         return "\n".join([*lines, "}"])
 
     def exactly(self) -> str:
-        """The contractions of the item's pairs from the inputs, two rows and two columns at a time. They pass through an
-        array, so that this rare case is a loop that asks for no registers of its own.
+        """The contractions of the item's pairs from the inputs, two rows and two columns at a time. They pass through
+        an array, so that this rare case is a loop that asks for no registers of its own.
         """
         row, column, box = self.product.row, self.product.column, self.box
         (contraction,) = self.pairs.pair.contractions
@@ -275,8 +276,8 @@ class MatrixLongText:
         lines.append("}")
         for v in self.warps.mine:
             for c in range(self.columns):
-                at = 4 * (v // 2 * box.columns + c // 2) + v % 2 * 2 + c % 2
-                lines.append(f"q{v}_{c}_0 = exact[{at}];")
+                place = 4 * (v // 2 * box.columns + c // 2) + v % 2 * 2 + c % 2
+                lines.append(f"q{v}_{c}_0 = exact[{place}];")
         return "\n".join(lines)
 
     def column_index(self, c: int) -> str:

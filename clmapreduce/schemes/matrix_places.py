@@ -1,5 +1,5 @@
-"""Which rows and columns of pairs the items of a group compute by matrix instructions: a warp owns blocks of 16 rows, an
-item two rows of each of them, lane / 4 and eight further on, with two of every 8 columns.
+"""Which rows and columns of pairs the items of a group compute by matrix instructions: a warp owns blocks of 16 rows,
+an item two rows of each of them, lane / 4 and eight further on, with two of every 8 columns.
 """
 
 from __future__ import annotations

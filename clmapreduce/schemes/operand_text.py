@@ -1,9 +1,9 @@
-"""One side of inner products of long vectors as operands of matrix instructions: every number the sum of two pieces of 16
-bits, 22 bits together, in the order in which a warp's items hold them.
+"""One side of inner products of long vectors as operands of matrix instructions: every number the sum of two pieces of
+16 bits, 22 bits together, in the order in which a warp's items hold them.
 
 Rows, and columns, are scaled by a power of two each, so that their largest number has the largest exponent that 16 bits
-bear: whatever the magnitudes are, what the pieces lose is relative to the row's own. What cannot be scaled, an infinity,
-a NaN or a number beyond 2¹⁰⁰, gets NaN for its scale, which says that its pieces are none.
+bear: whatever the magnitudes are, what the pieces lose is relative to the row's own. What cannot be scaled, an
+infinity, a NaN or a number beyond 2¹⁰⁰, gets NaN for its scale, which says that its pieces are none.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ const float v = fabs({self._number(row, "d")});
 most = fmax(most, v); all += v;
 }}
 const int usable = all < {FINITE}, exponent = max(1, min(253, {254 + LARGEST} - (as_int(most) >> 23)));
-const float scale = usable ? as_float(exponent << 23) : 0.0f, unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
+const float scale = usable ? as_float(exponent << 23) : 0.0f;
+const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
 
     def keep(self, row: str, at: str) -> str:
         """Stores what is kept of a row as number `at`."""
@@ -106,8 +107,8 @@ const float scale = usable ? as_float(exponent << 23) : 0.0f, unscale = usable ?
         return "\n".join(lines)
 
     def _word(self, k: int, piece: int) -> str:
-        """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns' side
-        by side, so that one load brings both.
+        """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
+        side by side, so that one load brings both.
         """
         if self.given.role is Role.ROW:
             return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"

@@ -74,10 +74,12 @@ def assert_sums(found: Any, exponent: Any, weights: Any, told: Any = "") -> None
     assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
 
 
-@pytest.mark.parametrize("warps", [1, 4])
-def test_sums(context: cm.Context, rng: np.random.Generator, warps: int) -> None:
-    """Rows and columns around tiles; the same kernels for all of them."""
-    box = box_of(context) if warps == 1 else MatrixLongBox(128, 2, 2, 2, groups=8, tiles=1)
+BOXES = [MatrixLongBox(32, 2, 2, 1, groups=8, tiles=1), MatrixLongBox(128, 1, 1, 2, groups=8, tiles=2)]
+
+
+@pytest.mark.parametrize("box", BOXES, ids=str)
+def test_sums(context: cm.Context, rng: np.random.Generator, box: MatrixLongBox) -> None:
+    """Rows and columns around tiles, of several blocks or several warps; the same kernels for all sizes."""
     if box.block > context.facts.max_group_size:
         pytest.skip("groups are smaller here")
     dim = int(rng.choice(DIMS))
@@ -325,7 +327,12 @@ def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) ->
 @pytest.mark.parametrize("role", [Role.ROW, Role.COLUMN])
 def test_words_fill_an_operand(role: Role) -> None:
     side = OperandText(PairInput("in0", role, 40, np.dtype("f4"), ()), 64, True)
-    words = [eval(side._word(k, piece).replace("/", "//"), {"line": line}) for k in range(8) for piece in (0, 1) for line in range(side.lines)]
+    words = [
+        eval(side._word(k, piece).replace("/", "//"), {"line": line})
+        for k in range(8)
+        for piece in (0, 1)
+        for line in range(side.lines)
+    ]
     assert sorted(words) == list(range(side.words))
     assert side.steps == 3 and side.stage == 64 * 16
 

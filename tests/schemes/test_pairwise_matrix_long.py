@@ -162,17 +162,20 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     assert_sums(found[fine], -squares(xs[fine], ys[others]), weights[others].astype("f8"))
 
 
-@pytest.mark.parametrize("least", [-1.0, float("inf")])
+@pytest.mark.parametrize(("least", "function"), [(-1.0, "Inv"), (1e30, "Rsqrt")])
 def test_products_alone_and_differences_alone(
-    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, least: float
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, least: float, function: str
 ) -> None:
-    """Either way that tiles may go is right where nothing cancels: no formula of its own says that it is an exponent."""
-    monkeypatch.setattr("clmapreduce.schemes.matrix_long_text.LEAST", least if least < 0 else 1e30)
+    """Either way that tiles may go is right where nothing cancels. The formulas are no exponents, and no other test's:
+    plans are kept.
+    """
+    monkeypatch.setattr("clmapreduce.schemes.matrix_long_text.LEAST", least)
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
-    formula = F["Inv"](F["SqDist"](x, y) + b)
+    formula = F[function](F["SqDist"](x, y) + b)
     given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
     found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    wanted = (1 / (squares(given[x], given[y]) + given[b].T)).sum(1, keepdims=True)
+    sums = squares(given[x], given[y]) + given[b].T
+    wanted = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
     np.testing.assert_allclose(found, wanted, rtol=PROMISED)
 
 

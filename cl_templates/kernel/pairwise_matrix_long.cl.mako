@@ -4,8 +4,8 @@
 ##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
-##   Local memory: two stages, what is known of the rows and of a tile's columns, one accumulator per item, and all of them
-##   where they fit. Barriers: 1 a stage, and as from_item.
+##   Local memory: two stages, what is known of the rows and of a tile's columns, one accumulator per item, and as many
+##   more as fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
@@ -41,7 +41,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     __local float column_numbers[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${mode.group_scratch(pairs.outer, block)}
 % if matrix.parked:
-    ${mode.group_scratch(pairs.outer, block * len(mine), "parked")}
+    ${mode.group_scratch(pairs.outer, block * matrix.parked, "parked")}
 % endif
     ${domain.open("(idx)get_group_id(0)", matrix.rows)}
     ${pairs.offsets("batch")}
@@ -52,7 +52,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
     ${matrix.keep_rows()}
 % for v in mine:
-% if matrix.parked:
+% if v < matrix.parked:
     { ${pairs.outer.declare(f"acc{v}")} ${matrix.park(v)} }
 % else:
     ${pairs.outer.declare(f"acc{v}")}
@@ -79,7 +79,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
-% if matrix.parked:
+% if v < matrix.parked:
         ${matrix.fetch(v)}
 % endif
 % if inner is not None:
@@ -91,15 +91,13 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % if inner is not None:
         ${pairs.close_tile(v)}
 % endif
-% if matrix.parked:
+% if v < matrix.parked:
         ${matrix.park(v)}
 % endif
 % endfor
     </%domain:each_tile>
-% if matrix.parked:
-% for v in mine:
+% for v in range(matrix.parked):
     ${matrix.fetch(v)}
 % endfor
-% endif
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
 }

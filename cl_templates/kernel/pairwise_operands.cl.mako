@@ -8,7 +8,7 @@ ${mode.kernel_head("cmr_pairwise_operands", side.parameters() + ["__global float
     const idx group = (idx)get_group_id(0), batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
     ${side.offsets("batch")}
-    facts += batch * padded * ${side.facts};
+    facts += (size_t)batch * padded * ${side.facts};
     operands += (size_t)batch * (padded / ${tile}) * ${side.steps * side.stage};
     if (at < padded) {
         ${side.measure("row")}

@@ -20,10 +20,8 @@ from clmapreduce.schemes.pair_text import PairText, element
 from clmapreduce.tuning import MatrixLongBox
 from clmapreduce.vector.pair import Pair
 
-LEAST = 0.25
-"""A distance may be so much smaller than the norms that it is made from."""
-LIMIT = 16
-"""An exponent may be off by so many 2⁻²²."""
+RELATIVE, ABSOLUTE = 12, 16
+"""A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""
 
@@ -79,10 +77,12 @@ class MatrixLongText:
         return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize
 
     @property
-    def parked(self) -> bool:
-        """Whether accumulators wait in local memory while products are summed: it leaves registers to the sums."""
-        waiting = self.box.block * len(self.warps.mine) * self.pairs.bound.layout.itemsize
-        return self.least_memory + waiting <= self.local_memory
+    def parked(self) -> int:
+        """How many of an item's accumulators wait in local memory while products are summed, as many as it holds: it
+        leaves registers to the sums.
+        """
+        each = self.box.block * self.pairs.bound.layout.itemsize
+        return max(0, min(len(self.warps.mine), (self.local_memory - self.least_memory) // each))
 
     def park(self, v: int) -> str:
         """Stores the item's accumulator number v."""
@@ -228,15 +228,29 @@ class MatrixLongText:
         """C text of whether the results of an item may stay. An inner product is as exact as its terms allow."""
         if not self.product.distance:
             return "isfinite(all + largest_x)"
-        enough = f"least >= {LEAST}f * (largest_x + largest_y)"
+        enough = f"least >= {self.least}f * (largest_x + largest_y)"
         if self.product.slopes is not None:
             enough = f"({enough} || (largest_x + largest_y) * steepest <= {self.bearable}f)"
         return f"isfinite(all + largest_x) && {enough}"
 
     @property
+    def cut(self) -> float:
+        """What instructions cut off, in units of 2⁻²² of a product: half of the last bit each on average, while half of
+        the product is there.
+        """
+        return 3 * min(self.steps, LONGEST) / 8
+
+    @property
+    def least(self) -> float:
+        """What a distance must be, relative to the norms that it is made from: at ρ their product is at most 1 − ρ of
+        them, so that (1 + (1 − ρ) cut) / ρ may be RELATIVE.
+        """
+        return (1 + self.cut) / (RELATIVE + self.cut)
+
+    @property
     def bearable(self) -> float:
         """What the norms may be where only exponents are made of a distance, times its slope."""
-        return LIMIT / (1 + 3 * min(self.steps, LONGEST) / 8)
+        return ABSOLUTE / (1 + self.cut)
 
     def slopes(self) -> str:
         """Declares `steepest`, the largest slope of an exponent."""

@@ -67,7 +67,7 @@ class OperandText:
         """Moves what is read to its part for one element of the batch."""
         lines = [offsets_of([self.given], batch)]
         if self.centred:
-            lines.append(f"centre += {batch} * {self.steps * DEPTH}; norms += {batch} * count;")
+            lines.append(f"centre += (size_t){batch} * {self.steps * DEPTH}; norms += {batch} * count;")
         return "\n".join(lines)
 
     def measure(self, row: str) -> str:

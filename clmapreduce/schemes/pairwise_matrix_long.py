@@ -145,8 +145,9 @@ def plan_matrix_long(
     if tiling.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
         box = replace(box, columns=16 // box.rows)
         tiling = _Tiling(layout, product, domain, mode, facts, box)
-    while box.columns > 1 and tiling.text.least_memory > facts.local_memory:
-        box = replace(box, columns=box.columns // 2)
+    while box.rows * box.columns > 1 and tiling.text.least_memory > facts.local_memory:
+        columns = max(1, box.columns // 2)
+        box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
         tiling = _Tiling(layout, product, domain, mode, facts, box)
     text, spread = tiling.text, tiling.spread
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"

@@ -17,6 +17,7 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.operand_text import OperandText
 from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.tuning import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
@@ -169,7 +170,7 @@ def test_products_alone_and_differences_alone(
     """Either way that tiles may go is right where nothing cancels. The formulas are no exponents, and no other test's:
     plans are kept.
     """
-    monkeypatch.setattr("clmapreduce.schemes.matrix_long_text.LEAST", least)
+    monkeypatch.setattr(MatrixLongText, "least", least)
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     formula = F[function](F["SqDist"](x, y) + b)
     given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}

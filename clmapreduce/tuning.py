@@ -264,7 +264,8 @@ class MatrixBox:
     """For pairs whose products matrix instructions compute. block: work-items per group, a multiple of 32. blocks: of
     16 rows per warp. tile: columns between two sums of sums, a multiple of 8. across: warps that share rows, a power of
     two. unroll: of the loop over a tile, 8 columns a turn. share: every so many exponentials are left to
-    multiplications; 0: none. groups, tiles, merge_block: as in a PairBox.
+    multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
+    do. groups, tiles, merge_block: as in a PairBox.
     """
 
     block: int
@@ -273,12 +274,24 @@ class MatrixBox:
     across: int = 1
     unroll: int = 8
     share: int = 4
+    ahead: int = 4
     groups: int = 40
     tiles: int = 4
     merge_block: int = 128
 
 
-MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, groups=8, merge_block=32)
+@dataclass(frozen=True)
+class MatrixWideBox(MatrixBox):
+    """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of every
+    row that a group computes, in blocks of 8. longest: as in a WideBox.
+    """
+
+    numbers: int = 8
+    longest: int = 4096
+
+
+MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
+MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
 
 

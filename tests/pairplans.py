@@ -23,7 +23,7 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import Box, PairLayout
-from clmapreduce.tuning import MATRIX_CPU, MATRIX_LONG, MATRIX_LONG_CPU, MatrixBox, MatrixLongBox
+from clmapreduce.tuning import MATRIX_CPU, MATRIX_LONG, MATRIX_LONG_CPU, MATRIX_WIDE_CPU, MatrixBox, MatrixLongBox
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -171,6 +171,8 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "matrix of batches", plan(layout_of(rank=2), 10_000, 10_000, batch=6, box=box)
     yield "matrix logsumexp", plan(layout_of(DISTANCE, "LogSumExp"), 500, 500, box=replace(box, share=0))
     yield "matrix kahan", plan(layout_of(scheme="kahan_scheme"), 500, 500, box=box)
+    yield "matrix argmin", plan(layout_of(DISTANCE, "ArgMin"), 500, 500, box=box)
+    yield "matrix k-min of blocks", plan(layout_of(DISTANCE, "KMin_ArgKMin", k=2), 500, 500, box=box, sparse=True)
     two = "Exp(-SqDist(Vi(0,3),Vj(1,3)))+Exp((Vi(0,3)|Vj(1,3))-Vj(2,1))"
     yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)
     yield "matrix of many numbers", plan(layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), 500, 500, box=box)
@@ -184,6 +186,9 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "long matrix of float16", plan(layout_of(f"Sqrt({distance})", code="f2"), 500, 500, box=long)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
+    wide = replace(MATRIX_WIDE_CPU, block=box.block)
+    yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
+    yield "matrix wide of batches", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,300)", rank=1), 500, 500, batch=6, box=wide)
 
 
 # ------------------------------------------------------------------------------------------------- pairs on numbers

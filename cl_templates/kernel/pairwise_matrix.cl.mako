@@ -3,6 +3,7 @@
 ##   rows of each of its blocks with two of every 8 columns; at the end the items that share a row meet, those of `across` warps.
 ##   Both sides' operands are made here, relative to the centre of the group's rows. A tile with columns so far from it that products would lose what
 ##   was promised is computed as the formula says.
+##   With `filters` the products are only a filter: what may change an accumulator is computed as the formula says, and that decides.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -13,7 +14,8 @@ pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
-mine, across = matrix.warps.mine, matrix.box.across
+filters = matrix.filters
+mine, across = matrix.places.mine, matrix.box.across
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
 %>
@@ -38,10 +40,27 @@ if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)]
 % endif
 % endfor
 </%def>
-<%def name="turn_exactly(v)">
-${exact.uniforms()}
+## Looks at several blocks at once, whose products say which columns are computed.
+<%def name="turn_filtered()">
+${matrix.look("n")}
+% for v in mine:
+if (${matrix.passes(matrix.best(v), v)}) {
+    uint hits = ${matrix.hits(v)};
+    ${exact.row(v, [f"row{v}"])}
+    while (hits) {
+        const int hit = CMR_LOWEST(hits), k = 8 * (n + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
+        hits &= hits - 1;
+        ${exact.column(0, place("k", True))}
+        ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
+    }
+    ${matrix.lower(v)}
+}
+% endfor
+</%def>
+<%def name="turn_exactly(v, begin)">
+${exact.uniforms() if not filters else ""}
 ${exact.row(v, [f"row{v}"])}
-for (int k = ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 4 * 2; k < count; k += ${8 * across}) {
+for (int k = ${begin} + ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 4 * 2; k < count; k += ${8 * across}) {
 % for c in range(2):
     if (k + ${c} < count) {
         ${exact.column(c, place(f"k + {c}", True))}
@@ -53,8 +72,8 @@ for (int k = ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 
 ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
-    __local int far[2];
-% for kind, name, count in pairs.tile(tile):
+    __local int far[${4 if filters else 2}];
+% for kind, name, count in [] if filters else pairs.tile(tile):
     __local ${kind} ${name}[${count}];
 % endfor
     ${domain.open_places(tile)}
@@ -66,7 +85,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     const idx till = min(last, (idx)(first + ${matrix.rows}));
     ${matrix.centres()}
     if (item < ${3 * len(matrix.products)}) largest[item] = 0;
-    if (item < 2) far[item] = 0;
+    if (item < ${4 if filters else 2}) far[item] = 0;
     ${mode.sync()}
     for (int r = item; r < ${matrix.rows}; r += ${block}) {
         ${matrix.measure(f"min((idx)(first + r), (idx)(last - 1))")}
@@ -79,25 +98,31 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${mode.sync()}
     ${matrix.load_rows()}
 % for v in mine:
-    const idx row${v} = ${matrix.warps.row_index(v)};
+    const idx row${v} = ${matrix.places.row_index(v)};
     ${pairs.outer.declare(f"acc{v}")}
+% if filters:
+    float bar${v} = ${matrix.bar(v)};
+% endif
 % endfor
-% if not cpu:
+% if not cpu and not filters:
     ${my_rows()}
 % endif
     int turn = 0;
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
-        if (item == 0) far[turn ^ 1] = 0;
+        if (item == 0) { far[turn ^ 1] = 0; ${"far[(turn ^ 1) + 2] = 0;" if filters else ""} }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${pairs.stage("column", "s")}
+            ${"" if filters else pairs.stage("column", "s")}
             ${matrix.put_column("column", "s", "far[turn]")}
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];
+% if filters:
+        ${matrix.doubt()}
+% endif
         turn ^= 1;
-% if cpu:
+% if cpu and not filters:
         ${my_rows()}
 % endif
 % if inner is not None:
@@ -107,21 +132,35 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endif
         if (exactly) {
 % for v in mine:
-            { ${turn_exactly(v)} }
+            { ${turn_exactly(v, "0")} }
 % endfor
         } else {
+% if filters:
+            const int done = count / ${8 * across * matrix.box.ahead} * ${across * matrix.box.ahead};
+            for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${across * matrix.box.ahead}) { ${turn_filtered()} }
+% for v in mine:
+            { ${turn_exactly(v, "8 * done")} }
+% endfor
+% else:
             const int full = count / 8;
 % if unroll > 1:
             #pragma unroll ${unroll}
 % endif
             for (int n = ${f"warp % {across}" if across > 1 else 0}; n < full; n += ${across}) { ${turn("n", False)} }
             if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", True)} }
+% endif
         }
+% if filters:
+% for v in mine:
+        bar${v} = ${matrix.bar(v)};
+        ${matrix.share(v)}
+% endfor
+% endif
 % if inner is not None:
 % for v in mine:
         ${pairs.close_tile(v)}
 % endfor
 % endif
     </%domain:each_tile>
-    ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
+    ${warps.meet(mode, domain, pairs, matrix.places, partial)}
 }

@@ -171,6 +171,9 @@ INLINE ${T} cmr_matrix_rows_${T}(__local const uint *memory, int at, int lane) {
 <%def name="matrix_columns(T)">
 INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return ((__local const ${T} *)(memory + at))[lane]; }
 </%def>
+<%def name="matrix_hold(T)">
+INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane) { return a; }
+</%def>
 <%def name="matrix_product(T)">
 INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

@@ -343,14 +343,22 @@ INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + 
 ## Products of 16 rows and 8 columns, 16 floats of 16 bits deep, by the 32 items of a warp: c + a · b, summed up as floats. An item holds four of the
 ## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,
 ## word(row, k / 2) = 16 (row % 8) + 4 (k / 2 % 4) + 2 (k / 8) + row / 8 and word(column, k / 2) = 8 column + 2 (k / 2 % 4) + k / 8 behind `at`, where
-## they stay as long as products are asked for; matrix_rows and matrix_columns bring an item's share of them. Two operands of columns come at once as a
-## uint4, the halves of which are theirs, where their pairs of words alternate. Here a share is the place where an operand lies, and words from one
-## column to the next: an item reads whole rows and columns, and nobody waits for anybody.
+## they stay as long as products are asked for; matrix_rows and matrix_columns bring an item's share of them, and matrix_hold makes rows of what a
+## warp's items hold, a barrier before the first product. Two operands of columns come at once as a uint4, the halves of which are theirs, where their
+## pairs of words alternate. Here a share is the place where an operand lies, and words from one column to the next: an item reads whole rows and
+## columns, and nobody waits for anybody.
 <%def name="matrix_rows(T)">
 INLINE ${T} cmr_matrix_rows_${T}(__local const uint *memory, int at, int lane) { return (${T})((uint)at); }
 </%def>
 <%def name="matrix_columns(T)">
 INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return (${T})(${"(uint)at, 8u" if T == "uint2" else "(uint)at, 16u, (uint)at + 2u, 16u"}); }
+</%def>
+<%def name="matrix_hold(T)">
+INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane) {
+    __local uint *mine = memory + at + lane * 4;
+    mine[0] = a.x; mine[1] = a.y; mine[2] = a.z; mine[3] = a.w;
+    return (${T})((uint)at);
+}
 </%def>
 <%def name="matrix_product(T)">
 INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {

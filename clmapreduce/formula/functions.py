@@ -119,7 +119,16 @@ def apply(name: str, *operands: Operand) -> Node:
         args = tuple(cast(as_node(o, FLOAT32), FLOAT32) for o in operands)
         return cast(Apply(function, args, FLOAT32, weak), result)
     args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, wanted, strict=True))
-    return Apply(function, args, result, weak)
+    return Apply(function, _without_signs(args) if name == "multiply" else args, result, weak)
+
+
+def _without_signs(factors: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The factors of |x|·|x| as those of x·x, which is the same number. Intel's compiler crashes on the first in some
+    loops.
+    """
+    sizes = [n for n in factors if isinstance(n, Apply) and n.function.name == "abs" and n.args[0].dtype == n.dtype]
+    inner = [node.args[0] for node in sizes]
+    return tuple(inner) if len(inner) == 2 and inner[0] is inner[1] else factors
 
 
 def is_traced(operand: Any) -> bool:

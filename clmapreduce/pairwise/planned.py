@@ -13,10 +13,11 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairwise import Box, PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
+from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import MatrixBox, MatrixLongBox, TileBox, WideBox, clustered, few_box, pair_box
+from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.vector.pair import Pair
 
 
@@ -73,6 +74,8 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
         return plan_tiles(layout, domain, mode, facts, box)
     if isinstance(box, WideBox):
         return plan_wide(layout, domain, mode, facts, box)
+    if isinstance(box, MatrixWideBox):
+        return plan_matrix_wide(layout, domain, mode, facts, box)
     if isinstance(box, MatrixBox):
         return plan_matrix(layout, domain, mode, facts, box)
     if isinstance(box, MatrixLongBox):

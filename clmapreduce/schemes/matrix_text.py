@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
@@ -31,7 +32,7 @@ ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
 SAMPLES = 8
 """Rows whose mean is the centre of a group's."""
-LIMIT = 16
+LIMIT = 16.0
 """The error of a sum of products is about 2⁻²² of the magnitudes that meet in it: they may add up to so much."""
 LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
 """Rows are scaled to about 2³; columns stay below this, far from the 65,504 where 16 bits end."""
@@ -73,13 +74,15 @@ class Side:
 @dataclass(frozen=True, eq=False)
 class MatrixText:
     """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
-    registers: whether items hold the rows' operands themselves, so that their place serves the columns.
+    registers: whether items hold the rows' operands themselves, so that their place serves the columns. filters:
+    whether the products only decide which columns are computed as the formula says: see `matrix_filter`.
     """
 
     exact: PairText
     factoring: Factoring
     box: MatrixBox
     registers: bool
+    filters: ClassVar[bool] = False
 
     @cached_property
     def pairs(self) -> PairText:
@@ -125,13 +128,14 @@ class MatrixText:
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
-    def warps(self) -> Warps:
+    def places(self) -> Warps:
+        """Which rows the items compute."""
         return Warps(self.box.block, self.box.across, self.box.blocks)
 
     @property
     def rows(self) -> int:
         """Rows of a group."""
-        return self.warps.rows
+        return self.places.rows
 
     @property
     def words(self) -> int:
@@ -184,18 +188,14 @@ class MatrixText:
         return "\n".join(lines)
 
     def scales(self) -> str:
-        """Declares what follows from them per product: the rows' scale, a power of two, and what a column keeps to."""
+        """Declares what follows from them per product: the rows' scale, a power of two, and the products' unit."""
         lines = []
         for p in range(len(self.products)):
             lines.append(f"const float most{p} = as_float(largest[{3 * p}]);")
-            exponent = f"{LARGEST_ROW + 254} - (as_int(most{p}) >> 23)"
-            lines.append(
-                f"const float scale{p} = most{p} > 0.0f && isfinite(most{p})"
-                f" ? as_float(max(27, min(227, {exponent})) << 23) : 1.0f;"
-            )
-            lines.append(f"const float unscale{p} = 1.0f / scale{p}, reach{p} = sqrt(as_float(largest[{3 * p + 1}]));")
-            lines.append(f"const float room{p} = {LIMIT}.0f - as_float(largest[{3 * p + 2}]);")
-            lines.append(f"const float highest{p} = {LARGEST_COLUMN}f * scale{p};")
+            lines.append(f"const float added{p} = as_float(largest[{3 * p + 2}]);")
+            lines.append(f"const float scale{p} = {power_of_two(f'most{p}', LARGEST_ROW)};")
+            lines.append(f"const float unit{p} = {self._unit(p)}, unscale{p} = unit{p} / scale{p};")
+            lines.append(f"const float reach{p} = sqrt(as_float(largest[{3 * p + 1}]));")
         return "\n".join(lines)
 
     def put_row(self, at: str, slot: str) -> str:
@@ -219,7 +219,9 @@ class MatrixText:
         for p, pieces in enumerate(self.slots):
             lines.append(f"{{ {self._declared(p, Role.COLUMN, at)}")
             lines.append(f"const float size = sqrt({self._squares(p)});")
-            lines.append(f"if (!(reach{p} * size + fabs(r_added) <= room{p} && size <= highest{p})) {far} = 1;")
+            lines.append(f"const float magnitude = (reach{p} * size + fabs(r_added) + added{p}) * unit{p};")
+            lines.append(f"if (!(magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = 1;")
+            lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
             for word, pair in enumerate(_words(pieces.columns())):
                 step, k = divmod(word, 8)
@@ -240,26 +242,46 @@ class MatrixText:
 
     def multiply(self, block: str) -> str:
         """Declares the products of the item's rows and its two columns of a block of 8: q{v}_{c}_{p}."""
-        lines = [
-            f"const uint2 b{step} = cmr_matrix_columns_uint2(memory, {self.column_operand(block, step)}, lane);"
-            for step in range(self.steps)
-        ]
+        lines = self._columns(block)
         for r in range(self.box.blocks):
-            for p, pieces in enumerate(self.slots):
-                first = self._first(p)
-                start = f"cmr_matrix_start_float4(a{r}_{first}, b{first}, memory, lane)"
-                lines.append(f"float4 m{r}_{p} = {start};")
-                for step in range(first + 1, first + pieces.steps):
-                    lines.append(f"m{r}_{p} = cmr_matrix_product_float4(m{r}_{p}, a{r}_{step}, b{step}, memory, lane);")
+            for p in range(len(self.products)):
+                lines += [f"float4 m{r}_{p};", *self._product(f"m{r}_{p}", r, p)]
                 for half in range(2):
                     for c in range(2):
                         lines.append(f"const float q{2 * r + half}_{c}_{p} = m{r}_{p}.{'xyzw'[2 * half + c]};")
         return "\n".join(lines)
 
     # -------------------------------------------------------------------------------------------------- internals
+    def _unit(self, p: int) -> str:
+        """C text of the power of two that product p comes times."""
+        return "1.0f"
+
+    def _limit(self) -> float:
+        """What the magnitudes that meet in a product may add up to, in its unit."""
+        return LIMIT
+
+    def _noted(self, p: int) -> str:
+        """What else is done with the `magnitude` of a column."""
+        return ""
+
     def _first(self, p: int) -> int:
         """The first instruction of product p."""
         return sum(slots.steps for slots in self.slots[:p])
+
+    def _columns(self, block: str) -> list[str]:
+        """Declares the item's share of the operands of 8 columns."""
+        return [
+            f"const uint2 b{step} = cmr_matrix_columns_uint2(memory, {self.column_operand(block, step)}, lane);"
+            for step in range(self.steps)
+        ]
+
+    def _product(self, name: str, r: int, p: int) -> list[str]:
+        """Gives a variable product p of the item's block r of rows and those columns."""
+        first = self._first(p)
+        lines = [f"{name} = cmr_matrix_start_float4(a{r}_{first}, b{first}, memory, lane);"]
+        for step in range(first + 1, first + self.slots[p].steps):
+            lines.append(f"{name} = cmr_matrix_product_float4({name}, a{r}_{step}, b{step}, memory, lane);")
+        return lines
 
     def _text(self, values: Sequence[Node], role: Role) -> PairText:
         """Some numbers of one side as a pair of their own."""
@@ -300,9 +322,17 @@ class MatrixText:
             lines.append(
                 f"const float s{k} = r{k} * {scale}, r{k}h = cmr_half_round_float(s{k}), r{k}l = s{k} - r{k}h;"
             )
-        lines.append("const float n0 = cmr_half_round_float(r_added), n_left = r_added - n0;")
+        lines.append(f"const float n = r_added * unit{p}, n0 = cmr_half_round_float(n), n_left = n - n0;")
         lines.append("const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;")
         return "\n".join(lines)
+
+
+def power_of_two(of: str, to: int, most: int = 60) -> str:
+    """C text of the power of two that scales a positive float to about 2^to; 2^most at most, 2^-most at least, and 1
+    for what is not positive or not finite.
+    """
+    exponent = f"max({127 - most}, min({127 + most}, {to + 254} - (as_int({of}) >> 23)))"
+    return f"({of} > 0.0f && isfinite({of}) ? as_float({exponent} << 23) : 1.0f)"
 
 
 def _words(pieces: Sequence[str]) -> list[str]:

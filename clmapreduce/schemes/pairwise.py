@@ -18,10 +18,10 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import MatrixBox, MatrixLongBox, PairBox, TileBox, WideBox
+from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, PairBox, TileBox, WideBox
 from clmapreduce.vector.pair import Pair, Role
 
-Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox"
+Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"
 
 LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""

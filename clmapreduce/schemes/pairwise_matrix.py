@@ -9,11 +9,10 @@ from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
-from clmapreduce.formula.fast import EXP2_FAST
-from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.matrix_filter import FilterText
 from clmapreduce.schemes.matrix_text import MatrixText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
@@ -23,23 +22,18 @@ from clmapreduce.vector.bilinear import Factoring, factored_pair
 
 
 def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
-    """The products of a pair, where the scheme suits: work-items, an order of merging that is free, and products that
-    are but exponents, so that what they are off by is a factor of the results' terms.
+    """The products of a pair that are but exponents, so that what they are off by is a factor of the results' terms; or
+    the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
+    order of merging that is not free.
     """
-    bound = layout.bound
-    if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative or bound.one_by_one:
+    bound, pair = layout.bound, layout.pair
+    if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative:
         return None
-    found = factored_pair(layout.pair)
-    if found is None:
-        return None
-    results = {id(product.result) for product in found.products if not product.exponent}
-    own = found.values[: layout.pair.width] if bound.exponents else ()
-    others = found.values[len(own) :]
-    used = {id(node) for node in others}
-    for node in postorder(found.values):
-        if isinstance(node, Apply) and node.function is not EXP2_FAST:
-            used |= {id(arg) for arg in node.args}
-    return None if results & used else found
+    if bound.side:
+        found = factored_pair(pair)
+        alone = found is not None and len(found.products) == 1 and found.values[0] is found.products[0].result
+        return found if alone else None
+    return factored_pair(pair, exponents=pair.width if bound.exponents else 0, every=False)
 
 
 @dataclass(frozen=True)
@@ -57,15 +51,16 @@ class _Matrix:
     def text(self) -> MatrixText:
         layout = self.layout
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True)
-        return MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+        kind = FilterText if layout.bound.side else MatrixText
+        return kind(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
 
     @property
     def local_memory(self) -> int:
         """Bytes that a group needs."""
         pairs, box = self.text.pairs, self.box
         places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
-        tile = box.tile * (pairs.column_bytes + places)
-        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 2)
+        tile = box.tile * ((0 if self.text.filters else pairs.column_bytes) + places)
+        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 
     @cached_property

@@ -40,6 +40,11 @@ class Bilinear:
     column: Node | None
     exponent: bool
 
+    @property
+    def nodes(self) -> list[Node]:
+        """All that it is made of."""
+        return [node for node in (*self.rows, *self.columns, self.row, self.column) if node is not None]
+
 
 @dataclass(frozen=True, eq=False)
 class Factoring:
@@ -53,21 +58,25 @@ class Factoring:
     centres: tuple[tuple[Symbol, Node], ...]
 
 
-def factored_pair(pair: Pair, limit: int = 16) -> Factoring | None:
+def factored_pair(pair: Pair, limit: int = 16, exponents: int = 0, every: bool = True) -> Factoring | None:
     """The inner products of a float32 pair, each of at most `limit` summands and with as much inside as there is; None
-    where there are none, for other dtypes and where coordinates are walked in loops.
+    where there are none, for other dtypes and where coordinates are walked in loops. exponents: so many values, the
+    first ones, count as used by exponentials. every: else those that something else uses stay as they are.
     """
     if pair.dtype != FLOAT32 or pair.loops:
         return None
     values = unique(pair.values)
     finding = _Finding(roles(values, (), pair.inputs), limit)
-    finding.find(values)
-    if not finding.parts:
+    finding.find(values, exponents)
+    parts = {place: part for place, part in finding.parts.items() if every or part.exponent}
+    if not parts:
         return None
-    products = tuple(finding.bilinear(k, part) for k, part in enumerate(finding.parts.values()))
-    results = {place: p.result for place, p in zip(finding.parts, products, strict=True)}
+    products = tuple(finding.bilinear(k, part) for k, part in enumerate(parts.values()))
+    results = {place: p.result for place, p in zip(parts, products, strict=True)}
     left = _replaced(values, _bounded(values, results))
-    return Factoring(left, products, tuple(finding.writer.centres.values()))
+    met = {id(node) for node in postorder([node for product in products for node in product.nodes])}
+    centres = tuple(centre for centre in finding.writer.centres.values() if id(centre[0]) in met)
+    return Factoring(left, products, centres)
 
 
 @dataclass
@@ -97,12 +106,12 @@ class _Finding:
     writer: Writer = field(default_factory=Writer)
     parts: dict[int, _Part] = field(default_factory=dict)
 
-    def find(self, values: Sequence[Node]) -> None:
-        """From above: what is found is not looked into."""
+    def find(self, values: Sequence[Node], exponents: int) -> None:
+        """From above: what is found is not looked into. exponents: as for `factored_pair`."""
         expander = Expander(self.role, self.writer)
         expander.expand(values)
         left: set[int] = set()
-        todo = [(node, False) for node in values[::-1]]
+        todo = [(node, k < exponents) for k, node in enumerate(values)][::-1]
         while todo:
             node, exponent = todo.pop()
             if id(node) in self.parts:

@@ -18,7 +18,7 @@ from clmapreduce.vector.polynomial import Atom, Difference, Sum, Writer, added, 
 
 MONOMIALS = 64
 """A product of more is not multiplied out."""
-SUMMANDS = 512
+SUMMANDS = 1024
 """A sum of more is no polynomial: every sum of a long chain holds those of the one before."""
 SMALLEST, LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 """The coefficients that float32 has."""
@@ -67,7 +67,9 @@ class Expander:
             return square or _product(parts[0], parts[1])
         signs = {"add": (1.0, 1.0), "subtract": (1.0, -1.0), "negative": (-1.0,)}[name]
         terms = added([p.terms for p in parts], signs)
-        if all(p.centred is p.terms for p in parts):
+        if not all(any(factors(monomial, role) for monomial in terms) for role in (Role.ROW, Role.COLUMN)):
+            centred = terms  # a side is cancelled
+        elif all(p.centred is p.terms for p in parts):
             centred = self._smallest(node, signs) or terms
         else:
             centred = added([p.centred for p in parts], signs)
@@ -85,7 +87,7 @@ class Expander:
         return Polynomial(terms, terms)
 
     def _place(self) -> int:
-        return len(self._atoms) + 2 * len(self._sides)
+        return len(self._atoms) + len(self._sides)
 
     def _reciprocal(self, node: Node) -> Node:
         if id(node) not in self._reciprocals:
@@ -121,7 +123,7 @@ class Expander:
     def _sides_of(self, node: Node, row: Node, column: Node) -> tuple[Atom, Atom]:
         """The two sides of the difference that a node is, for the first time."""
         of, place = Difference(row, column), self._place()
-        self._sides[id(node)] = sides = Atom(row, Role.ROW, place, of), Atom(column, Role.COLUMN, place + 1, of)
+        self._sides[id(node)] = sides = Atom(row, Role.ROW, place, of), Atom(column, Role.COLUMN, place, of)
         return sides
 
 

@@ -152,7 +152,7 @@ TYPES = {
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
     "ballot": "int", "warp_sync": "int", "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
     "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
-    "matrix_rows": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4", "matrix_start": "float4",
+    "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4", "matrix_start": "float4",
     "copy_async": "uint4", "copy_wait": "int",
 }  # fmt: skip
 

@@ -178,6 +178,20 @@ def test_small_powers_are_products_and_larger_ones_are_not() -> None:
             z**exponent  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("code", ["f4", "f8", "i4", "u2", "c8"])
+def test_a_square_needs_no_absolute_value(code: str) -> None:
+    """|x|·|x| is x·x, bit for bit; not of complex numbers, nor of two different numbers."""
+    x, y = Symbol("x", np.dtype(code)), Symbol("y", np.dtype(code))
+    square = apply("multiply", apply("abs", x), apply("abs", x))
+    other = apply("multiply", apply("abs", x), apply("abs", y))
+    assert isinstance(square, Apply) and isinstance(other, Apply)
+    assert all(arg is x for arg in square.args) == (code != "c8") and not any(arg is x for arg in other.args)
+    if code != "c8":
+        given = values(np.dtype(code))
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(evaluate(square, {x: given}), np.abs(given) * np.abs(given))
+
+
 def test_wrong_counts_and_names_are_told() -> None:
     with pytest.raises(FormulaError, match=r"sqrt takes 1 argument\(s\), 2 given"):
         apply("sqrt", 1, 2)

@@ -13,7 +13,7 @@ from plans import PARALLEL, SEQUENTIAL
 import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.primitives.base import Options, Prepared
-from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.tuning import MATRIX_CPU, MatrixBox
@@ -153,6 +153,17 @@ def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.ran
             assert_sums(found[i, j], exponents(given[y][j], given[x][i, j], given[s]), weights[i, j])
 
 
+def test_half_the_bytes(context: cm.Context, rng: np.random.Generator) -> None:
+    """float16 arrays are computed with as float32, and give float16."""
+    formula, (x, y, s, b) = gaussian(3)
+    given = {x: points(rng, 70, 3), y: points(rng, 193, 3), s: np.ones(1), b: rng.random((193, 1))}
+    given = {v: a.astype("f2") for v, a in given.items()}
+    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
+    wanted = np.exp(exponents(given[x], given[y], given[s])) @ given[b].astype("f8")
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+
+
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
     formula, (x, y, s, b) = gaussian(3)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
@@ -199,11 +210,45 @@ def test_products_of_other_kinds(context: cm.Context, rng: np.random.Generator) 
     np.testing.assert_allclose(found, wanted, rtol=PROMISED)
 
 
+@pytest.mark.parametrize("name", ["ArgMin", "Max_ArgMax", "ArgKMin", "Min"])
+def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """The same bits as without them, whatever the points."""
+    x, y = Variable(0, 3, 0), Variable(1, 3, 1)
+    options = PairOptions(k=3) if name == "ArgKMin" else PairOptions()
+    call = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, options=options)
+    for kind in (*KINDS, "none"):
+        xs, ys, _ = adversarial(rng, "far from the origin" if kind == "none" else kind)
+        if kind == "none":
+            xs[[3, 40], 1], ys[[7, 90], 2] = [np.nan, np.inf], [np.inf, np.nan]
+        plain = reduce_pairs(call, {x: xs, y: ys}, mode="parallel", context=context)
+        prepared = prepare_pairs(call, {x: xs, y: ys}, Options("parallel", context), box_of(context))
+        assert isinstance(prepared, Prepared)
+        assert prepared.executable.plan.stages[0].spec.template == "kernel/pairwise_matrix"
+        for one, two in zip(prepared.run(), plain if isinstance(plain, tuple) else (plain,), strict=True):
+            np.testing.assert_array_equal(one, two, kind)
+
+
+def test_filters_of_inner_products_and_blocks(context: cm.Context, rng: np.random.Generator) -> None:
+    """The largest inner product of every row, over blocks of pairs; rows of large numbers and of small ones."""
+    x, y = Variable(0, 5, 0), Variable(1, 5, 1)
+    call = PairCall(x | y, PAIR_REDUCTIONS["ArgMax"], 1)
+    keep = np.repeat(np.repeat(rng.random((5, 4)) < 0.6, 30, 0), 50, 1)
+    for scale in (1.0, 300.0, 1e-3):
+        xs, ys = ((rng.normal(size=(n, 5)) * scale).astype("f4") for n in (150, 200))
+        found = run(call, {x: xs, y: ys}, context, cm.Ranges.from_mask(keep))
+        products = np.where(keep, xs.astype("f8") @ ys.astype("f8").T, -np.inf)
+        best = products.max(1)
+        some = np.isfinite(best)
+        chosen = np.take_along_axis(products, found, 1)[:, 0]
+        assert np.all(best[some] - chosen[some] <= 8 * EPS * np.abs(best[some])) and (found[~some] == 0).all()
+
+
 def test_what_the_scheme_leaves_to_others() -> None:
-    """Products that are more than exponents, orders that matter, one item at a time."""
+    """Products that are more than exponents, or not the value that is looked for; one item at a time."""
     assert factoring_of(layout_of(), PARALLEL) is not None
+    assert factoring_of(layout_of("SqDist(Vi(0,3),Vj(1,3))", "ArgMin"), PARALLEL) is not None
     for layout in (
-        layout_of("SqDist(Vi(0,3),Vj(1,3))", "ArgMin"), layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))"), layout_of("Sin(Vi(0,1)*Vj(1,1))"),
+        layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))", "ArgMin"), layout_of("Vi(0,3)*Vj(1,3)", "Min"), layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))"), layout_of("Sin(Vi(0,1)*Vj(1,1))"),
         layout_of("SqDist(Vi(0,3),Vj(1,3))", "Max_SumShiftExp"), layout_of(few=True), layout_of("Exp(Vi(0,1)-Vj(1,1))"),
         layout_of(code="f8"),
     ):  # fmt: skip

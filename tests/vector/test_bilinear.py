@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from pairplans import DISTANCE, GAUSSIAN, inputs_of, layout_of, pair_of, steps, vector
 
+from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.evaluate import evaluate
+from clmapreduce.formula.fast import exp2_fast
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.bilinear import Bilinear, Factoring, factored_pair
 from clmapreduce.vector.derivative import gradient
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable
-from clmapreduce.vector.pair import Pair, Role
+from clmapreduce.vector.pair import Pair, PairInput, Role
 
 PLACES = {Role.ROW: (slice(None), None), Role.COLUMN: (None, slice(None)), Role.PARAMETER: (None, None)}
 
@@ -89,6 +91,7 @@ def check(pair: Pair, rng: np.random.Generator, limit: int = 16) -> Factoring:
         assert all(part.dtype == np.float32 and part.weak is None for part in postorder(nodes))
     for symbol, node in made.centres:
         assert symbol.dtype == np.float32 and {roles[s] for s in symbols([node])} <= {Role.ROW, Role.PARAMETER}
+        assert not symbols([node]) & set(dict(made.centres)), "no centre needs another"
     assert [s.name for s, _ in made.centres] == [f"centre{k}" for k in range(len(made.centres))]
     return made
 
@@ -109,6 +112,11 @@ CASES = {  # formula → summands of each product, whether only exponentials use
     "Exp(-SqDist(Vi(0,3),Vj(1,3))*Square(Vi(4,1))*Square(Vj(2,1)))": ([5], [True]),
     "Exp(Vi(2,1)-SqDist(Vi(0,3),Vj(1,3))/Pm(3,1)+Vj(4,1))": ([3], [True]),
     DISTANCE: ([3], [False]),
+    "Square(Sum((Vi(0,3)-Vj(1,3))*Pm(2,3)))": ([1], [False]),
+    "Sum((Vi(0,3)-Vj(1,3))*Pm(2,3))*Sum((Vi(0,3)-Vj(1,3))*Pm(3,3))": ([3], [False]),
+    "Square(Vi(0,1)+Vi(0,1)*Vj(1,1))": ([1], [False]),
+    "(Vi(0,1)*Vj(1,1)+Vj(2,1))*(Vi(0,1)*Vj(1,1)-Vj(2,1))": ([1], [False]),
+    "Sum(Vi(0,3)*Vj(2,1))+(Vi(0,3)|Vj(1,3))": ([3], [False]),
     "SqDist(Vi(0,3)*Vi(2,3),Vj(1,3)*Pm(3,1))": ([3], [False]),
     "SqNorm2(Vi(0,3)+Vj(1,3))": ([3], [False]),
     "1/(1+SqDist(Vi(0,3),Vj(1,3)))": ([3], [False]),
@@ -169,7 +177,7 @@ def test_scaled_values_are_whole_products(rng: np.random.Generator) -> None:
     [
         ("Exp(-Abs(Vi(0,1)-Vj(1,1)))*Vj(2,1)", "f4"), ("Vi(0,3)-Vj(1,3)", "f4"), ("Vi(0,2)*Vi(0,2)+Vj(1,2)*2", "f4"),
         ("Exp(-Vi(0,1))+Exp(Vj(1,1))*Vj(2,1)", "f4"), ("Vi(0,1)*Vj(1,1)-Vj(1,1)*Vi(0,1)+Vj(2,1)", "f4"),
-        (GAUSSIAN, "f8"), ("Exp(-SqDist(Vi(0,17),Vj(1,17)))", "f4"), ("(Vi(0,1)<Vj(1,1))*Vj(1,1)", "f4"),
+        (GAUSSIAN, "f8"), ("Sum((Vi(0,6)-Vj(1,6))*Pm(2,6))*Sum((Vi(0,6)-Vj(1,6))*Pm(3,6))", "f4"), ("Exp(-SqDist(Vi(0,17),Vj(1,17)))", "f4"), ("(Vi(0,1)<Vj(1,1))*Vj(1,1)", "f4"),
     ],
 )  # fmt: skip
 def test_pairs_without_products_are_left_alone(text: str, code: str) -> None:
@@ -197,8 +205,65 @@ def test_equal_parts_are_one_product() -> None:
         pair_of("Concat(Exp(-SqDist(Vi(0,3),Vj(1,3))*Pm(2,1)),Exp(-SqDist(Vi(0,3),Vj(1,3))*Pm(2,1))*Vj(3,1))")
     )
     assert len(made.products) == 1 and made.products[0].exponent
-    made = factoring_of(pair_of("Concat(Exp(Vi(0,3)|Vj(1,3)),Log((Vi(0,3)|Vj(1,3))*1.4426950408889634))"))
-    assert all(s in symbols(made.values) for s in (p.result for p in made.products))
+    pair = by_hand(lambda x, y, p: [exp2_fast((x * y) * Literal(2.0, FLOAT32)) for _ in range(2)])
+    assert len(factoring_of(pair).products) == 1, "equal, and not the same nodes"
+
+
+def by_hand(values: Callable[[Node, Node, Node], Sequence[Node]]) -> Pair:
+    """The pair of values made of a number of the row, one of the column and a parameter, as they stand."""
+    x, y, p = (Symbol(name, FLOAT32) for name in "xyp")
+    inputs = [
+        PairInput(s.name, r, 1, FLOAT32, (s,))
+        for s, r in zip((x, y, p), (Role.ROW, Role.COLUMN, Role.PARAMETER), strict=True)
+    ]
+    made = tuple(values(x, y, p))
+    return Pair(tuple(inputs), made, len(made))
+
+
+def test_what_is_used_outside_an_exponential_is_no_exponent() -> None:
+    for flip in (1, -1):
+        pair = by_hand(lambda x, y, p: [exp2_fast(z := x * y), z][::flip])  # noqa: B023
+        assert not one(pair).exponent
+    assert one(by_hand(lambda x, y, p: [exp2_fast(z := x * y), exp2_fast(z) + 1.0])).exponent
+
+
+def test_divisors_of_one_side_are_factors(rng: np.random.Generator) -> None:
+    def quotient(x: Node, y: Node, p: Node) -> list[Node]:
+        return [(x * y - p) / (x * x + 1.0) + x * y / (y * y + 1.0)]
+
+    check(by_hand(quotient), rng)
+    assert len(one(by_hand(quotient)).rows) == 2
+    assert factored_pair(by_hand(lambda x, y, p: [x / (x + y)])) is None
+
+
+def test_what_is_times_zero_stays() -> None:
+    """It may be no number."""
+    pair = by_hand(lambda x, y, p: [(x - y) * Literal(0.0, FLOAT32) + x * y])
+    made = factoring_of(pair)
+    assert "subtract" in steps(made.values) and len(made.products[0].rows) == 1
+    assert factored_pair(by_hand(lambda x, y, p: [(x + y) + Literal(0.0, FLOAT32)])) is None
+
+
+def test_numbers_that_float32_has_not_are_not_multiplied_out(rng: np.random.Generator) -> None:
+    for number in (1e30, 1e-30):
+        pair = by_hand(lambda x, y, p: [x * y * number * number])  # noqa: B023
+        assert set(steps(factoring_of(pair).values)) == {"multiply"}
+
+
+def test_squares_of_what_is_no_difference_after_all(rng: np.random.Generator) -> None:
+    """Sides may cancel."""
+    assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y) - x) * z])) is None
+    assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y + p) - x) * z])) is None
+    assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y) - y) * z])) is None
+    check(by_hand(lambda x, y, p: [(z := ((s := x * y) + p + p * p - s) * (x - y)) * z]), rng)
+
+
+def test_parameters_are_the_rows_factors() -> None:
+    """So that what the columns give needs them in their own sum alone."""
+    for text in ("Exp(-SqDist(Vi(0,3),Vj(1,3))/Pm(2,1))", "Exp(-SqDist(Vi(0,3),Vj(1,3))*Square(Vi(3,1))/Pm(2,1))"):
+        pair = pair_of(text)
+        parameters = {s for g in pair.inputs if g.role is Role.PARAMETER for s in g.symbols}
+        assert parameters <= symbols(one(pair).rows) and not parameters & symbols(one(pair).columns)
 
 
 def test_a_difference_squared_twice_has_one_centre(rng: np.random.Generator) -> None:
@@ -261,3 +326,17 @@ def test_the_order_is_the_same_every_time() -> None:
 
     text = "Exp(-WeightedSqDist(Pm(2,9),Vi(0,3),Vj(1,3))*Vi(3,1))+(Vi(0,3)|Vj(1,3))"
     assert all_of(factoring_of(pair_of(text))) == all_of(factoring_of(pair_of(text)))
+
+
+def test_only_exponents_may_be_asked_for() -> None:
+    """Of a gradient what is no exponent stays, with its centres; of values that are exponents all is taken."""
+    text = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*((Vi(2,2)|Vj(3,2))+SqDist(Vi(4,2),Vj(5,2)))"
+    pair = pair_of(text)
+    every, only = factored_pair(pair), factored_pair(pair, every=False)
+    assert every is not None and only is not None
+    assert [p.exponent for p in every.products] == [True, False] and [p.exponent for p in only.products] == [True]
+    assert len(only.centres) == 3 and len(every.centres) == 5
+    distance = pair_of("SqDist(Vi(0,3),Vj(1,3))")
+    assert factored_pair(distance, every=False) is None
+    taken = factored_pair(distance, exponents=1, every=False)
+    assert taken is not None and taken.products[0].exponent

@@ -78,7 +78,8 @@ class PairBound(Bound):
     tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above. smooth: values
     that are off by a few roundings move the result as little, as in sums; places may jump. exponents: whether the
     formula's numbers are but exponents, to base 2 once scaled, so that what they are off by is a factor of the
-    result's terms, however small they are. linear: whether the result is a plain sum in the values' dtype, up to a
+    result's terms, however small they are. side: -1 where only values below `bar(acc)` change the accumulator, 1 where
+    only those above it do; 0 where any may. linear: whether the result is a plain sum in the values' dtype, up to a
     factor. reuses: whether a number is used more than once, so that it had better have a variable.
     """
 
@@ -91,6 +92,7 @@ class PairBound(Bound):
     one_by_one: bool = False
     smooth: bool = False
     exponents: bool = False
+    side: int = 0
     linear: bool = False
     reuses: bool = True
 
@@ -113,6 +115,10 @@ class PairBound(Bound):
     def adjust(self, acc: Record, values: Sequence[Values], indices: Sequence[Node]) -> Record:
         """`acc` made ready for these columns; unchanged in lanes where `rarely` does not hold."""
         raise NotImplementedError(f"{type(self).__name__} has nothing to adjust")
+
+    def bar(self, acc: Record) -> Node:
+        """What a value must pass, on the `side`, to change the accumulator; a NaN never does."""
+        raise NotImplementedError(f"{type(self).__name__} has no bar")
 
     def seed(self, acc: Record) -> Record:
         """The block's accumulator at the begin of a tile, of which nothing has been absorbed yet."""

@@ -32,6 +32,10 @@ class BoundPairExtremum(PairBound):
         acc = computing(value)
         self.components = tuple(Component(f"best{d}", acc, order.worst(acc)) for d in range(width))
         self.outputs = (PairOutput(value, (width,)),)
+        self.side = order.side if width == 1 else 0
+
+    def bar(self, acc: Record) -> Node:
+        return acc["best0"]
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         return Record({f"best{d}": self._order.best((v[d] for v in values), best) for d, best in self._bests(acc)})
@@ -61,6 +65,10 @@ class BoundPairArgument(PairBound):
         )
         places = PairOutput(INT64, (width,))
         self.outputs = (PairOutput(value, (width,)), places) if both else (places,)
+        self.side = order.side if width == 1 else 0
+
+    def bar(self, acc: Record) -> Node:
+        return acc["best0"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
         found = self._found(acc, values, 0)[1]

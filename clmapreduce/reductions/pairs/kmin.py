@@ -50,6 +50,10 @@ class BoundKMin(PairBound):
         shape = (k,) if width == 1 else (k, width)
         given = ((value, self._values), (INT64, self._places))
         self.outputs = tuple(PairOutput(dtype, shape) for dtype, wanted in given if wanted)
+        self.side = LEAST.side if width == 1 else 0
+
+    def bar(self, acc: Record) -> Node:
+        return acc[f"value0_{self._k - 1}"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
         found = self._enters(acc, values, 0)

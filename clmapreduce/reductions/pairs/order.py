@@ -34,6 +34,11 @@ class Order:
     def __init__(self, largest: bool) -> None:
         self._largest = largest
 
+    @property
+    def side(self) -> int:
+        """Where better numbers lie: -1 below, 1 above."""
+        return 1 if self._largest else -1
+
     def worst(self, dtype: DType) -> Any:
         """Inf, -inf, or the far integer."""
         return lowest(dtype) if self._largest else highest(dtype)

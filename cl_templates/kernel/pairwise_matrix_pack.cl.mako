@@ -1,0 +1,38 @@
+## cmr_pairwise_matrix_pack: long weights as operands of matrix instructions: two pieces of 16 bits, in the order in which they are read.
+##   A group takes a stage of columns and a block of numbers. Every number is scaled by a power of two of its own, whose reciprocal is kept; NaN where
+##   a weight is not finite.
+##   in…  the pair's inputs      packed [batch][stage][block][word]      unscales [batch][stage][block][number]
+##   columns  of one element of the batch      stages  of columns
+##   Local memory: the largest weight of every number. Barriers: 2.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<% numbers, words, each = weights.numbers, weights.weight_words, weights.box.tile * weights.numbers %>
+${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "__global float *restrict unscales", "const idx columns", "const idx stages"])} {
+    __local int largest[${numbers}];
+    const idx group = (idx)get_group_id(0), batch = group / (stages * ${weights.across});
+    const idx first_column = group / ${weights.across} % stages * ${weights.box.tile}, first_d = group % ${weights.across} * ${numbers};
+    ${weights.wide.offsets("batch")}
+    packed += (size_t)group * ${words};
+    unscales += (size_t)group * ${numbers};
+    const int item = (int)get_local_id(0);
+    for (int d = item; d < ${numbers}; d += ${block}) largest[d] = 0;
+    ${mode.sync()}
+    for (int e = item; e < ${each}; e += ${block}) {
+        const idx column = first_column + e / ${numbers}, d = first_d + e % ${numbers};
+        ${weights.weight("column", "d")}
+        atomic_max(&largest[e % ${numbers}], as_int(fabs(weight)));
+    }
+    ${mode.sync()}
+    for (int e = item; e < ${each // 2}; e += ${block}) {
+        const int k = e / ${numbers} * 2, n = e % ${numbers};
+        const float top = as_float(largest[n]), scale = ${weights.scale("top")};
+        const idx d = first_d + n;
+% for c in range(2):
+        float w${c};
+        { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }
+        const float h${c} = cmr_half_round_float(w${c});
+% endfor
+        packed[${weights.word("n", "k")}] = cmr_half_pair_float(h0, h1);
+        packed[${weights.word("n", "k")} + ${weights.column_words}] = cmr_half_pair_float(w0 - h0, w1 - h1);
+        if (k == 0) unscales[n] = isfinite(top) ? 1.0f / scale : NAN;
+    }
+}

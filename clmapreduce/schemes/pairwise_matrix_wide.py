@@ -1,0 +1,140 @@
+"""Sums of exponentials times long weights by matrix instructions, of which the first compute the exponents and the
+others multiply the exponentials by the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.dtypes import FLOAT32
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.matrix_text import MatrixText
+from clmapreduce.schemes.matrix_wide_text import MatrixWideText
+from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_text import PairText, is_product
+from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairwise_matrix import factoring_of
+from clmapreduce.tuning import WIDE_SCRATCH, MatrixWideBox
+from clmapreduce.vector.bilinear import Factoring
+
+PACKED, UNSCALES = "packed0", "packed1"
+"""The weights' pieces, and what undoes their scaling."""
+
+
+def wide_factoring_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Factoring | None:
+    """The products of a scalar that long weights of the columns are multiplied by, where the scheme suits."""
+    expansion = layout.pair.expansion
+    if expansion is None or isinstance(domain, BlockSparse) or layout.pair.contractions:
+        return None
+    if len(expansion.scalars) != 1 or expansion.rows or not is_product(expansion) or layout.pair.dtype != FLOAT32:
+        return None
+    return factoring_of(replace(layout, pair=replace(layout.pair, expansion=None)), mode)
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """One problem, cut into groups. The operator of the layout is that of a single number."""
+
+    layout: PairLayout
+    factoring: Factoring
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: MatrixWideBox
+
+    @cached_property
+    def text(self) -> MatrixWideText:
+        layout, narrow = self.layout, self.domain.narrow
+        scalar = replace(layout.pair, expansion=None)
+        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
+        matrix = MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+        wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
+        return MatrixWideText(matrix, wide, self.box)
+
+    @cached_property
+    def flat(self) -> Pairwise:
+        """The domain with every number of a row as a row of its own: what the merge sees."""
+        domain, size = self.domain, self.text.size
+        return Pairwise(domain.rows * size, domain.columns, domain.batch, domain.elements)
+
+    @property
+    def stages(self) -> int:
+        """Stages of all columns."""
+        return -(-self.domain.columns // self.box.tile)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        domain, box, text = self.domain, self.box, self.text
+        blocks = -(-domain.rows // text.matrix.rows)
+        if self.layout.backend == "1D":
+            splits, share = domain.cut(1, box.tile)
+        else:
+            wanted = -(-self.facts.compute_units * box.groups // (blocks * text.across * domain.batch))
+            wanted = min(wanted, domain.columns // (box.tiles * box.tile))
+            wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
+            bytes_each = 4 * self.flat.rows * domain.batch
+            splits, share = domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), box.tile)
+        spread = spread_dense(domain, blocks, splits, share, self.facts.compute_units)
+        return replace(spread, parts=spread.parts * text.size)
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that the first launch leaves to the second, in bytes."""
+        each = self.stages * self.text.across * self.domain.batch
+        return {PACKED: 4 * self.text.weight_words * each, UNSCALES: 4 * self.text.numbers * each}
+
+    def pack_stage(self) -> Stage:
+        """The launch that packs the weights."""
+        layout, box, text = self.layout, self.box, self.text
+        spec = kernel_spec(
+            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"weights": text, "parameters": text.wide.parameters()},
+        )  # fmt: skip
+        names = tuple(given.name for given in layout.pair.inputs)
+        arguments: Arguments = (*names, PACKED, UNSCALES, ("idx", self.domain.columns), ("idx", self.stages))
+        groups = self.stages * text.across * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, names, (PACKED, UNSCALES))
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        layout, box, text, spread = self.layout, self.box, self.text, self.spread
+        targets, out = targets_of(spread, layout.outputs)
+        spec = kernel_spec(
+            "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
+            {**self._numbers(), "partial": spread.partial, "domain": spread.word},
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
+        )  # fmt: skip
+        names = (*(given.name for given in layout.pair.inputs), PACKED, UNSCALES)
+        behind: Arguments = (*spread.behind, ("idx", text.across), ("idx", self.stages))
+        groups = text.across * spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, (*names, *targets, *behind), names, targets)
+
+    def _numbers(self) -> dict[str, int]:
+        box = self.box
+        return {"block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share}
+
+
+PARAMETERS = ("__global const uint *restrict packed", "__global const float *restrict packed_unscales")
+
+
+def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox) -> Plan:
+    """The plan of a row of numbers per row; needs at least one row, one column and a factoring. The layout's operator
+    is that of a single number, a plain sum in the values' own dtype.
+    """
+    factoring = wide_factoring_of(layout, domain, mode)
+    assert factoring is not None
+    wide = _Wide(layout, factoring, domain, mode, facts, box)
+    text, spread = wide.text, wide.spread
+    cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
+    stages = [wide.pack_stage(), wide.stage()]
+    why = f"{spread.why}; {cells}, by matrix instructions"
+    exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+    return with_merge(stages, wide.scratch, exact, wide.flat, mode, facts, box, spread, why)

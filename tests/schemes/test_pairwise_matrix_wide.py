@@ -1,0 +1,112 @@
+"""Long right-hand sides by matrix instructions, on every device: the devices' own, or as the vocabulary spells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pairplans import layout_of
+from plans import PARALLEL, SEQUENTIAL
+
+import clmapreduce as cm
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
+from clmapreduce.tuning import MATRIX_WIDE_CPU, MatrixWideBox
+from clmapreduce.vector import OPERATIONS, Variable
+
+pytestmark = pytest.mark.drawn(whole=["context"])
+
+F = OPERATIONS
+EPS = float(np.finfo("f4").eps)
+
+
+def run(call: PairCall, given: Any, context: cm.Context) -> Any:
+    """The results of the scheme."""
+    box = MATRIX_WIDE_CPU if context.facts.kind == "cpu" else MatrixWideBox(128, 2, 32)
+    prepared = prepare_pairs(call, given, Options("parallel", context), box)
+    assert isinstance(prepared, Prepared)
+    names = [stage.spec.template for stage in prepared.executable.plan.stages]
+    assert names[:2] == ["kernel/pairwise_matrix_pack", "kernel/pairwise_matrix_wide"]
+    return prepared.run()[0]
+
+
+def exponents(x: Any, y: Any) -> Any:
+    return -np.square(x.astype("f8")[..., :, None, :] - y.astype("f8")[..., None, :, :]).sum(-1)
+
+
+def assert_products(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
+    """Every number within what its terms may be off by."""
+    terms, weights = np.exp(exponent), weights.astype("f8")
+    off = (terms * (3e-6 + 8 * EPS * np.abs(exponent))) @ np.abs(weights)
+    wanted = terms @ weights
+    assert found.shape == wanted.shape
+    assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
+
+
+def points(rng: np.random.Generator, count: int, dim: int) -> Any:
+    return (rng.random((count, dim)) / dim**0.5).astype("f4")
+
+
+def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generator) -> None:
+    """Rows, columns and numbers around blocks, stages and groups; far points, and weights of all sizes."""
+    dim = int(rng.choice([1, 3, 7]))
+    for size in rng.choice([17, 24, 40, 65], 2, replace=False).tolist():
+        x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, size, 1)
+        call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+        for rows, columns in ((1, 1), (15, 9), (33, 193), (70, 1000)):
+            given = {x: points(rng, rows, dim), y: points(rng, columns, dim)}
+            given[b] = rng.normal(size=(columns, size)).astype("f4")
+            told = (dim, size, rows, columns)
+            assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
+        for centre, width, scale in (
+            (1000, 1, 1),
+            (0, 40, 1),
+            (0, 1, 1e-30),
+            (0, 1, 10.0 ** rng.integers(-20, 20, size)),
+        ):
+            given = {v: (points(rng, n, dim) * width + centre).astype("f4") for v, n in ((x, 70), (y, 193))}
+            given[b] = (rng.normal(size=(193, size)) * scale).astype("f4")
+            told = (dim, size, centre, width)
+            assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
+
+
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
+    """Infinities and NaN reach the sums that they belong to, and no others."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, weights = points(rng, 40, 3), points(rng, 90, 3), rng.normal(size=(90, 20)).astype("f4")
+    xs[3, 0], xs[30, 1], weights[5, 3], weights[70, 7] = np.nan, np.inf, np.inf, np.nan
+    found = run(call, {x: xs, y: ys, b: weights}, context)
+    rows = np.isfinite(xs).all(1)
+    assert np.isnan(found[3]).all() and np.isnan(found[:, 7]).all() and (found[rows, 3] == np.inf).all()
+    whole = np.isfinite(weights).all(0)
+    assert (found[30, whole] == 0).all()
+    assert_products(found[rows][:, whole], exponents(xs[rows], ys), weights[:, whole])
+
+
+def test_batches_splits_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 0)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
+    given = {x: points(rng, 6 * 150, 3).reshape(2, 3, 150, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
+    given[b] = rng.normal(size=(2, 1, 150, 20)).astype("f4")
+    found = run(call, given, context)
+    assert found.shape == (2, 3, 40, 20)
+    for i in range(2):
+        for j in range(3):
+            assert_products(found[i, j], exponents(given[y][j], given[x][i, j]), given[b][i, 0])
+
+
+def test_what_the_scheme_leaves_to_others() -> None:
+    domain = Pairwise(100, 100, 1, 10_000)
+    assert wide_factoring_of(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), domain, PARALLEL) is not None
+    for text in (
+        "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,4)", "Exp(-SqDist(Vi(0,20),Vj(1,20)))*Vj(2,40)", "Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)",
+        "Exp(-SqDist(Vi(0,3),Vj(1,3)))*(Vi(2,40)-Vj(3,40))",
+    ):  # fmt: skip
+        assert wide_factoring_of(layout_of(text), domain, PARALLEL) is None
+    layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
+    assert wide_factoring_of(layout, domain, SEQUENTIAL) is None

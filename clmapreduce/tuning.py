@@ -296,6 +296,34 @@ MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, groups=8, merge_block=32
 
 
 @dataclass(frozen=True)
+class MatrixLongBox:
+    """For pairs of long vectors whose inner products matrix instructions compute. block: work-items per group, a
+    multiple of 32. rows: blocks of 16 rows per warp. columns: blocks of 8 columns per warp. across: warps side by side
+    along the columns, a power of two. groups, tiles, merge_block: as in a PairBox.
+    """
+
+    block: int
+    rows: int
+    columns: int
+    across: int
+    groups: int = 40
+    tiles: int = 8
+    merge_block: int = 128
+
+    @property
+    def tile(self) -> int:
+        """Columns that a group computes at once."""
+        return 8 * self.columns * self.across
+
+
+MATRIX_LONG = MatrixLongBox(256, 4, 4, 4)
+"""Tiles of 128 rows and 128 columns, where items have 128 registers; with 255 of them half as many items can take twice
+the columns."""
+MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
+"""Where a group's items read operands for themselves: to be right, not fast."""
+
+
+@dataclass(frozen=True)
 class WideBox:
     """For pairs whose value is a long vector. block: work-items per group, rows of a group in the
     parallel mode. rows, numbers: of the result that one item keeps, each whole vectors of 16 bytes and at most an

@@ -17,13 +17,13 @@ from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Form, made_of
-from clmapreduce.pairwise.planned import Box, choose_box, plan_layout, planned
+from clmapreduce.pairwise.planned import choose_box, plan_layout, planned
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
-from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.tuning import MATRIX_CPU, MATRIX_WIDE_CPU, MatrixBox
+from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.tuning import MATRIX_CPU, MATRIX_LONG, MATRIX_LONG_CPU, MATRIX_WIDE_CPU, MatrixBox, MatrixLongBox
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -177,6 +177,15 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)
     yield "matrix of many numbers", plan(layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), 500, 500, box=box)
     yield "matrix of blocks", plan(layout_of(), 10_000, 10_000, box=box, sparse=True)
+    long = MATRIX_LONG_CPU if facts.max_group_size < 256 else MATRIX_LONG
+    distance, inner = "SqDist(Vi(0,40),Vj(1,40))", "(Vi(0,40)|Vj(1,40))"
+    yield "long matrix", plan(layout_of(f"Exp(-{distance}*Pm(2,1))*Vj(3,2)"), 10_000, 10_000, box=long)
+    yield "long matrix split", plan(layout_of(f"Exp(-{distance})", backend="2D"), 70, 100_000, box=long)
+    yield "long matrix of batches", plan(layout_of(inner, rank=2), 500, 500, batch=6, box=long)
+    yield "long matrix softmax", plan(layout_of(inner, "SumSoftMaxWeight", weight="Vj(2,3)"), 500, 500, box=long)
+    yield "long matrix of float16", plan(layout_of(f"Sqrt({distance})", code="f2"), 500, 500, box=long)
+    narrow = MatrixLongBox(32, 1, 8, 1)
+    yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
     yield "matrix wide of batches", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,300)", rank=1), 500, 500, batch=6, box=wide)

@@ -8,13 +8,14 @@
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="warps" file="/warps.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
 filters = matrix.filters
-mine, across, together = range(2 * matrix.box.blocks), matrix.box.across, matrix.together
+mine, across, together = matrix.places.mine, matrix.box.across, matrix.together
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
 %>
@@ -98,7 +99,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${mode.sync()}
     ${matrix.load_rows()}
 % for v in mine:
-    const idx row${v} = ${matrix.row_index(v)};
+    const idx row${v} = ${matrix.places.row_index(v)};
     ${pairs.outer.declare(f"acc{v}")}
 % if filters:
     float bar${v} = ${matrix.bar(v)};
@@ -166,18 +167,5 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endfor
 % endif
     </%domain:each_tile>
-% for v in mine:
-% for distance in matrix.sharers:
-    {
-        ${mode.from_item(pairs.outer, "next", f"acc{v}", f"(item ^ {distance})")}
-        ${pairs.outer.merge(f"acc{v}", f"acc{v}", "next")}
-    }
-% endfor
-<%
-at = f"first + {matrix.row_place(v)}"
-live = [f"{at} < last && lane % 4 == 0" + (f" && warp % {across} == 0" if across > 1 else "")]
-finished = pairs.finish(f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
-%>
-    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", [f"({at})"], live, "total"))}
-% endfor
+    ${warps.meet(mode, domain, pairs, matrix.places, partial)}
 }

@@ -5,11 +5,11 @@
 ##   columns  of one element of the batch      stages  of columns
 ##   Local memory: the largest weight of every number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<% numbers, words, each = weights.numbers, weights.weight_words, weights.box.tile * weights.numbers %>
+<% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "__global float *restrict unscales", "const idx columns", "const idx stages"])} {
     __local int largest[${numbers}];
     const idx group = (idx)get_group_id(0), batch = group / (stages * ${weights.across});
-    const idx first_column = group / ${weights.across} % stages * ${weights.box.tile}, first_d = group % ${weights.across} * ${numbers};
+    const idx first_column = group / ${weights.across} % stages * ${tile}, first_d = group % ${weights.across} * ${numbers};
     ${weights.wide.offsets("batch")}
     packed += (size_t)group * ${words};
     unscales += (size_t)group * ${numbers};

@@ -47,7 +47,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${mode.sync()}
     ${matrix.load_rows()}
 % for v in mine:
-    const idx row${v} = ${matrix.row_index(v)};
+    const idx row${v} = ${matrix.places.row_index(v)};
 % endfor
 % if not cpu:
 % for v in mine:
@@ -99,7 +99,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     </%domain:each_tile>
 % for v in mine:
     {
-        const idx mine = first + ${matrix.row_place(v)};
+        const idx mine = first + ${matrix.places.row_place(v)};
 % for b in range(wide.box.numbers):
 % for c in range(2):
 <%

@@ -189,3 +189,11 @@ INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, 
     return c;
 }
 </%def>
+<%def name="copy_async(T)">
+INLINE void cmr_copy_async_${T}(__local ${T} *to, __global const ${T} *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)to), "l"(from) : "memory");
+}
+</%def>
+<%def name="copy_wait(T)">
+INLINE void cmr_copy_wait_${T}(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
+</%def>

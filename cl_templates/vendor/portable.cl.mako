@@ -379,13 +379,14 @@ INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + 
 ## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,
 ## word(row, k / 2) = 16 (row % 8) + 4 (k / 2 % 4) + 2 (k / 8) + row / 8 and word(column, k / 2) = 8 column + 2 (k / 2 % 4) + k / 8 behind `at`, where
 ## they stay as long as products are asked for; matrix_rows and matrix_columns bring an item's share of them, and matrix_hold makes rows of what a
-## warp's items hold, a barrier before the first product. Here a share is the place where operands lie: an item reads whole rows and columns, and
-## nobody waits for anybody.
+## warp's items hold, a barrier before the first product. Two operands of columns come at once as a uint4, the halves of which are theirs, where their
+## pairs of words alternate. Here a share is the place where an operand lies, and words from one column to the next: an item reads whole rows and
+## columns, and nobody waits for anybody.
 <%def name="matrix_rows(T)">
 INLINE ${T} cmr_matrix_rows_${T}(__local const uint *memory, int at, int lane) { return (${T})((uint)at); }
 </%def>
 <%def name="matrix_columns(T)">
-INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return (${T})((uint)at); }
+INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return (${T})(${"(uint)at, 8u" if T == "uint2" else "(uint)at, 16u, (uint)at + 2u, 16u"}); }
 </%def>
 <%def name="matrix_hold(T)">
 INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane) {
@@ -396,12 +397,12 @@ INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane)
 </%def>
 <%def name="matrix_product(T)">
 INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
-    __local const uint *rows = memory + a.x + lane / 4 * 16, *columns = memory + b.x + lane % 4 * 16;
+    __local const uint *rows = memory + a.x + lane / 4 * 16, *columns = memory + b.x + lane % 4 * 2 * b.y;
     for (int k = 0; k < 8; k++) {
-        const int row = k % 4 * 4 + k / 4 * 2, column = k % 4 * 2 + k / 4;
+        const int row = k % 4 * 4 + k / 4 * 2, column = k % 4 * (b.y / 4) + k / 4;
         for (int bits = 0; bits < 32; bits += 16) {
             const float upper = cmr_half_value_float(rows[row] >> bits & 0xffffu), lower = cmr_half_value_float(rows[row + 1] >> bits & 0xffffu);
-            const float left = cmr_half_value_float(columns[column] >> bits & 0xffffu), right = cmr_half_value_float(columns[column + 8] >> bits & 0xffffu);
+            const float left = cmr_half_value_float(columns[column] >> bits & 0xffffu), right = cmr_half_value_float(columns[column + b.y] >> bits & 0xffffu);
             c += (${T})(upper * left, upper * right, lower * left, lower * right);
         }
     }
@@ -410,4 +411,12 @@ INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint
 </%def>
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
+</%def>
+## Copies 16 bytes to local memory, which are there once copy_wait has returned and a barrier is passed; the item goes on meanwhile, where there are
+## means for that.
+<%def name="copy_async(T)">
+INLINE void cmr_copy_async_${T}(__local ${T} *to, __global const ${T} *from) { *to = *from; }
+</%def>
+<%def name="copy_wait(T)">
+INLINE void cmr_copy_wait_${T}(void) {}
 </%def>

@@ -17,7 +17,7 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.form import Form, made_of
-from clmapreduce.pairwise.planned import Box, planned
+from clmapreduce.pairwise.planned import planned
 from clmapreduce.pairwise.warm import WarmCall, find, is_kept, keep, warm_key
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
@@ -25,6 +25,7 @@ from clmapreduce.primitives.explain import explained
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.runtime import source_of
+from clmapreduce.schemes.pairwise import Box
 from clmapreduce.vector.node import Variable, Vector
 from clmapreduce.vector.slots import slotted
 

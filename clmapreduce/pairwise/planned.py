@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from clmapreduce.choose import choose_few
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
@@ -12,16 +10,15 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Made
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.pairwise import PairLayout, plan_pairwise
+from clmapreduce.schemes.pairwise import Box, PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
+from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
 from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import MatrixBox, MatrixWideBox, PairBox, TileBox, WideBox, clustered, few_box, pair_box
+from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.vector.pair import Pair
-
-Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox"
 
 
 def planned(
@@ -81,6 +78,8 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
         return plan_matrix_wide(layout, domain, mode, facts, box)
     if isinstance(box, MatrixBox):
         return plan_matrix(layout, domain, mode, facts, box)
+    if isinstance(box, MatrixLongBox):
+        return plan_matrix_long(layout, domain, mode, facts, box)
     return plan_pairwise(layout, domain, mode, facts, box)
 
 

@@ -20,6 +20,7 @@ from typing import ClassVar
 from clmapreduce.dtypes import FLOAT32, HEX, c_name
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
+from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning import MatrixBox
 from clmapreduce.vector.bilinear import Bilinear, Factoring
@@ -127,37 +128,20 @@ class MatrixText:
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
-    def warps(self) -> int:
-        return self.box.block // 32
-
-    @property
-    def down(self) -> int:
-        """Warps along the rows."""
-        return self.warps // self.box.across
+    def places(self) -> Warps:
+        """Which rows the items compute."""
+        return Warps(self.box.block, self.box.across, self.box.blocks)
 
     @property
     def rows(self) -> int:
         """Rows of a group."""
-        return 16 * self.box.blocks * self.down
-
-    @property
-    def sharers(self) -> list[int]:
-        """Distances between items that share a row, a power of two each."""
-        return [1, 2, *(32 << e for e in range(self.box.across.bit_length() - 1))]
-
-    def row_place(self, v: int) -> str:
-        """Where the item's row number v lies behind the group's first."""
-        return f"warp / {self.box.across} * {16 * self.box.blocks} + {v // 2 * 16 + v % 2 * 8} + lane / 4"
+        return self.places.rows
 
     @property
     def words(self) -> int:
         """Words of local memory for the operands of a group's rows and of a tile."""
         rows, columns = self.rows // 16 * ROW_WORDS, self.box.tile // 8 * COLUMN_WORDS
         return self.steps * (max(rows, columns) if self.registers else rows + columns)
-
-    def row_index(self, v: int) -> str:
-        """The item's row number v."""
-        return f"min((idx)(first + {self.row_place(v)}), (idx)(last - 1))"
 
     def row_operand(self, block: str, step: int) -> str:
         """Where the operand of 16 rows begins."""

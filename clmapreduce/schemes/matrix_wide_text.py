@@ -65,7 +65,7 @@ class MatrixWideText:
     @property
     def words(self) -> int:
         """Words of local memory: operands, weights, and rows of scalars where items do not hold them themselves."""
-        held = 0 if self.matrix.registers else self.matrix.warps * self.box.blocks * self.steps * 2 * ROW_WORDS
+        held = 0 if self.matrix.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
         return self._held_at + held
 
     @property
@@ -146,13 +146,14 @@ class MatrixWideText:
             for c in self._columns[1:]:
                 text = f"fmax({text}, fabs(s{v}_{c}))"
             some = " + ".join(f"s{v}_{c} * 0.0f" for c in self._columns)
-            place = f"turn * {self.matrix.rows} + {self.matrix.row_place(v)}"
+            place = f"turn * {self.matrix.rows} + {self.matrix.places.row_place(v)}"
             yield f"atomic_max(&tops[{place}], as_int({text} + ({some})));"
 
     def hold(self) -> Iterator[str]:
         """Declares the pieces of the scalars as rows, h{r}_{step}_{piece}, and what undoes their scaling: down{v}."""
         for v in self._scalars:
-            yield f"const float top{v} = as_float(tops[(turn ^ 1) * {self.matrix.rows} + {self.matrix.row_place(v)}]);"
+            place = f"(turn ^ 1) * {self.matrix.rows} + {self.matrix.places.row_place(v)}"
+            yield f"const float top{v} = as_float(tops[{place}]);"
             yield f"const float up{v} = {power_of_two(f'top{v}', LARGEST, 126)}, down{v} = 1.0f / up{v};"
         for r in range(self.box.blocks):
             for step in range(self.steps):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.pairwise import Pairwise
@@ -17,8 +18,10 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import MatrixBox, PairBox, TileBox, WideBox
+from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, PairBox, TileBox, WideBox
 from clmapreduce.vector.pair import Pair, Role
+
+Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"
 
 LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
@@ -64,7 +67,7 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
 
 def with_merge(
     stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    box: PairBox | TileBox | WideBox | MatrixBox, spread: Spread, why: str,
+    box: Box, spread: Spread, why: str,
 ) -> Plan:  # fmt: skip
     """The plan of launches, and of the one that merges what they leave."""
     if spread.partial:
@@ -189,8 +192,7 @@ def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox | TileBox | WideBox | MatrixBox,
-    spread: Spread,
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Spread,
 ) -> Stage:  # fmt: skip
     """The launch that merges the accumulators of every row whose columns are split."""
     rows = spread.parts * domain.batch // spread.splits

@@ -144,20 +144,22 @@ class _Tiling:
         arguments: Arguments = (*names, *targets, *spread.behind)
         return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
 
-    def norms_stage(self, distance: Distance) -> Stage:
-        """The launch that finds a centre, and the squared distance of every row and column from it."""
-        domain, block = self.domain, self.box.block
-        blocks = -(-(domain.rows + domain.columns) // block)
-        given = (distance.row, distance.column)
-        pads = -(-distance.row.dim // self.box.depth) * self.box.depth
-        spec = kernel_spec(
-            "pairwise_norms", self.mode, self.facts, domain.narrow, False, {"block": block, "padded": pads},
-            {"pair": self.layout.pair},
-            lambda: {"given": given, "norms": NormsText(*given), "parameters": parameters_of(given)},
-        )  # fmt: skip
-        names = tuple(one.name for one in given)
-        arguments: Arguments = (*names, *NORMS, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
-        return Stage(spec, blocks * domain.batch, block, arguments, names, NORMS)
+
+def norms_stage(
+    pair: Pair, distance: Distance, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
+) -> Stage:
+    """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
+    group. padded: numbers of the centre, the last of them zeros.
+    """
+    blocks = -(-(domain.rows + domain.columns) // block)
+    given = (distance.row, distance.column)
+    spec = kernel_spec(
+        "pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded}, {"pair": pair},
+        lambda: {"given": given, "norms": NormsText(*given), "parameters": parameters_of(given)},
+    )  # fmt: skip
+    names = tuple(one.name for one in given)
+    arguments: Arguments = (*names, *NORMS, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
+    return Stage(spec, blocks * domain.batch, block, arguments, names, NORMS)
 
 
 def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
@@ -174,8 +176,9 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     scratch = dict(tiling.packs)
     cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
     if distance is not None:
-        stages = [tiling.norms_stage(distance), *stages]
-        sizes = (-(-distance.row.dim // box.depth) * box.depth, domain.rows, domain.columns)
+        padded = -(-distance.row.dim // box.depth) * box.depth
+        stages = [norms_stage(layout.pair, distance, domain, mode, facts, box.block, padded), *stages]
+        sizes = (padded, domain.rows, domain.columns)
         scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
         cells += "; distances by products where they lose no digits"
     why = f"{tiling.spread.why}; {cells}"

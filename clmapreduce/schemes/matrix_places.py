@@ -1,0 +1,50 @@
+"""Which rows and columns of pairs the items of a group compute by matrix instructions: a warp owns blocks of 16 rows,
+an item two rows of each of them, lane / 4 and eight further on, with two of every 8 columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Warps:
+    """block: work-items of a group. across: warps side by side that share rows, a power of two. blocks: of 16 rows per
+    warp.
+    """
+
+    block: int
+    across: int
+    blocks: int
+
+    @property
+    def down(self) -> int:
+        """Warps along the rows."""
+        return self.block // 32 // self.across
+
+    @property
+    def rows(self) -> int:
+        """Rows of a group."""
+        return 16 * self.blocks * self.down
+
+    @property
+    def mine(self) -> range:
+        """Numbers of an item's rows."""
+        return range(2 * self.blocks)
+
+    @property
+    def sharers(self) -> list[int]:
+        """Distances between items that share a row, a power of two each."""
+        return [1, 2, *(32 << e for e in range(self.across.bit_length() - 1))]
+
+    def row_place(self, v: int) -> str:
+        """Where the item's row number v lies behind the group's first."""
+        return f"warp / {self.across} * {16 * self.blocks} + {v // 2 * 16 + v % 2 * 8} + lane / 4"
+
+    def row_index(self, v: int) -> str:
+        """The item's row number v; past the last row the last one."""
+        return f"min((idx)(first + {self.row_place(v)}), (idx)(last - 1))"
+
+    def owner(self) -> str:
+        """Whether an item stores the rows that it shares."""
+        return "lane % 4 == 0" + (f" && warp % {self.across} == 0" if self.across > 1 else "")

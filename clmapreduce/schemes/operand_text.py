@@ -1,0 +1,120 @@
+"""One side of inner products of long vectors as operands of matrix instructions: every number the sum of two pieces of
+16 bits, 22 bits together, in the order in which a warp's items hold them.
+
+Rows, and columns, are scaled by a power of two each, so that their largest number has the largest exponent that 16 bits
+bear: whatever the magnitudes are, what the pieces lose is relative to the row's own. What cannot be scaled, an
+infinity, a NaN or a number beyond 2¹⁰⁰, gets NaN for its scale, which says that its pieces are none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clmapreduce.schemes.pair_text import element, offsets_of, parameters_of
+from clmapreduce.vector.pair import PairInput, Role
+
+DEPTH = 16
+"""Coordinates that one instruction takes."""
+LARGEST = 14
+"""The exponent to which the largest number is scaled; products of two of them stay far from the end of floats."""
+FINITE = "0x1p100f"
+"""Rows whose magnitudes add up to less can be scaled back in two steps without leaving the floats."""
+
+
+@dataclass(frozen=True)
+class OperandText:
+    """The statements that kernel/pairwise_operands asks for. given: the input of one side. tile: its rows or columns in
+    a group's tile. centred: whether a centre is subtracted, and norms are kept beside the scales.
+    """
+
+    given: PairInput
+    tile: int
+    centred: bool
+
+    @property
+    def steps(self) -> int:
+        """Instructions along the coordinates."""
+        return -(-self.given.dim // DEPTH)
+
+    @property
+    def lines(self) -> int:
+        """Rows, or columns, of one operand."""
+        return 16 if self.given.role is Role.ROW else 8
+
+    @property
+    def words(self) -> int:
+        """Words of both pieces of one operand."""
+        return self.lines * DEPTH
+
+    @property
+    def stage(self) -> int:
+        """Words of a tile's operands of one step: they lie one behind the other, tile by tile and step by step."""
+        return self.tile // self.lines * self.words
+
+    @property
+    def facts(self) -> int:
+        """Numbers that are kept of every row: its norm, where there is a centre, and what undoes its scale; a column's
+        times two then, as a distance subtracts its products.
+        """
+        return 2 if self.centred else 1
+
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for what is read."""
+        names = ("centre", "norms") if self.centred else ()
+        return [*parameters_of([self.given]), *(f"__global const float *restrict {name}" for name in names)]
+
+    def offsets(self, batch: str) -> str:
+        """Moves what is read to its part for one element of the batch."""
+        lines = [offsets_of([self.given], batch)]
+        if self.centred:
+            lines.append(f"centre += (size_t){batch} * {self.steps * DEPTH}; norms += {batch} * count;")
+        return "\n".join(lines)
+
+    def measure(self, row: str) -> str:
+        """Declares `scale`, 0 where there is none, and `unscale`."""
+        return f"""float most = 0, all = 0;
+for (int d = 0; d < {self.given.dim}; d++) {{
+const float v = fabs({self._number(row, "d")});
+most = fmax(most, v); all += v;
+}}
+const int usable = all < {FINITE}, exponent = max(1, min(253, {254 + LARGEST} - (as_int(most) >> 23)));
+const float scale = usable ? as_float(exponent << 23) : 0.0f;
+const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
+
+    def keep(self, row: str, at: str) -> str:
+        """Stores what is kept of a row as number `at`."""
+        if not self.centred:
+            return f"facts[{at}] = unscale;"
+        twice = "2.0f * " if self.given.role is Role.COLUMN else ""
+        return f"facts[2 * {at}] = norms[{row}]; facts[2 * {at} + 1] = {twice}unscale;"
+
+    def put(self, row: str, at: str, step: str) -> str:
+        """Stores the pieces of a row's coordinates in one step, as number `at` of all rows."""
+        lines = [f"const idx tile = {at} / {self.tile};"]
+        lines.append(f"const int inside = (int)({at} % {self.tile}), line = inside % {self.lines};")
+        lines.append(f"__global uint *to = operands + ((size_t)tile * {self.steps} + {step}) * {self.stage};")
+        lines.append(f"to += inside / {self.lines} * {self.words};")
+        for k in range(8):
+            first = f"{step} * {DEPTH} + {2 * k}"
+            names = (f"v{2 * k}", f"v{2 * k + 1}")
+            for c, name in enumerate(names):
+                d = f"{first} + {c}"
+                number = f"usable && {d} < {self.given.dim} ? scale * ({self._number(row, d)}) : 0.0f"
+                lines.append(f"const float {name} = {number}, {name}h = cmr_half_round_float({name});")
+            high = f"cmr_half_pair_float({names[0]}h, {names[1]}h)"
+            low = f"cmr_half_pair_float({names[0]} - {names[0]}h, {names[1]} - {names[1]}h)"
+            lines.append(f"to[{self._word(k, 0)}] = {high}; to[{self._word(k, 1)}] = {low};")
+        return "\n".join(lines)
+
+    def _word(self, k: int, piece: int) -> str:
+        """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
+        side by side, so that one load brings both.
+        """
+        if self.given.role is Role.ROW:
+            return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"
+        return f"line * 16 + {k % 4 * 4 + piece * 2 + k // 4}"
+
+    def _number(self, row: str, d: str) -> str:
+        """C text of a coordinate, less the centre."""
+        text = element(self.given, f"{row} * {self.given.dim} + {d}")
+        return f"{text} - centre[{d}]" if self.centred else text

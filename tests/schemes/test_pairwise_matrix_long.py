@@ -1,0 +1,353 @@
+"""Pairs of long vectors by matrix instructions, on every device: in an NVIDIA GPU's own, elsewhere as the vocabulary
+spells them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pairplans import layout_of, pair_plan
+from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
+
+import clmapreduce as cm
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.matrix_long_text import MatrixLongText
+from clmapreduce.schemes.operand_text import OperandText
+from clmapreduce.schemes.pairwise_matrix_long import product_of
+from clmapreduce.tuning import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
+from clmapreduce.vector import OPERATIONS, Variable, Vector
+from clmapreduce.vector.pair import PairInput, Role
+
+pytestmark = pytest.mark.drawn(whole=["context"])
+
+F = OPERATIONS
+DIMS = (17, 33, 50, 100, 300)
+DIM = 40
+"""Of most tests: kernels of equal text are built once."""
+PROMISED = 3e-6
+"""What a term may be off by, and an exponent relative to itself."""
+
+
+def box_of(context: cm.Context, **more: Any) -> MatrixLongBox:
+    box = MATRIX_LONG_CPU if context.facts.kind == "cpu" else MatrixLongBox(128, 2, 4, 2)
+    return replace(box, **more)
+
+
+def run(call: PairCall, given: Any, context: cm.Context, box: MatrixLongBox | None = None) -> Any:
+    """The results of the scheme."""
+    prepared = prepare_pairs(call, given, Options("parallel", context), box or box_of(context))
+    assert isinstance(prepared, Prepared)
+    templates = [stage.spec.template for stage in prepared.executable.plan.stages]
+    assert "kernel/pairwise_matrix_long" in templates
+    return prepared.run()[0]
+
+
+def points(rng: np.random.Generator, count: int, dim: int) -> Any:
+    """Points whose distances are about 1."""
+    return (rng.normal(size=(count, dim)) / (2 * dim) ** 0.5).astype("f4")
+
+
+def gaussian(dim: int, axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
+    """exp(-|x - y|² · s) b with its variables."""
+    x, y, s = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 2)
+    b = Variable(3, 1, 1 if axis == 1 else 0)
+    return F["Exp"](-F["SqDist"](x, y) * s) * b, (x, y, s, b)
+
+
+def squares(x: Any, y: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.square(x.astype("f8")[..., :, None, :] - y.astype("f8")[..., None, :, :]).sum(-1)
+
+
+def assert_sums(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
+    """Every row within what its terms may be off by."""
+    terms = np.exp(exponent)
+    with np.errstate(invalid="ignore"):
+        off = np.where(terms > 0, terms * PROMISED * (1 + np.abs(exponent)), 0) @ np.abs(weights)
+    wanted = terms @ weights
+    assert found.shape == wanted.shape
+    assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
+
+
+BOXES = [MatrixLongBox(32, 2, 2, 1, groups=8, tiles=1), MatrixLongBox(128, 1, 1, 2, groups=8, tiles=2)]
+
+
+@pytest.mark.parametrize("box", BOXES, ids=str)
+def test_sums(context: cm.Context, rng: np.random.Generator, box: MatrixLongBox) -> None:
+    """Rows and columns around tiles, of several blocks or several warps; the same kernels for all sizes."""
+    if box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    dim = int(rng.choice(DIMS))
+    formula, (x, y, s, b) = gaussian(dim)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for rows, columns in ((1, 1), (15, 17), (16, 33), (65, 64), (70, 193)):
+        given = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
+        given[b] = rng.normal(size=(columns, 1)).astype("f4")
+        exponent = -squares(given[x], given[y]) * float(given[s][0])
+        assert_sums(run(call, given, context, box), exponent, given[b].astype("f8"), (dim, rows, columns))
+
+
+def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any, float]:
+    """(rows, columns, scale) that products of 16 bits might not bear."""
+    x, y = points(rng, 70, DIM), points(rng, 97, DIM)
+    if kind == "far from the origin":
+        return x + np.float32(1000), y + np.float32(1000), 1
+    if kind == "forty bandwidths wide":
+        return 40 * x, 40 * y, 1
+    if kind == "two blobs":
+        x[35:] += 20
+        y[rng.permutation(97)[:48]] += 20
+    if kind == "duplicates":
+        y[:70] = x
+        return x, y, 3
+    if kind == "duplicates that are far apart":
+        y[:70] = x
+        return 100 * x, 100 * y, 1
+    if kind == "one far away":  # its magnitude is no other's
+        x[7], y[50] = 1e12, -1e15
+    if kind == "one coordinate is all":
+        x[:, 3] += 300
+        y[:, 3] += 300
+        y[0, 3] = -5000
+    if kind == "beyond 16 bits":
+        return 1e12 * x, 1e12 * y, 1e-24
+    if kind == "tiny":
+        return np.float32(1e-16) * x, np.float32(1e-16) * y, 1e32
+    if kind == "denormals":
+        return np.float32(1e-39) * x, np.float32(1e-39) * y, 1
+    if kind == "all the same":
+        return np.repeat(x[:1], 70, 0), np.repeat(x[:1], 97, 0), 1
+    return x, y, 1
+
+
+KINDS = (
+    "far from the origin", "forty bandwidths wide", "two blobs", "duplicates", "duplicates that are far apart",
+    "one far away", "one coordinate is all", "beyond 16 bits", "tiny", "denormals", "all the same",
+)  # fmt: skip
+
+
+def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
+    """As exact as promised whatever the points."""
+    formula, (x, y, s, b) = gaussian(DIM)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for kind in KINDS:
+        xs, ys, scale = adversarial(rng, kind)
+        scale = float(np.float32(scale))
+        given = {x: xs, y: ys, s: np.array([scale], "f4"), b: rng.random((97, 1)).astype("f4")}
+        assert_sums(run(call, given, context), -squares(xs, ys) * scale, given[b].astype("f8"), kind)
+
+
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
+    """Infinities and NaN among rows and columns reach the sums that they belong to, and no others."""
+    formula, (x, y, s, b) = gaussian(DIM)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = points(rng, 70, DIM), points(rng, 97, DIM)
+    xs[3, 1], xs[66, 0], xs[40, 39] = np.nan, np.inf, -np.inf
+    weights = rng.random((97, 1)).astype("f4")
+    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
+    found = run(call, given, context)
+    fine = np.isfinite(xs).all(1)
+    assert_sums(found[fine], -squares(xs[fine], ys), weights.astype("f8"))
+    assert np.isnan(found[3]) and (found[[66, 40]] == 0).all()
+    ys[7, 20] = np.nan
+    assert np.isnan(run(call, given, context)).all()
+    ys[7, 20] = np.inf
+    found = run(call, given, context)
+    others = np.arange(97) != 7
+    assert_sums(found[fine], -squares(xs[fine], ys[others]), weights[others].astype("f8"))
+
+
+@pytest.mark.parametrize(("least", "function"), [(-1.0, "Inv"), (1e30, "Rsqrt")])
+def test_products_alone_and_differences_alone(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, least: float, function: str
+) -> None:
+    """Either way that tiles may go is right where nothing cancels. The formulas are no exponents, and no other test's:
+    plans are kept.
+    """
+    monkeypatch.setattr(MatrixLongText, "least", least)
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
+    formula = F[function](F["SqDist"](x, y) + b)
+    given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
+    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
+    sums = squares(given[x], given[y]) + given[b].T
+    wanted = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
+    np.testing.assert_allclose(found, wanted, rtol=PROMISED)
+
+
+def kernels(name: str, x: Vector, y: Vector) -> Vector:
+    """Formulas of one distance, or of one inner product."""
+    square = F["SqDist"](x, y)
+    if name == "Laplacian":
+        return F["Exp"](-F["Sqrt"](square))
+    if name == "inverse multiquadric":
+        return F["Rsqrt"](square + 1)
+    return F["Exp"](-square) * square if name == "several" else (x | y)
+
+
+def dense(name: str, x: Any, y: Any) -> Any:
+    square = squares(x, y)
+    if name == "Laplacian":
+        return np.exp(-np.sqrt(square))
+    if name == "inverse multiquadric":
+        return 1 / np.sqrt(square + 1)
+    return np.exp(-square) * square if name == "several" else x.astype("f8") @ y.astype("f8").T
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", ["a distance", "inner product"])
+def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str, dtype: str) -> None:
+    """Several weights, near and far points, duplicates among them."""
+    if name == "a distance":
+        name = str(rng.choice(["Laplacian", "inverse multiquadric", "several"]))
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 2, 1)
+    xs, ys = points(rng, 70, DIM).astype(dtype), points(rng, 97, DIM).astype(dtype)
+    ys[:20] = xs[10:30]
+    ys[60] *= 50
+    given = {x: xs, y: ys, b: rng.normal(size=(97, 2)).astype(dtype)}
+    found = run(PairCall(kernels(name, x, y) * b, PAIR_REDUCTIONS["Sum"], 1), given, context)
+    terms, weights = dense(name, xs, ys), given[b].astype("f8")
+    sizes = np.abs(terms)
+    if name == "inner product":  # relative to what is added up
+        sizes = np.linalg.norm(xs.astype("f8"), axis=1)[:, None] * np.linalg.norm(ys.astype("f8"), axis=1)
+    off = PROMISED * np.maximum(sizes, 0.02) @ np.abs(weights)
+    if dtype == "float16":
+        off = off + 2e-3 * np.abs(terms @ weights) + 1e-6
+    assert found.dtype == dtype
+    assert np.all(np.abs(found - terms @ weights) <= off)
+
+
+@pytest.mark.parametrize("name", ["LogSumExp", "SumSoftMaxWeight"])
+@pytest.mark.parametrize("product", [True, False])
+def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, name: str, product: bool) -> None:
+    """Far rows too, where the largest exponent is far from 0."""
+    x, y, w = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 2, 1)
+    weight = w if name == "SumSoftMaxWeight" else None
+    call = PairCall((x | y) if product else -F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, weight)
+    given = {x: points(rng, 40, DIM), y: points(rng, 97, DIM)}
+    given[x][30:] *= 20
+    if weight is not None:
+        given[w] = rng.random((97, 2)).astype("f4")
+    found = run(call, given, context)
+    exponent = dense("inner product", given[x], given[y]) if product else -squares(given[x], given[y])
+    top = exponent.max(1, keepdims=True)
+    terms = np.exp(exponent - top)
+    if weight is None:
+        np.testing.assert_allclose(found, top + np.log(terms.sum(1, keepdims=True)), rtol=PROMISED, atol=PROMISED)
+    else:
+        off = 2 * PROMISED * (1 + np.abs(exponent).max(1, keepdims=True))
+        assert np.all(np.abs(found - terms @ given[w] / terms.sum(1, keepdims=True)) <= off)
+
+
+def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:
+    """Rows and columns have scales of their own; what is not finite, or nearly so, is computed as it stands."""
+    x, y = Variable(0, 20, 0), Variable(1, 20, 1)
+    xs, ys = points(rng, 40, 20).astype("f8"), points(rng, 50, 20).astype("f8")
+    xs = (xs * 10.0 ** rng.integers(-15, 15, (40, 1))).astype("f4")
+    ys = (ys * 10.0 ** rng.integers(-4, 4, (1, 20))).astype("f4")  # of the columns' coordinates
+    xs[5], xs[9, 3], xs[11], ys[31] = 0, np.inf, 1e31, 1e-32
+    found = run(PairCall((x | y) * 1, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys}, context)
+    with np.errstate(invalid="ignore"):
+        wanted = (xs.astype("f8") @ ys.astype("f8").T).sum(1, keepdims=True)
+    sizes = np.linalg.norm(xs.astype("f8"), axis=1, keepdims=True) * np.linalg.norm(ys.astype("f8"), axis=1).sum()
+    fine = np.arange(40) != 9
+    assert np.all(np.abs(found - wanted)[fine] <= PROMISED * sizes[fine])
+    assert not np.isfinite(found[9]).any()
+
+
+def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
+    formula, (x, y, s, b) = gaussian(DIM, axis=0)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
+    given = {x: points(rng, 6 * 150, DIM).reshape(2, 3, 150, DIM), y: points(rng, 3 * 40, DIM).reshape(3, 40, DIM)}
+    given |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 150, 1)).astype("f4")}
+    found = run(call, given, context, box_of(context, tiles=1))
+    assert found.shape == (2, 3, 40, 1)
+    weights = np.broadcast_to(given[b].astype("f8"), (2, 3, 150, 1))
+    for i in range(2):
+        for j in range(3):
+            assert_sums(found[i, j], -squares(given[y][j], given[x][i, j]), weights[i, j])
+
+
+def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Generator) -> None:
+    """Inner products pack what is shared once; a distance has a centre for every element."""
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
+    xs, ys = points(rng, 3 * 30, DIM).reshape(3, 30, DIM), 5 + points(rng, 3 * 40, DIM).reshape(3, 40, DIM)
+    shared, distance = rng.choice(["rows", "columns", "both"]), bool(rng.integers(2))
+    xs, ys = xs[0] if shared != "columns" else xs, ys[0] if shared != "rows" else ys
+    weights = rng.normal(size=(3, 40, 1)).astype("f4")
+    formula = F["Exp"](-F["SqDist"](x, y)) if distance else (x | y)
+    found = run(PairCall(formula * b, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys, b: weights}, context)
+    for i in range(3):
+        rows, columns = np.broadcast_to(xs, (3, 30, DIM))[i], np.broadcast_to(ys, (3, 40, DIM))[i]
+        if distance:
+            assert_sums(found[i], -squares(rows, columns), weights[i].astype("f8"), shared)
+            continue
+        off = PROMISED * np.linalg.norm(rows, axis=1)[:, None] * np.linalg.norm(columns, axis=1) @ np.abs(weights[i])
+        wanted = dense("inner product", rows, columns) @ weights[i].astype("f8")
+        assert np.all(np.abs(found[i] - wanted) <= off), shared
+
+
+# ---------------------------------------------------------------------------------------------------------- no device
+DISTANCE = "SqDist(Vi(0,40),Vj(1,40))"
+ALL = Pairwise(100, 100, 1, 4000)
+
+
+def test_what_the_scheme_leaves_to_others() -> None:
+    """Short vectors, sums of other terms, several sums, orders that matter, places, one item at a time."""
+    facts = FACTS["nvidia"]
+    for text in (f"Exp(-{DISTANCE})", f"Sqrt({DISTANCE})", "Vi(0,40)|Vj(1,40)"):
+        assert product_of(layout_of(text), ALL, PARALLEL, facts) is not None
+        assert product_of(layout_of(text), ALL, SEQUENTIAL, facts) is None
+        assert product_of(layout_of(text, "ArgMin"), ALL, PARALLEL, facts) is None
+        assert product_of(layout_of(text, few=True), ALL, PARALLEL, facts) is None
+        assert product_of(layout_of(text, code="f8"), ALL, PARALLEL, facts) is None
+    for text in (
+        "Exp(-SqDist(Vi(0,3),Vj(1,3)))", "Sum(Abs(Vi(0,40)-Vj(1,40)))", "Sum(Pm(2,40)*Vi(0,40)*Vj(1,40))",
+        f"{DISTANCE}*(Vi(0,40)|Vj(1,40))", "Vi(0,40)|Vi(1,40)",
+    ):  # fmt: skip
+        assert product_of(layout_of(text), ALL, PARALLEL, facts) is None, text
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "count"),
+    [
+        (f"Exp(-{DISTANCE}*Pm(2,1))*Vj(3,2)", "Sum", 1), (f"Exp(-{DISTANCE})+Exp(-{DISTANCE}/Pm(2,1)-Vi(3,1))", "Sum", 2),
+        (f"-{DISTANCE}", "LogSumExp", 1), (f"Exp(-{DISTANCE}*Vi(2,1))", "Sum", None), (f"Exp(-Sqrt({DISTANCE}))", "Sum", None),
+        (f"Exp(-{DISTANCE})*{DISTANCE}", "Sum", None), (DISTANCE, "Sum", None), (f"Exp(-Square({DISTANCE}))", "Sum", None),
+    ],
+)  # fmt: skip
+def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) -> None:
+    """Known where the distance goes into exponents alone, by a factor that is the same for all pairs."""
+    found = product_of(layout_of(text, op), ALL, PARALLEL, FACTS["nvidia"])
+    assert found is not None
+    assert (found.slopes is None) if count is None else (found.slopes is not None and len(found.slopes) == count)
+
+
+@pytest.mark.parametrize("role", [Role.ROW, Role.COLUMN])
+def test_words_fill_an_operand(role: Role) -> None:
+    side = OperandText(PairInput("in0", role, 40, np.dtype("f4"), ()), 64, True)
+    words = [
+        eval(side._word(k, piece).replace("/", "//"), {"line": line})
+        for k in range(8)
+        for piece in (0, 1)
+        for line in range(side.lines)
+    ]
+    assert sorted(words) == list(range(side.words))
+    assert side.steps == 3 and side.stage == 64 * 16
+
+
+def test_many_steps_are_added_up_in_two_sums() -> None:
+    """Instructions cut off what they add: no accumulator of theirs takes more than some steps, and warps are narrower."""
+    facts, box = FACTS["nvidia"], MatrixLongBox(128, 4, 8, 2)
+    short = pair_plan(layout_of("Exp(-SqDist(Vi(0,300),Vj(1,300)))"), 1000, 1000, PARALLEL, facts, box=box)
+    long = pair_plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 1000, 1000, PARALLEL, facts, box=box)
+    texts = [source_of(next(s for s in plan.stages if "matrix_long" in s.spec.template)) for plan in (short, long)]
+    assert "tm0_0" not in texts[0] and "tm0_0" in texts[1]
+    assert "m0_7" in texts[0] and "m0_7" not in texts[1]
+    assert "tiles of 128 rows and 128 columns" in short.why and "128 rows and 64 columns" in long.why
+    assert MATRIX_LONG.tile == 128

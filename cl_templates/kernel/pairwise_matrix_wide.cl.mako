@@ -12,7 +12,7 @@
 <%
 matrix = wide.matrix
 pairs, exact = matrix.pairs, matrix.exact
-mine, rows_taken, tile = range(2 * matrix.box.blocks), matrix.rows, wide.box.tile
+mine, rows_taken = range(2 * matrix.box.blocks), matrix.rows
 place = domain.attr.place("$", True)
 %>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx across", "const idx stages"])} {

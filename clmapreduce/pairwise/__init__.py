@@ -7,6 +7,7 @@ from clmapreduce.pairwise.kernelsolve import KernelSolve, Solver
 from clmapreduce.pairwise.lazytensor import LazyTensor, Pm, Var, Vi, Vj
 from clmapreduce.pairwise.reduced import Reduced
 from clmapreduce.pairwise.solve import SolveStatus
+from clmapreduce.pairwise.tune import Tuned, tune
 
 __all__ = [
     "ComplexLazyTensor",
@@ -17,6 +18,7 @@ __all__ = [
     "Reduced",
     "SolveStatus",
     "Solver",
+    "Tuned",
     "Var",
     "Vi",
     "Vj",
@@ -24,4 +26,5 @@ __all__ = [
     "generic_argmin",
     "generic_logsumexp",
     "generic_sum",
+    "tune",
 ]

@@ -25,7 +25,6 @@ from clmapreduce.pairwise import (
     KernelSolve,
     LazyTensor,
     Pm,
-    Tuned,
     Var,
     Vi,
     Vj,
@@ -33,8 +32,8 @@ from clmapreduce.pairwise import (
     generic_argmin,
     generic_logsumexp,
     generic_sum,
-    tune,
 )
+from clmapreduce.pairwise.tune import Tuned, tune
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator

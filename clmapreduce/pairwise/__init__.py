@@ -7,7 +7,6 @@ from clmapreduce.pairwise.kernelsolve import KernelSolve, Solver
 from clmapreduce.pairwise.lazytensor import LazyTensor, Pm, Var, Vi, Vj
 from clmapreduce.pairwise.reduced import Reduced
 from clmapreduce.pairwise.solve import SolveStatus
-from clmapreduce.pairwise.tune import Tuned, tune
 
 __all__ = [
     "ComplexLazyTensor",
@@ -18,7 +17,6 @@ __all__ = [
     "Reduced",
     "SolveStatus",
     "Solver",
-    "Tuned",
     "Var",
     "Vi",
     "Vj",
@@ -26,5 +24,4 @@ __all__ = [
     "generic_argmin",
     "generic_logsumexp",
     "generic_sum",
-    "tune",
 ]

@@ -72,14 +72,17 @@ def beside(box: Box, name: str, mode: ComputeMode, up: bool) -> Box | None:
     """The box with one number doubled or halved; None beyond the limits."""
     number = _step(getattr(box, name), up)
     least, most = varied(box, mode)[name]
-    return replace(box, **{name: number}) if least <= number <= most else None
+    made: Box = replace(box, **{name: number})  # type: ignore[arg-type]  # the name of one of its numbers
+    return made if least <= number <= most else None
 
 
 def _step(number: int, up: bool) -> int:
     return (2 * number or 1) if up else number // 2
 
 
-def is_legal(box: Box, starts: list[Box], layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> bool:
+def is_legal(
+    box: Box, starts: list[Box], layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+) -> bool:
     """Whether a box is one that a search from `starts` may come to, and that a kernel can be made for."""
     if box in starts:
         return True

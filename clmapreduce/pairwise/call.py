@@ -72,9 +72,9 @@ def reduce_pairs(
         return results[0] if len(results) == 1 else tuple(results)
     options = Options(mode, context, wait_for, out)
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
-    if told is not None and isinstance(prepared, Prepared):
-        if told(asked, arrays, mode, prepared.call.context, ranges):
-            prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
+    if told is not None and isinstance(prepared, Prepared):  # all that the caller gave is right
+        told(asked, arrays, mode, prepared.call.context, ranges)
+        prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
         keep(home, key, WarmCall(prepared, arrays), ranges)
     results = prepared.run() if isinstance(prepared, Prepared) else prepared

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
@@ -78,9 +78,9 @@ def keep(context: Context, key: Key, box: Box) -> None:
 
 
 def device_of(context: Context) -> Key:
-    """What tells a device with its driver from others."""
+    """What tells a device with its driver, under this version, from others."""
     facts = context.device.facts
-    return facts.name, facts.platform, facts.platform_version, facts.driver, str(facts.compute_units)
+    return __version__, facts.name, facts.platform, facts.platform_version, facts.driver, str(facts.compute_units)
 
 
 def key_of(context: Context, static: Plan, layout: PairLayout, domain: Pairwise) -> Key:
@@ -90,7 +90,7 @@ def key_of(context: Context, static: Plan, layout: PairLayout, domain: Pairwise)
     if isinstance(domain, BlockSparse):
         sizes += map(int, domain.typical)
     text = text_of(first.spec)
-    return (__version__, *device_of(context), text, layout.backend, *(str(size.bit_length()) for size in sizes))
+    return (*device_of(context), text, layout.backend, *(str(size.bit_length()) for size in sizes))
 
 
 @lru_cache(maxsize=64)
@@ -113,9 +113,7 @@ class Kept:
         plan = None if box is None else plan_boxed(box, layout, domain, mode, facts)
         return static if plan is None else replace(plan, why=f"{plan.why}; box measured on this device")
 
-    def find(
-        self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
-    ) -> Box | None:
+    def find(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box | None:
         """The box that was measured; None where there is none, or none that is legal."""
         box = TABLE.find(key_of(self.context, static, layout, domain))
         if box is None or not is_legal(box, starts_of(layout, domain, mode, facts), layout, domain, mode, facts):
@@ -146,11 +144,11 @@ def local_bytes(text: str) -> int:
 
 
 class Recorder(Protocol):
-    """What is told of every pairwise reduction, before it runs; tells whether plans may have changed since."""
+    """What is told of every pairwise reduction, all checked, before it runs."""
 
     def __call__(
         self, asked: Any, arrays: Mapping[Any, Any], mode: str, context: Context, ranges: Ranges | None
-    ) -> bool: ...
+    ) -> None: ...
 
 
 _here = threading.local()
@@ -163,7 +161,7 @@ def recorder() -> Recorder | None:
 
 
 @contextlib.contextmanager
-def recording(told: Callable[..., bool]) -> Iterator[None]:
+def recording(told: Recorder) -> Iterator[None]:
     """Inside the block `told` is this thread's recorder."""
     outer = recorder()
     _here.recorder = told

@@ -82,29 +82,26 @@ class _Tuner:
 
     def __call__(
         self, asked: PairCall, arrays: Mapping[Variable, Any], mode: str, context: Context, ranges: Ranges | None
-    ) -> bool:
-        """Whether a box was measured."""
+    ) -> None:
         forms = tuple((variable, values.shape, values.dtype) for variable, values in arrays.items())
         call = (asked, forms, mode, id(context), id(ranges))
         if call in self._calls or perf_counter() >= self._deadline:
-            return False
+            return
         self._calls.add(call)
         sent = {variable: array(values, context) for variable, values in arrays.items()}
         noting = _Noting(Asked(asked, sent, mode, context, ranges))
         noting.call.prepared(noting)
-        count = len(self.found)
-        for key, problem in noting.passes:
+        for number, (key, problem) in enumerate(noting.passes, 1):
             if key not in self._keys:
                 self._keys.add(key)
-                self._tune(key, problem)
-        return len(self.found) > count
+                self._tune(key, problem, f", pass {number} of 2" if len(noting.passes) > 1 else "")
 
-    def _tune(self, key: Key, problem: Problem) -> None:
+    def _tune(self, key: Key, problem: Problem, which: str) -> None:
         found = search(problem, self._deadline)
         if found is not None:
             keep(problem.call.context, key, found.box)
             before, after = 1e3 * found.before, 1e3 * found.after
-            self.found.append(Tuned(_named(problem), found.box_before, found.box, before, after))
+            self.found.append(Tuned(_named(problem) + which, found.box_before, found.box, before, after))
 
 
 class _Noting:

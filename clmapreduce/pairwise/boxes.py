@@ -22,7 +22,7 @@ _GROUPS = {"groups": (4, 256)}
 _MATRIX: Limits = {"block": (64, 512), "blocks": (1, 4), "share": (0, 16), **_GROUPS}
 PARALLEL: dict[type[Any], Limits] = {
     PairBox: {
-        "block": (32, 512), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 2048), **_GROUPS,
+        "block": (32, 512), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **_GROUPS,
     },
     TileBox: {
         "block": (32, 512), "rows": (1, 8), "columns": (2, 8), "depth": (4, 64), "unroll": (1, 40), "folded": (1, 8),
@@ -39,7 +39,7 @@ PARALLEL: dict[type[Any], Limits] = {
 bounds the length of a chain of sums, or is not worth a build.
 """
 SEQUENTIAL: dict[type[Any], Limits] = {
-    PairBox: {"vectors": (1, 8), "taken": (1, 16), "tile": (16, 2048), "unroll": (1, 8), "groups": (1, 64)},
+    PairBox: {"vectors": (1, 8), "taken": (1, 16), "tile": (16, 1024), "unroll": (1, 8), "groups": (1, 64)},
     WideBox: {"rows": (1, 8), "taken": (1, 16), "numbers": (16, 1024), "stage": (8, 1024), "groups": (1, 64)},
 }
 """The same where one item walks a tile."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -66,11 +67,13 @@ class Problem:
     facts: Facts
     before: Box | None
 
+    @cached_property
     def starts(self) -> list[Box]:
+        """Where the search begins, the static box first."""
         return starts_of(self.layout, self.domain, self.mode, self.facts)
 
     def is_legal(self, box: Box) -> bool:
-        return is_legal(box, self.starts(), self.layout, self.domain, self.mode, self.facts)
+        return is_legal(box, self.starts, self.layout, self.domain, self.mode, self.facts)
 
     def neighbours(self, box: Box, name: str, up: bool) -> Iterator[Box]:
         """The boxes with one number doubled, and doubled again, or halved; none that is illegal."""
@@ -158,10 +161,9 @@ def search(problem: Problem, deadline: float) -> Found | None:
     """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
     measured. A box whose kernel is not built or whose results are not those of the static box is left out.
     """
-    static, *others = problem.starts()
+    static, *others = problem.starts
     climb = _Climb(problem, Candidate(problem, static), deadline)
-    if problem.before is not None:
-        climb.try_box(problem.before)
+    climb.begin_at(problem.before)
     before = climb.champion
     for box in others:
         climb.try_box(box)
@@ -183,24 +185,40 @@ class _Climb:
         self._wanted = static.values()
         self._met: set[Hashable] = {None, problem.launches(static.box)}
 
+    def begin_at(self, box: Box | None) -> None:
+        """Makes the box in use the champion, if it is right; the static one has to beat it."""
+        made = None if box is None else self._made(box)
+        if made is not None:
+            static, self.champion = self.champion, made
+            self._challenge(static)
+
     def try_box(self, box: Box) -> bool:
         """Whether a box is met for the first time, right, and faster; then it is the champion."""
+        made = self._made(box)
+        return made is not None and self._challenge(made)
+
+    def _made(self, box: Box) -> Candidate | None:
+        """The candidate, where it is a new one and right, and there is time."""
         if perf_counter() >= self.deadline or (launches := self.problem.launches(box)) in self._met:
-            return False
+            return None
         self._met.add(launches)
         try:
             made = Candidate(self.problem, box)
             values = made.values()
         except Exception as error:  # a compiler or a driver that refuses
             LOG.info("%r is left out: %s: %s", box, type(error).__name__, error)
-            return False
+            return None
         if not agree(values, self._wanted):
-            LOG.warning("%r is left out: its results are not those of %r", box, self.problem.starts()[0])
-            return False
+            LOG.warning("%r is left out: its results are not those of %r", box, self.problem.starts[0])
+            return None
+        return made
+
+    def _challenge(self, made: Candidate) -> bool:
+        """Makes the faster one the champion; a step up is measured twice, for what else the machine was doing."""
         self.measured += 1
-        for _ in range(2):  # a step up is checked, for what else the machine was doing
+        for _ in range(2):
             old, new = compared(self.champion, made)
-            LOG.info("%.4g ms with %r, %.4g ms with the best so far", 1e3 * new, box, 1e3 * old)
+            LOG.info("%.4g ms with %r, %.4g ms with the best so far", 1e3 * new, made.box, 1e3 * old)
             if new >= WORTH * old:
                 return False
         self.champion = made

@@ -25,21 +25,21 @@ from clmapreduce.vector.node import Variable
 
 @dataclass(frozen=True)
 class Tuned:
-    """A launch box that was looked for. what: the reduction. box_before, box: launch boxes. before, after: milliseconds
-    of a call on device arrays with each.
+    """A launch box that was looked for. what: the reduction. box_before: in use before, box_after: since; ms_before,
+    ms_after: milliseconds that a call on device arrays took with each.
     """
 
     what: str
     box_before: Any
-    box: Any
-    before: float
-    after: float
+    box_after: Any
+    ms_before: float
+    ms_after: float
 
     def __repr__(self) -> str:
-        if self.box == self.box_before:
-            return f"{self.what}: {self.before:.4g} ms with {_told(self.box, None)}, none is faster"
-        before, after = _told(self.box_before, self.box), _told(self.box, self.box_before)
-        return f"{self.what}: {self.before:.4g} ms with {before}, {self.after:.4g} ms with {after}"
+        if self.box_after == self.box_before:
+            return f"{self.what}: {self.ms_before:.4g} ms with {_told(self.box_after, None)}, none is faster"
+        before, after = _told(self.box_before, self.box_after), _told(self.box_after, self.box_before)
+        return f"{self.what}: {self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
 
 
 def _told(box: Any, other: Any) -> str:

@@ -101,10 +101,10 @@ def test_what_is_found_is_used_from_then_on(
         close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
     assert MEASURED not in explained(fresh, given, mode)
     (found,) = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
-    assert found.box == replace(found.box_before, tile=tile_of(mode)) != found.box_before
-    assert (found.before, found.after) == (1e3, 1e3 * found.box_before.tile / found.box.tile)
+    assert found.box_after == replace(found.box_before, tile=tile_of(mode)) != found.box_before
+    assert (found.ms_before, found.ms_after) == (1e3, 1e3 * found.box_before.tile / found.box_after.tile)
     assert repr(found) == (
-        f"{found.what}: 1000 ms with PairBox(tile={found.box_before.tile}), 500 ms with PairBox(tile={found.box.tile})"
+        f"{found.what}: 1000 ms with PairBox(tile={found.box_before.tile}), 500 ms with PairBox(tile={found.box_after.tile})"
     )
     assert found.what.startswith("Sum over j of ") and found.what.endswith(", 19 x 1100")
 
@@ -124,7 +124,7 @@ def test_what_is_found_is_used_from_then_on(
         assert MEASURED not in explained(context, drawn(rng, 33, 1100), mode)
         assert MEASURED not in explained(context, given, mode, replace(ASKED, backend="2D"))
     again = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
-    assert [one.box_before for one in again] == [found.box] and "none is faster" in repr(again[0])
+    assert [one.box_before for one in again] == [found.box_after] and "none is faster" in repr(again[0])
 
 
 @pytest.mark.drawn(whole=["context"])
@@ -144,7 +144,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
         return reduce_pairs(asked, given, mode=mode, context=fresh, ranges=ranges)
 
     found = cm.tune(lambda: close(call(), wanted))
-    assert all(one.box.tile == tile_of(mode) for one in found)
+    assert all(one.box_after.tile == tile_of(mode) for one in found)
     close(call(), wanted)
     assert (MEASURED in explained(fresh, given, mode, asked, ranges)) == bool(found)
 
@@ -164,8 +164,8 @@ def test_both_passes_of_long_weights(
     given = {variable: array.astype("f4") for variable, array in given.items()}
     found = tuned(fresh, lambda: reduce_pairs(asked, given, mode=mode))
     assert [one.what.rpartition(", ")[2] for one in found] == ["pass 1 of 2", "pass 2 of 2"]
-    assert [type(one.box).__name__ for one in found] == ["PairBox", "WideBox"]
-    assert all(one.box == one.box_before for one in found)
+    assert [type(one.box_after).__name__ for one in found] == ["PairBox", "WideBox"]
+    assert all(one.box_after == one.box_before for one in found)
     told = explained(fresh, given, mode, asked)
     assert told.count(MEASURED) == 2
     terms = np.exp(-((given[x].astype(float)[:, None] - given[y]) ** 2).sum(-1))
@@ -203,7 +203,7 @@ x, y = np.zeros((5, 3)), np.zeros((7, 3))
 cm.Genred("Sqrt(SqDist(x, y))", ["x = Vi(3)", "y = Vj(3)"], "Max", axis=1).source(x, y)
 x, y, b = (np.zeros((n, d), "f4") for n, d in ((19, 2), (1100, 2), (1100, 1)))
 call = cm.Genred({TEXT!r}, [], "Sum", axis=1)
-print(call.explain(x, y, b, mode="sequential"))
+print(call.explain(x, y, b, mode="sequential", context=cm.Context(cm.devices()[0])))
 """
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(cm.__file__).parents[1])}
     run = [sys.executable, "-c", other]
@@ -302,11 +302,10 @@ def test_every_kernel_is_looked_at_once(
         own.solve(b, alpha=1.0)
 
     assert tuned(fresh, work) == []
-    products = [p for p in seen if (p.domain.rows, p.domain.columns) == (40, 40)]
-    assert len(products) == len(seen) == len({measured.key_of(fresh, _static(p), p.layout, p.domain) for p in seen}) <= 3
+    keys = {measured.key_of(fresh, _static(p), p.layout, p.domain) for p in seen}
+    assert 0 < len(seen) == len(keys) <= 3
     assert all(isinstance(a, cm.DeviceArray) and a.context is fresh for p in seen for a in p.call.arrays.values())
 
 
 def _static(problem: search.Problem) -> Any:
-    (box, *_) = problem.starts()
-    return measured.plan_boxed(box, problem.layout, problem.domain, problem.mode, problem.facts)
+    return measured.plan_boxed(problem.starts[0], problem.layout, problem.domain, problem.mode, problem.facts)

@@ -224,7 +224,7 @@ def test_odd_entries_count_as_absent(
     odd = {
         "damaged": right[:-2],
         "foreign": right.replace(b"PairBox", b"TileBox"),
-        "illegal": boxes.to_json(replace(box, block=1 << 20)),
+        "illegal": boxes.to_json(replace(box, merge_block=64)),
     }[kind]
     for data in (odd, right):
         measured.remember(b"{}", "launch boxes", *measured.device_of(fresh))

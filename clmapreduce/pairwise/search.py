@@ -29,6 +29,8 @@ from clmapreduce.vector.pair import Pair
 
 WORTH = 0.98
 """A box must take less than this share of another one's time."""
+FAR = 1.2
+"""Behind a box that takes more than this share there is no better one in the same direction."""
 HOPELESS, SLOWER = 2.0, 1.03
 """A box that takes so many times as long at first is not measured again; nor one that does so three times running."""
 SHORTEST, LONG, ENOUGH = 2e-3, 0.5, 1.0
@@ -192,10 +194,12 @@ class _Climb:
             static, self.champion = self.champion, made
             self._challenge(static)
 
-    def try_box(self, box: Box) -> bool:
-        """Whether a box is met for the first time, right, and faster; then it is the champion."""
+    def try_box(self, box: Box) -> float:
+        """The share of the champion's time that a box takes; where that is less than it is WORTH, the box is the
+        champion from then on. 1 where it is not measured: met before, wrong, or too late.
+        """
         made = self._made(box)
-        return made is not None and self._challenge(made)
+        return 1.0 if made is None else self._challenge(made)
 
     def _made(self, box: Box) -> Candidate | None:
         """The candidate, where it is a new one and right, and there is time."""
@@ -213,16 +217,16 @@ class _Climb:
             return None
         return made
 
-    def _challenge(self, made: Candidate) -> bool:
-        """Makes the faster one the champion; a step up is measured twice, for what else the machine was doing."""
+    def _challenge(self, made: Candidate) -> float:
+        """As `try_box`; a step up is measured twice, for what else the machine was doing."""
         self.measured += 1
         for _ in range(2):
             old, new = compared(self.champion, made)
             LOG.info("%.4g ms with %r, %.4g ms with the best so far", 1e3 * new, made.box, 1e3 * old)
             if new >= WORTH * old:
-                return False
+                return max(1.0, new / old)
         self.champion = made
-        return True
+        return new / old
 
     def descend(self) -> None:
         """One number at a time, until no change of any is faster."""
@@ -233,12 +237,14 @@ class _Climb:
                 moved = self._along(name, True) or self._along(name, False) or moved
 
     def _along(self, name: str, up: bool) -> bool:
-        """Doubles, or halves, one number for as long as that is faster; whether it was."""
-        moved = False
+        """Doubles, or halves, one number for as long as that is faster, and once more; whether it was."""
+        moved, missed = False, False
         for box in self.problem.neighbours(self.champion.box, name, up):
-            if not self.try_box(box):
+            share = self.try_box(box)
+            if share > FAR or (missed and share >= 1):
                 break
-            moved = True
+            missed = share >= 1
+            moved = moved or not missed
         return moved
 
 

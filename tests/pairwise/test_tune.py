@@ -309,3 +309,31 @@ def test_every_kernel_is_looked_at_once(
 
 def _static(problem: search.Problem) -> Any:
     return measured.plan_boxed(problem.starts[0], problem.layout, problem.domain, problem.mode, problem.facts)
+
+
+class Scripted:
+    """A candidate whose calls take what a script says, by turns of the machine."""
+
+    def __init__(self, machine: list[float], share: float) -> None:
+        self.machine, self.share, self.turns = machine, share, 0
+
+    def seconds(self, count: int = 1) -> float:
+        self.turns += 1
+        return self.share * self.machine[self.turns % len(self.machine)]
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0])
+def test_boxes_are_compared_by_turns(scale: float) -> None:
+    """However busy the machine is in between; hopeless ones shortly."""
+    machine = [scale * load for load in (1, 3, 1.2, 2.5, 1, 9, 1.1)]
+
+    def ratio(share: float) -> tuple[float, int]:
+        one, other = Scripted(machine, 1.0), Scripted(machine, share)
+        old, new = search.compared(one, other)  # type: ignore[arg-type]
+        assert scale <= old <= 9 * scale and one.turns == other.turns
+        return new / old, one.turns
+
+    for share in (0.5, 0.97, 1.0):
+        assert ratio(share)[0] == pytest.approx(share) and ratio(share)[1] >= 5
+    assert ratio(1.5) == (pytest.approx(1.5), 5)
+    assert ratio(4.0) == (pytest.approx(4.0), 2)

@@ -33,12 +33,12 @@ from clmapreduce.pairwise import (
     generic_logsumexp,
     generic_sum,
 )
+from clmapreduce.pairwise.tune import Tuned, tune
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
-
-__version__ = "0.1.0"
+from clmapreduce.version import __version__ as __version__
 
 __all__ = [
     "BuildError",
@@ -68,6 +68,7 @@ __all__ = [
     "SegmentPlan",
     "ShapeError",
     "SpmvPlan",
+    "Tuned",
     "Unfold",
     "Var",
     "Vi",
@@ -90,6 +91,7 @@ __all__ = [
     "select_device",
     "series",
     "spmv",
+    "tune",
     "use",
     "where",
 ]

@@ -90,6 +90,11 @@ class Call:
                 self.arrays[f"in{i}"] = self._input(given)
 
     @property
+    def context(self) -> Context:
+        """Where it runs."""
+        return self._context
+
+    @property
     def given(self) -> tuple[Given, ...]:
         """The arguments, those called in0, in1, … in the plan."""
         return self._arguments.given

@@ -16,6 +16,7 @@ from cl_templates import RenderError, render
 from clmapreduce.domain.table import Table
 from clmapreduce.errors import BuildError, ClMapReduceError, DeviceError, DeviceMemoryError
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
+from hostsched import disk_cache
 
 BUILD_OPTIONS = ("-cl-mad-enable", "-w")  # -w: PoCL counts warnings on stderr
 
@@ -70,6 +71,16 @@ def source_of(spec: KernelSpec) -> str:
     """The complete OpenCL C of a kernel."""
     with translated():
         return render(spec.template, spec.context())
+
+
+def recall(*parts: str) -> bytes | None:
+    """What `remember` kept on disk under these words; None if there is nothing or anything about it is odd."""
+    return disk_cache.load(disk_cache.cache_key(*parts))
+
+
+def remember(data: bytes, *parts: str) -> None:
+    """Keeps bytes on disk, beside the kernels, unless the cache is turned off."""
+    disk_cache.store(disk_cache.cache_key(*parts), data)
 
 
 class Built:

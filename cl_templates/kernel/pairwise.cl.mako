@@ -16,7 +16,7 @@ op = inner if inner is not None else pairs.outer
 # Intel's CPU runtime (2026.22) keeps the negative of a row's number across the tiles' barriers in one place for all work-items, and so computes
 # with another row's (tests/pairwise/test_lazy_complex.py fails without this): there the rows are read again behind the barriers.
 reload = pairs.staged and cpu
-staged, place = pairs.staged, domain.attr.place
+staged, place, held = pairs.staged, domain.attr.place, vectors
 # Where rows come in clusters, groups may have fewer of them than they could: as many vectors are walked as there are rows for, or a few more.
 steps = sorted({vectors, vectors >> (1 if taken > 1 else 2), vectors >> 1, *([vectors * 3 // 4] if taken == 1 else []), 1} - {0}, reverse=True) if domain.attr.scattered else [vectors]
 def rows_of(v):
@@ -32,7 +32,7 @@ ${pairs.staged_column(c, f"k + {c}")}
 ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
 % endif
-${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)])}
+${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)], held)}
 % for v in range(vectors):
 { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor

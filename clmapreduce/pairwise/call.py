@@ -17,7 +17,8 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.form import Form, made_of
-from clmapreduce.pairwise.planned import planned
+from clmapreduce.pairwise.measured import Kept, recorder, tunings
+from clmapreduce.pairwise.planned import Look, planned
 from clmapreduce.pairwise.warm import WarmCall, find, is_kept, keep, warm_key
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
@@ -63,13 +64,18 @@ def reduce_pairs(
     DeviceArrays of one floating dtype. ranges: cm.Ranges, which pairs count; None for all. Raises ShapeError,
     DTypeError, FormulaError or DeviceError before any launch.
     """
-    key = warm_key(asked, arrays, mode, context) if out is None else None
+    told = recorder()
+    key = warm_key(asked, arrays, mode, context) if out is None and told is None else None
     home = next(iter(arrays.values())).context if key is not None else None
     known = find(home, key, ranges) if home is not None else None
     if home is not None and known is not None:
         results = known(home, arrays, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
-    prepared = prepare_pairs(asked, arrays, Options(mode, context, wait_for, out), ranges=ranges)
+    options = Options(mode, context, wait_for, out)
+    prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
+    if told is not None and isinstance(prepared, Prepared):  # all that the caller gave is right
+        told(asked, arrays, mode, prepared.call.context, ranges)
+        prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
         keep(home, key, WarmCall(prepared, arrays), ranges)
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
@@ -97,9 +103,11 @@ def source_pairs(
 
 def prepare_pairs(
     asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
-    ranges: Ranges | None = None,
+    ranges: Ranges | None = None, look: Look | None = None,
 ) -> Prepared | list[Any]:  # fmt: skip
-    """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one."""
+    """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one.
+    look: asked for plans instead of what was measured; the plan is forgotten with it.
+    """
     (formula, weight), slots = slotted((asked.formula, asked.weight))
     assert formula is not None
     given = gather_pairs(arrays, slots, options.context, dict(asked.names))
@@ -124,10 +132,10 @@ def prepare_pairs(
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
     backend = BACKENDS[asked.backend]
-    key = ("pairs", made, stored, domain, compute, box, backend)
+    key = ("pairs", made, stored, domain, compute, box, backend, tunings())
     spread = domain if blocks is None else sparse(domain, blocks)
-    plan = partial(planned, made, stored, spread, compute, context.facts, backend, box)
-    executable = context.executable(key, plan, blocks)
+    plan = partial(planned, made, stored, spread, compute, context.facts, backend, box, look or Kept(context))
+    executable = context.executable(key, plan, blocks if look is None else look)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from clmapreduce.choose import choose_few
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
@@ -20,32 +23,36 @@ from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
 from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.vector.pair import Pair
 
+Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"
+"""Gives the plan to use in the place of one with the static box."""
+
 
 def planned(
     made: Made, outputs: tuple[DType, ...], domain: Pairwise, mode: ComputeMode, facts: Facts, backend: str = "auto",
-    box: Box | None = None,
+    box: Box | None = None, look: Look | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of one result per row, or per row and number. outputs: dtypes of the results in memory. box: instead of
-    the chosen one.
+    the chosen one. look: asked for every pass over all pairs that no box is given for.
     """
     pair, last, dtype = made.pair, made.last, made.pair.dtype
     if made.first is None or last is None or pair.expansion is None:
-        return plan_pair(pair, made.bound, outputs, domain, mode, facts, backend, box)
-    first = plan_pair(*made.first, (dtype,), domain, mode, facts, backend)
-    second = plan_pair(pair, made.bound, (dtype,), domain, mode, facts, backend, box)
+        return plan_pair(pair, made.bound, outputs, domain, mode, facts, backend, box, look)
+    first = plan_pair(*made.first, (dtype,), domain, mode, facts, backend, look=look)
+    second = plan_pair(pair, made.bound, (dtype,), domain, mode, facts, backend, box, look)
     (marks,) = made.first[1].outputs[0].shape
     return plan_weighted(first, second, last, marks, pair.expansion.size, outputs[0], domain, mode, facts)
 
 
 def plan_pair(
     pair: Pair, bound: PairBound, outputs: tuple[DType, ...], domain: Pairwise, mode: ComputeMode, facts: Facts,
-    backend: str = "auto", box: Box | None = None,
+    backend: str = "auto", box: Box | None = None, look: Look | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of one pass over all pairs."""
     dense = not isinstance(domain, BlockSparse)
     few = dense and pair.expansion is None and choose_few(domain, bound, mode, facts)
     layout = PairLayout(pair, bound, outputs, few, backend)
-    return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
+    plan = plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
+    return plan if look is None or box is not None else look(plan, layout, domain, mode, facts)
 
 
 def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:

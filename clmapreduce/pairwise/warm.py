@@ -14,6 +14,7 @@ from clmapreduce.array import DeviceArray, empty
 from clmapreduce.call import as_argument
 from clmapreduce.context import Context
 from clmapreduce.formula.formula import Access
+from clmapreduce.pairwise.measured import tunings
 from clmapreduce.primitives.base import Prepared
 from clmapreduce.runtime import take, translated
 from clmapreduce.vector.node import Variable
@@ -67,7 +68,7 @@ class WarmCall:
 
 def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
     """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
-    parts: list[Hashable] = [asked, mode]
+    parts: list[Hashable] = [asked, mode, tunings()]
     for variable, array in arrays.items():
         if not isinstance(array, DeviceArray) or (context is not None and array.context is not context):
             return None

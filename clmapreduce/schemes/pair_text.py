@@ -216,9 +216,9 @@ class PairText:
             return self.pair.products - {id(node) for node in self.pair.values}
         return self.pair.products
 
-    def contract(self, vectors: int, columns: Sequence[str]) -> str:
+    def contract(self, vectors: int, columns: Sequence[str], held: int = 0) -> str:
         """Declares and fills the contractions of all pairs of some row vectors and columns (their places): loops over
-        the coordinates.
+        the coordinates. held: how many row vectors there are, where that is more.
         """
         lines: list[str] = []
         pairs = [(v, c) for c in range(len(columns)) for v in range(vectors)]
@@ -227,21 +227,21 @@ class PairText:
             zero, kind = literal(0, dtype, self.lanes), c_name(dtype, self.lanes)
             lines += [f"{kind} q{v}_{c}_{k} = {zero};" for v, c in pairs]
             lines.append(f"for (int d = 0; d < {contraction.size}; d++) {{")
-            lines += self._turn(contraction, k, pairs, columns)
+            lines += self._turn(contraction, k, pairs, columns, held or vectors)
             lines.append("}")
         return "\n".join(lines)
 
     def _turn(
-        self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]], columns: Sequence[str]
+        self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]], columns: Sequence[str], held: int
     ) -> Iterator[str]:
-        """One turn of a contraction's loop."""
+        """One turn of a contraction's loop. held: as in `contract`."""
         dtype = contraction.result.dtype
         kind = c_name(dtype, self.lanes)
         vectors = sorted({v for v, _ in pairs})
         for given, _ in contraction.wide:
             if given.role is Role.ROW:
                 for v in vectors:
-                    kept = f"x_{given.name}[d * {len(vectors)} + {v}]"
+                    kept = f"x_{given.name}[d * {held} + {v}]"
                     if self.along is not Role.ROW:
                         kept = self._wide(kept, dtype)
                     yield f"const {kind} w{given.name}_{v} = {kept};"

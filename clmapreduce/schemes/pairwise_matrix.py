@@ -81,7 +81,8 @@ class _Matrix:
         targets, out = targets_of(spread, layout.outputs)
         numbers = {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "unroll": box.unroll,
-            "partial": spread.partial, "domain": spread.word,
+            "across": box.across, "share": box.share, "ahead": box.ahead, "partial": spread.partial,
+            "domain": spread.word,
         }  # fmt: skip
         spec = kernel_spec(
             "pairwise_matrix", self.mode, self.facts, self.domain.narrow, False, numbers,

@@ -1,0 +1,171 @@
+"""Launch boxes that were measured on a device: a table in memory, over one on disk.
+
+A box is found by the text of the kernel that the static box gives, the device with its driver, and the size of the
+problem. Both tables are asked only when a plan is made, and only where something was measured on the device before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Protocol
+
+from clmapreduce.context import LOG, Context
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.boxes import from_json, is_legal, starts_of, to_json
+from clmapreduce.pairwise.planned import plan_layout
+from clmapreduce.plan import Facts, KernelSpec, Plan
+from clmapreduce.ranges import Ranges
+from clmapreduce.runtime import recall, remember, source_of
+from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.version import __version__
+
+Key = tuple[str, ...]
+
+
+class Table:
+    """The boxes that this process knows. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[Key, Box] = {}
+        self._devices: dict[Key, bool] = {}
+        self._lock = threading.Lock()
+
+    def has(self, device: Key) -> bool:
+        """Whether something was measured on a device, by this process or before it began."""
+        with self._lock:
+            if device not in self._devices:
+                self._devices[device] = recall("launch boxes", *device) is not None
+            return self._devices[device]
+
+    def find(self, key: Key) -> Box | None:
+        """The box under a key; None where there is none."""
+        with self._lock:
+            found = self._boxes.get(key)
+        data = recall("launch box", *key) if found is None else None
+        return found if data is None else from_json(data)
+
+    def keep(self, device: Key, key: Key, box: Box) -> None:
+        """Keeps a box, on disk as well unless the cache is turned off."""
+        with self._lock:
+            self._boxes[key], self._devices[device] = box, True
+        remember(to_json(box), "launch box", *key)
+        remember(b"{}", "launch boxes", *device)
+
+
+TABLE = Table()
+_tunings = 0
+_tunings_lock = threading.Lock()
+
+
+def tunings() -> int:
+    """How many boxes this process has measured. What follows from a plan is not used beyond it."""
+    return _tunings
+
+
+def keep(context: Context, key: Key, box: Box) -> None:
+    """Keeps a measured box; plans made before it are not used again."""
+    global _tunings
+    TABLE.keep(device_of(context), key, box)
+    with _tunings_lock:
+        _tunings += 1
+
+
+def device_of(context: Context) -> Key:
+    """What tells a device with its driver, under this version, from others."""
+    facts = context.device.facts
+    return __version__, facts.name, facts.platform, facts.platform_version, facts.driver, str(facts.compute_units)
+
+
+def key_of(context: Context, static: Plan, layout: PairLayout, domain: Pairwise) -> Key:
+    """Where the box for a pass over all pairs is kept. static: its plan with the static box."""
+    first = next(stage for stage in static.stages if not {"out0", "scratch0"}.isdisjoint(stage.writes))
+    sizes = [domain.rows, domain.columns, domain.batch]
+    if isinstance(domain, BlockSparse):
+        sizes += map(int, domain.typical)
+    text = text_of(first.spec)
+    return (*device_of(context), text, layout.backend, *(str(size.bit_length()) for size in sizes))
+
+
+@lru_cache(maxsize=64)
+def text_of(spec: KernelSpec) -> str:
+    """As `source_of`, for kernels met again and again."""
+    return source_of(spec)
+
+
+class Kept:
+    """Plans with the box that was measured for them, where there is one."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def __call__(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
+        """The plan to use. static: the one with the static box."""
+        if not domain.rows * domain.columns or not TABLE.has(device_of(self.context)):
+            return static
+        box = self.find(static, layout, domain, mode, facts)
+        plan = None if box is None else plan_boxed(box, layout, domain, mode, facts)
+        return static if plan is None else replace(plan, why=f"{plan.why}; box measured on this device")
+
+    def find(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box | None:
+        """The box that was measured; None where there is none, or none that is legal."""
+        box = TABLE.find(key_of(self.context, static, layout, domain))
+        if box is None or not is_legal(box, starts_of(layout, domain, mode, facts), layout, domain, mode, facts):
+            return None
+        return box
+
+
+def plan_boxed(box: Box, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan | None:
+    """The plan with a box; None where the scheme does not bear it, or it asks for more than the device has."""
+    try:
+        plan = plan_layout(layout, domain, mode, facts, box)
+        needed = max(local_bytes(text_of(stage.spec)) for stage in plan.stages)
+    except Exception as error:  # whatever a scheme meets that was not made for such a box
+        LOG.info("no plan with %r: %s: %s", box, type(error).__name__, error)
+        return None
+    fits = needed <= facts.local_memory and all(stage.group_size <= facts.max_group_size for stage in plan.stages)
+    return plan if fits else None
+
+
+_LOCAL = re.compile(r"__local\s+([a-z]+)(\d*)\s+\w+\[(\d+)\]")
+_BYTES = {"char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4}
+
+
+def local_bytes(text: str) -> int:
+    """Bytes of a kernel's arrays in local memory: drivers may end the process where there are too many."""
+    found = _LOCAL.findall(text)
+    return sum(_BYTES.get(kind, 8) * int(lanes or 1) * int(count) for kind, lanes, count in found)
+
+
+class Recorder(Protocol):
+    """What is told of every pairwise reduction, all checked, before it runs."""
+
+    def __call__(
+        self, asked: Any, arrays: Mapping[Any, Any], mode: str, context: Context, ranges: Ranges | None
+    ) -> None: ...
+
+
+_here = threading.local()
+
+
+def recorder() -> Recorder | None:
+    """This thread's recorder."""
+    found: Recorder | None = getattr(_here, "recorder", None)
+    return found
+
+
+@contextlib.contextmanager
+def recording(told: Recorder) -> Iterator[None]:
+    """Inside the block `told` is this thread's recorder."""
+    outer = recorder()
+    _here.recorder = told
+    try:
+        yield
+    finally:
+        _here.recorder = outer

@@ -1,0 +1,261 @@
+"""The search for a launch box: coordinate descent over its numbers, every step measured on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray
+from clmapreduce.context import LOG, Context
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.boxes import beside, is_legal, starts_of, varied
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.pairwise.measured import Kept, plan_boxed, text_of
+from clmapreduce.pairwise.warm import WarmCall
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.ranges import Ranges
+from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.vector.node import Variable
+from clmapreduce.vector.pair import Pair
+
+WORTH = 0.98
+"""A box must take less than this share of another one's time."""
+FAR = 1.2
+"""Behind a box that takes more than this share there is no better one in the same direction."""
+HOPELESS, SLOWER = 2.0, 1.03
+"""A box that takes so many times as long at first is not measured again; nor one that does so three times running."""
+SHORTEST, LONG, ENOUGH = 2e-3, 0.5, 1.0
+"""Seconds: calls shorter than the first are timed several at once, calls longer than the second three times only, and
+two boxes are compared for about the third.
+"""
+TOLERANCE = {2: 2e-2, 4: 2e-3, 8: 1e-6}
+"""How far results may lie apart, relative to the largest of them, by bytes of a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A call: what `reduce_pairs` takes, its arrays on the device."""
+
+    asked: PairCall
+    arrays: Mapping[Variable, DeviceArray]
+    mode: str
+    context: Context
+    ranges: Ranges | None
+
+    def prepared(self, look: Any) -> Prepared:
+        """The call with the plans that `look` gives."""
+        found = prepare_pairs(self.asked, self.arrays, Options(self.mode, self.context), None, self.ranges, look)
+        assert isinstance(found, Prepared)  # there are rows
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One pass of a call over all pairs. before: the box that was measured earlier, if any."""
+
+    call: Asked
+    layout: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    before: Box | None
+
+    @cached_property
+    def starts(self) -> list[Box]:
+        """Where the search begins, the static box first."""
+        return starts_of(self.layout, self.domain, self.mode, self.facts)
+
+    def is_legal(self, box: Box) -> bool:
+        return is_legal(box, self.starts, self.layout, self.domain, self.mode, self.facts)
+
+    def neighbours(self, box: Box, name: str, up: bool) -> Iterator[Box]:
+        """The boxes with one number doubled, and doubled again, or halved; none that is illegal."""
+        following = beside(box, name, self.mode, up)
+        while following is not None and self.is_legal(following):
+            yield following
+            following = beside(following, name, self.mode, up)
+
+    def launches(self, box: Box) -> Hashable | None:
+        """What a box comes to: boxes with the same launches need not be measured both. None where it has no plan."""
+        plan = plan_boxed(box, self.layout, self.domain, self.mode, self.facts)
+        if plan is None:
+            return None
+        return tuple((text_of(stage.spec), stage.groups, stage.group_size, stage.arguments) for stage in plan.stages)
+
+
+class Trial:
+    """Plans with a box under trial for one pass; what else a call computes is planned as it would be."""
+
+    def __init__(self, pair: Pair, box: Box, kept: Kept) -> None:
+        self._pair, self._box, self._kept = pair, box, kept
+
+    def __call__(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
+        if layout.pair is not self._pair:
+            return self._kept(static, layout, domain, mode, facts)
+        plan = plan_boxed(self._box, layout, domain, mode, facts)
+        return static if plan is None else plan
+
+
+class Candidate:
+    """A box with the call built for it. Its kernels go with it."""
+
+    def __init__(self, problem: Problem, box: Box) -> None:
+        call = problem.call
+        self.box, self.context, self._arrays = box, call.context, call.arrays
+        self._look = Trial(problem.layout.pair, box, Kept(call.context))
+        self._call = WarmCall(call.prepared(self._look), call.arrays)
+
+    def values(self) -> list[Any]:
+        """The results, as NumPy arrays."""
+        return [result.to_numpy() for result in self._call(self.context, self._arrays, ())]
+
+    def seconds(self, count: int = 1) -> float:
+        """How long one of `count` calls takes that are queued one behind the other."""
+        self.context.wait()
+        begin = perf_counter()
+        for _ in range(count):
+            results = self._call(self.context, self._arrays, ())
+        self.context.wait()
+        taken = perf_counter() - begin
+        del results
+        return taken / count
+
+
+def compared(champion: Candidate, challenger: Candidate) -> tuple[float, float]:
+    """Seconds that a call takes with each: medians of repeats that take turns. The second follows from the ratios of
+    neighbouring repeats, which a machine that is busy in between moves less.
+    """
+    both = (champion, challenger)
+    once = [min(one.seconds(), one.seconds()) for one in both]
+    if once[1] > HOPELESS * once[0]:
+        return once[0], once[1]
+    count = max(1, min(64, round(SHORTEST / max(min(once), 1e-6))))
+    repeats = 3 if max(once) > LONG else min(15, max(5, round(ENOUGH / (count * sum(once)))))
+    times: list[float] = []
+    ratios: list[float] = []
+    while len(times) < repeats and not (len(times) == 3 and min(ratios) > SLOWER):
+        old, new = (one.seconds(count) for one in both)
+        times.append(old)
+        ratios.append(new / old)
+    return median(times), median(times) * median(ratios)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found. before, after: seconds."""
+
+    box_before: Box
+    box: Box
+    before: float
+    after: float
+
+
+def search(problem: Problem, deadline: float) -> Found | None:
+    """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
+    measured. A box whose kernel is not built or whose results are not those of the static box is left out.
+    """
+    static, *others = problem.starts
+    climb = _Climb(problem, Candidate(problem, static), deadline)
+    climb.begin_at(problem.before)
+    before = climb.champion
+    for box in others:
+        climb.try_box(box)
+    climb.descend()
+    if not climb.measured:
+        return None
+    first, last = compared(before, climb.champion)
+    if last >= WORTH * first:
+        return Found(before.box, before.box, first, first)
+    return Found(before.box, climb.champion.box, first, last)
+
+
+class _Climb:
+    """A search on its way. champion: the fastest so far. measured: how many boxes it was compared with."""
+
+    def __init__(self, problem: Problem, static: Candidate, deadline: float) -> None:
+        self.problem, self.champion, self.deadline = problem, static, deadline
+        self.measured = 0
+        self._wanted = static.values()
+        self._met: set[Hashable] = {None, problem.launches(static.box)}
+
+    def begin_at(self, box: Box | None) -> None:
+        """Makes the box in use the champion, if it is right; the static one has to beat it."""
+        made = None if box is None else self._made(box)
+        if made is not None:
+            static, self.champion = self.champion, made
+            self._challenge(static)
+
+    def try_box(self, box: Box) -> float:
+        """The share of the champion's time that a box takes; where that is less than it is WORTH, the box is the
+        champion from then on. 1 where it is not measured: met before, wrong, or too late.
+        """
+        made = self._made(box)
+        return 1.0 if made is None else self._challenge(made)
+
+    def _made(self, box: Box) -> Candidate | None:
+        """The candidate, where it is a new one and right, and there is time."""
+        if perf_counter() >= self.deadline or (launches := self.problem.launches(box)) in self._met:
+            return None
+        self._met.add(launches)
+        try:
+            made = Candidate(self.problem, box)
+            values = made.values()
+        except Exception as error:  # a compiler or a driver that refuses
+            LOG.info("%r is left out: %s: %s", box, type(error).__name__, error)
+            return None
+        if not agree(values, self._wanted):
+            LOG.warning("%r is left out: its results are not those of %r", box, self.problem.starts[0])
+            return None
+        return made
+
+    def _challenge(self, made: Candidate) -> float:
+        """As `try_box`; a step up is measured twice, for what else the machine was doing."""
+        self.measured += 1
+        for _ in range(2):
+            old, new = compared(self.champion, made)
+            LOG.info("%.4g ms with %r, %.4g ms with the best so far", 1e3 * new, made.box, 1e3 * old)
+            if new >= WORTH * old:
+                return max(1.0, new / old)
+        self.champion = made
+        return new / old
+
+    def descend(self) -> None:
+        """One number at a time, until no change of any is faster."""
+        moved = True
+        while moved:
+            moved = False
+            for name in varied(self.champion.box, self.problem.mode):
+                moved = self._along(name, True) or self._along(name, False) or moved
+
+    def _along(self, name: str, up: bool) -> bool:
+        """Doubles, or halves, one number for as long as that is faster, and once more; whether it was."""
+        moved, missed = False, False
+        for box in self.problem.neighbours(self.champion.box, name, up):
+            share = self.try_box(box)
+            if share > FAR or (missed and share >= 1):
+                break
+            missed = share >= 1
+            moved = moved or not missed
+        return moved
+
+
+def agree(found: list[Any], wanted: list[Any]) -> bool:
+    """Whether results are the same: integers equal, floats as near as another order of sums may bring them."""
+    return all(_near(one, other) for one, other in zip(found, wanted, strict=True))
+
+
+def _near(found: Any, wanted: Any) -> bool:
+    if wanted.dtype.kind not in "fc":
+        return bool(np.array_equal(found, wanted))
+    kept = np.abs(wanted[np.isfinite(wanted)], dtype="f8")
+    part = TOLERANCE[wanted.dtype.itemsize]
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool(np.allclose(found, wanted, rtol=part, atol=part * kept.max(initial=0), equal_nan=True))

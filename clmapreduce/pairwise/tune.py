@@ -1,0 +1,128 @@
+"""`tune`: launch boxes of pairwise reductions chosen by measurement on the device."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, fields
+from time import perf_counter
+from typing import Any
+
+from clmapreduce.array import array
+from clmapreduce.context import Context
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.errors import FormulaError, ModeError
+from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise.call import PairCall
+from clmapreduce.pairwise.measured import Kept, Key, keep, key_of, recording
+from clmapreduce.pairwise.search import Asked, Problem, search
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.ranges import Ranges
+from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.vector.node import Variable
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A launch box that was looked for. what: the reduction. box_before: in use before, box_after: since; ms_before,
+    ms_after: milliseconds that a call on device arrays took with each.
+    """
+
+    what: str
+    box_before: Any
+    box_after: Any
+    ms_before: float
+    ms_after: float
+
+    def __repr__(self) -> str:
+        if self.box_after == self.box_before:
+            return f"{self.what}: {self.ms_before:.4g} ms with {_told(self.box_after, None)}, none is faster"
+        before, after = _told(self.box_before, self.box_after), _told(self.box_after, self.box_before)
+        return f"{self.what}: {self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
+
+
+def _told(box: Any, other: Any) -> str:
+    """A box with the numbers that another one of its class does not share."""
+    names = [field.name for field in fields(box)]
+    if type(box) is type(other):
+        names = [name for name in names if getattr(box, name) != getattr(other, name)]
+    return f"{type(box).__name__}({', '.join(f'{name}={getattr(box, name)}' for name in names)})"
+
+
+def tune(function: Callable[[], Any], *, context: Context | None = None, seconds: float = 60.0) -> list[Tuned]:
+    """Calls `function` once, and finds a launch box for every pairwise reduction that it makes, on the reduction's own
+    arrays.
+
+    The boxes found are used from then on, by this process and those that begin later, wherever the same reduction meets
+    sizes of the same power of two on the same device. A box decides the order of sums: results may differ in their last
+    digits from those before. context: the default inside the function. seconds: for all searches together; a search
+    takes as long as the candidates need to be built (0.1 to 3 s each) and run. Returns what was found, in the order of
+    the calls. Raises FormulaError for what is no function, ModeError for a time that is none; what the function raises
+    goes through, and what was found before it is kept.
+    """
+    if not callable(function):
+        raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {function!r}")
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+        raise ModeError(f"seconds={seconds!r} is no time; give a number of seconds, 0 or more")
+    tuner = _Tuner(perf_counter() + seconds)
+    with contextlib.nullcontext() if context is None else context, recording(tuner):
+        function()
+    return tuner.found
+
+
+class _Tuner:
+    """The recorder: looks for boxes of every kernel that it meets for the first time."""
+
+    def __init__(self, deadline: float) -> None:
+        self.found: list[Tuned] = []
+        self._deadline = deadline
+        self._calls: set[Hashable] = set()
+        self._keys: set[Key] = set()
+
+    def __call__(
+        self, asked: PairCall, arrays: Mapping[Variable, Any], mode: str, context: Context, ranges: Ranges | None
+    ) -> None:
+        forms = tuple((variable, values.shape, values.dtype) for variable, values in arrays.items())
+        call = (asked, forms, mode, id(context), id(ranges))
+        if call in self._calls or perf_counter() >= self._deadline:
+            return
+        self._calls.add(call)
+        sent = {variable: array(values, context) for variable, values in arrays.items()}
+        noting = _Noting(Asked(asked, sent, mode, context, ranges))
+        noting.call.prepared(noting)
+        for number, (key, problem) in enumerate(noting.passes, 1):
+            if key not in self._keys:
+                self._keys.add(key)
+                self._tune(key, problem, f", pass {number} of 2" if len(noting.passes) > 1 else "")
+
+    def _tune(self, key: Key, problem: Problem, which: str) -> None:
+        found = search(problem, self._deadline)
+        if found is not None:
+            keep(problem.call.context, key, found.box)
+            before, after = 1e3 * found.before, 1e3 * found.after
+            self.found.append(Tuned(_named(problem) + which, found.box_before, found.box, before, after))
+
+
+class _Noting:
+    """Plans as they would be, and notes the passes over all pairs."""
+
+    def __init__(self, call: Asked) -> None:
+        self.call = call
+        self.passes: list[tuple[Key, Problem]] = []
+        self._kept = Kept(call.context)
+
+    def __call__(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
+        if domain.columns:
+            key = key_of(self.call.context, static, layout, domain)
+            before: Box | None = self._kept.find(static, layout, domain, mode, facts)
+            self.passes.append((key, Problem(self.call, layout, domain, mode, facts, before)))
+        return self._kept(static, layout, domain, mode, facts)
+
+
+def _named(problem: Problem) -> str:
+    """The reduction in words."""
+    asked, domain = problem.call.asked, problem.domain
+    text = repr(asked.formula)
+    short = text if len(text) <= 60 else f"{text[:57]}..."
+    batch = f"{domain.batch} x " if domain.batch > 1 else ""
+    return f"{asked.reduction.name} over {'ij'[asked.axis]} of {short}, {batch}{domain.rows} x {domain.columns}"

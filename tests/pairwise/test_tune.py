@@ -1,0 +1,339 @@
+"""Launch boxes chosen by measurement: found, kept, used from then on, and never wrong. What is faster is said by the
+tests, not by a clock.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pairblocks import Halves, drawn_blocks
+from pairplans import vector
+
+import clmapreduce as cm
+from clmapreduce.pairwise import boxes, measured, search, tune, warm
+from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
+from clmapreduce.primitives.base import Options
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.tuning import PairBox
+from clmapreduce.vector import Variable
+
+X, Y, B = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 1)
+TEXT = "Exp(-SqDist(Vi(0,2),Vj(1,2)))*Vj(2,1)"
+ASKED = PairCall(vector(TEXT), PAIR_REDUCTIONS["Sum"], 1)
+MEASURED = "box measured on this device"
+Arrays = dict[Variable, Any]
+
+
+def drawn(rng: np.random.Generator, rows: int = 19, columns: int = 1100) -> Arrays:
+    given = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), B: rng.normal(size=(columns, 1))}
+    return {variable: array.astype("f4") for variable, array in given.items()}
+
+
+def dense(given: Arrays, mask: Any = 1.0, axis: int = 1) -> Any:
+    x, y, b = (given[v].astype(float) for v in (X, Y, B))
+    terms = np.exp(-((x[:, None] - y) ** 2).sum(-1)) * b[:, 0] * mask
+    return terms.sum(axis)[:, None]
+
+
+def close(got: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-4)
+
+
+def explained(context: cm.Context, given: Arrays, mode: str, asked: PairCall = ASKED, ranges: Any = None) -> str:
+    return explain_pairs(asked, given, Options(mode, context), ranges)
+
+
+def tuned(context: cm.Context, call: Callable[[], Any]) -> list[cm.Tuned]:
+    return cm.tune(call, context=context)
+
+
+@pytest.fixture
+def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
+    """A context of its own, tables that hold nothing, and one number of a box to vary, once up and once down."""
+    monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
+    monkeypatch.setattr(measured, "TABLE", measured.Table())
+    monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 1024)})
+    monkeypatch.setitem(boxes.PARALLEL, PairBox, {"tile": (32, 128)})
+    return cm.Context(context.device)
+
+
+@pytest.fixture
+def longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever box has the longer tile is called the faster one."""
+
+    def compared(champion: Any, challenger: Any) -> tuple[float, float]:
+        return 1.0, champion.box.tile / challenger.box.tile
+
+    monkeypatch.setattr(search, "compared", compared)
+
+
+@pytest.fixture
+def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be measured."""
+
+    def compared(champion: Any, challenger: Any) -> tuple[float, float]:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr(search, "compared", compared)
+
+
+def tile_of(mode: str) -> int:
+    """The longest tile that may be met."""
+    return 1024 if mode == "sequential" else 128
+
+
+def test_what_is_found_is_used_from_then_on(
+    fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By calls that were kept as well, by this process and by others, for sizes of the same power of two."""
+    given = drawn(rng)
+    arrays = {variable: cm.array(array, fresh) for variable, array in given.items()}
+    for _ in range(2):
+        close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
+    assert MEASURED not in explained(fresh, given, mode)
+    (found,) = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
+    assert found.box_after == replace(found.box_before, tile=tile_of(mode)) != found.box_before
+    assert (found.ms_before, found.ms_after) == (1e3, 1e3 * found.box_before.tile / found.box_after.tile)
+    assert repr(found) == (
+        f"{found.what}: 1000 ms with PairBox(tile={found.box_before.tile}), 500 ms with PairBox(tile={found.box_after.tile})"
+    )
+    assert found.what.startswith("Sum over j of ") and found.what.endswith(", 19 x 1100")
+
+    long, plain = [], warm.WarmCall.__init__
+    monkeypatch.setattr(warm.WarmCall, "__init__", lambda self, *args: (long.append(args), plain(self, *args))[1])
+    for _ in range(3):
+        close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
+    assert len(long) == 1, "the call kept from before is not used, and the new one is kept"
+    assert MEASURED in long[0][0].executable.plan.why
+
+    for table, context in ((measured.TABLE, fresh), (measured.Table(), cm.Context(fresh.device))):
+        monkeypatch.setattr(measured, "TABLE", table)
+        told = explained(context, given, mode)
+        assert f"{tile_of(mode)} columns a tile; {MEASURED}" in told
+        close(reduce_pairs(ASKED, given, mode=mode, context=context), dense(given))
+        assert MEASURED in explained(context, drawn(rng, 31, 2000), mode)
+        assert MEASURED not in explained(context, drawn(rng, 33, 1100), mode)
+        assert MEASURED not in explained(context, given, mode, replace(ASKED, backend="2D"))
+    again = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
+    assert [one.box_before for one in again] == [found.box_after] and "none is faster" in repr(again[0])
+
+
+@pytest.mark.drawn(whole=["context"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None) -> None:
+    rows, columns = (300, 450)[:: 1 if axis else -1]
+    given, asked = drawn(rng, 300, 450), replace(ASKED, axis=axis)
+    blocks = drawn_blocks(rng, rows, columns)
+    mask = np.zeros((rows, columns))
+    for (begin, end), low, high in zip(blocks.clusters, blocks.offsets[:-1], blocks.offsets[1:], strict=True):
+        for first, last in blocks.intervals[low:high]:
+            mask[begin:end, first:last] = 1
+    wanted = dense(given, mask if axis else mask.T, axis)
+    ranges: Any = Halves(axis, blocks)
+
+    def call() -> Any:
+        return reduce_pairs(asked, given, mode=mode, context=fresh, ranges=ranges)
+
+    found = cm.tune(lambda: close(call(), wanted))
+    assert all(one.box_after.tile == tile_of(mode) for one in found)
+    close(call(), wanted)
+    assert (MEASURED in explained(fresh, given, mode, asked, ranges)) == bool(found)
+
+
+@pytest.mark.drawn(whole=["context"])
+def test_both_passes_of_long_weights(
+    fresh: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a box of its own; what is not faster stays."""
+    monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
+    monkeypatch.setitem(boxes.SEQUENTIAL, boxes.WideBox, {"stage": (64, 128)})
+    monkeypatch.setitem(boxes.PARALLEL, boxes.WideBox, {"stage": (4, 8)})
+    x, y, w = (Variable(k, dim, min(k, 1)) for k, dim in enumerate((2, 2, 20)))
+    text, weight = "-SqDist(Vi(0,2),Vj(1,2))", vector("Vj(2,20)")
+    asked = PairCall(vector(text), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, weight)
+    given: Arrays = {x: rng.normal(size=(9, 2)), y: rng.normal(size=(50, 2)), w: rng.normal(size=(50, 20))}
+    given = {variable: array.astype("f4") for variable, array in given.items()}
+    found = tuned(fresh, lambda: reduce_pairs(asked, given, mode=mode))
+    assert [one.what.rpartition(", ")[2] for one in found] == ["pass 1 of 2", "pass 2 of 2"]
+    assert [type(one.box_after).__name__ for one in found] == ["PairBox", "WideBox"]
+    assert all(one.box_after == one.box_before for one in found)
+    told = explained(fresh, given, mode, asked)
+    assert told.count(MEASURED) == 2
+    terms = np.exp(-((given[x].astype(float)[:, None] - given[y]) ** 2).sum(-1))
+    wanted = terms @ given[w] / terms.sum(1, keepdims=True)
+    close(reduce_pairs(asked, given, mode=mode, context=fresh), wanted)
+
+
+def test_without_a_cache_on_disk(
+    fresh: cm.Context, rng: np.random.Generator, longer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found lasts as long as the process."""
+    monkeypatch.setenv("CLMR_NO_CACHE", "1")
+    given = drawn(rng)
+    assert tuned(fresh, lambda: reduce_pairs(ASKED, given, mode="sequential"))
+    assert MEASURED in explained(fresh, given, "sequential")
+    monkeypatch.delenv("CLMR_NO_CACHE")
+    monkeypatch.setattr(measured, "TABLE", measured.Table())
+    assert MEASURED not in explained(cm.Context(fresh.device), given, "sequential")
+
+
+def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels have the same text, whatever its hashes and its order of events."""
+    version = secrets.token_hex(8)
+    monkeypatch.setattr(measured, "__version__", version)
+    monkeypatch.setattr(measured, "TABLE", measured.Table())
+    monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 256)})
+    monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 0.5))
+    context = cm.Context(cm.devices()[0])
+    assert tuned(context, lambda: reduce_pairs(ASKED, drawn(rng), mode="sequential", context=context))
+    other = f"""
+import numpy as np, clmapreduce as cm
+from clmapreduce.pairwise import measured
+measured.__version__ = {version!r}
+x, y = np.zeros((5, 3)), np.zeros((7, 3))
+cm.Genred("Sqrt(SqDist(x, y))", ["x = Vi(3)", "y = Vj(3)"], "Max", axis=1).source(x, y)
+x, y, b = (np.zeros((n, d), "f4") for n, d in ((19, 2), (1100, 2), (1100, 1)))
+call = cm.Genred({TEXT!r}, [], "Sum", axis=1)
+print(call.explain(x, y, b, mode="sequential", context=cm.Context(cm.devices()[0])))
+"""
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(cm.__file__).parents[1])}
+    run = [sys.executable, "-c", other]
+    told = subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
+    assert f"256 columns a tile; {MEASURED}" in told
+
+
+@pytest.mark.parametrize("kind", ["damaged", "foreign", "illegal"])
+def test_odd_entries_count_as_absent(
+    kind: str, fresh: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, kept = drawn(rng), []
+    monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
+    monkeypatch.setattr(tune, "keep", lambda context, key, box: kept.append((key, box)))
+    tuned(fresh, lambda: reduce_pairs(ASKED, given, mode="parallel"))
+    ((key, box),) = kept
+    right = boxes.to_json(replace(box, tile=2 * box.tile))
+    odd = {
+        "damaged": right[:-2],
+        "foreign": right.replace(b"PairBox", b"TileBox"),
+        "illegal": boxes.to_json(replace(box, merge_block=64)),
+    }[kind]
+    for data in (odd, right):
+        measured.remember(b"{}", "launch boxes", *measured.device_of(fresh))
+        measured.remember(data, "launch box", *key)
+        monkeypatch.setattr(measured, "TABLE", measured.Table())
+        context = cm.Context(fresh.device)
+        assert (MEASURED in explained(context, given, "parallel")) == (data is right)
+
+
+def test_wrong_input_raises_before_anything_is_measured(
+    fresh: cm.Context, rng: np.random.Generator, nothing: None
+) -> None:
+    given = drawn(rng)
+    with pytest.raises(cm.FormulaError, match="takes a function"):
+        cm.tune(given)  # type: ignore[arg-type]
+    for seconds in (-1.0, float("nan"), "60", True):
+        with pytest.raises(cm.ModeError, match="seconds="):
+            cm.tune(lambda: None, seconds=seconds)  # type: ignore[arg-type]
+    with pytest.raises(cm.ShapeError, match="variable 1"):
+        tuned(fresh, lambda: reduce_pairs(ASKED, {**given, Y: given[Y][:, :1]}))
+    with pytest.raises(cm.ShapeError, match="out has shape"):
+        tuned(fresh, lambda: reduce_pairs(ASKED, given, out=np.zeros((3, 1), "f4")))
+    assert cm.tune(lambda: None) == []
+    assert tuned(fresh, lambda: reduce_pairs(ASKED, {**given, X: given[X][:0]})) == []
+    close(reduce_pairs(ASKED, given, context=fresh), dense(given))
+
+
+def test_no_time_leaves_everything_as_it_is(fresh: cm.Context, rng: np.random.Generator, nothing: None) -> None:
+    given, results = drawn(rng), []
+    assert cm.tune(lambda: results.append(reduce_pairs(ASKED, given)), context=fresh, seconds=0) == []
+    close(results[0], dense(given))
+    assert MEASURED not in explained(fresh, given, "auto")
+
+
+@pytest.mark.drawn(whole=["context"])
+@pytest.mark.parametrize("wrong", ["results", "build", "local memory"])
+def test_wrong_candidates_are_left_out(
+    wrong: str, fresh: cm.Context, mode: str, rng: np.random.Generator, nothing: None, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    given = drawn(rng)
+    chosen = 512 if mode == "sequential" else 64
+    plain = search.Candidate.values
+
+    def values(self: search.Candidate) -> list[Any]:
+        if wrong == "build" and self.box.tile != chosen:  # type: ignore[union-attr]
+            raise cm.BuildError("no such kernel")
+        return [v + np.float32(self.box.tile != chosen) for v in plain(self)]  # type: ignore[union-attr]
+
+    monkeypatch.setattr(search.Candidate, "values", values)
+    if wrong == "local memory":
+        monkeypatch.setattr(measured, "local_bytes", lambda text: 1 << 40)
+    with caplog.at_level("INFO", "clmapreduce"):
+        assert tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode)) == []
+    assert ("its results are not those of" in caplog.text) == (wrong == "results")
+    assert ("no such kernel" in caplog.text) == (wrong == "build")
+    close(reduce_pairs(ASKED, given, mode=mode, context=fresh), dense(given))
+
+
+def test_every_kernel_is_looked_at_once(
+    fresh: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever calls it: lazy tensors, Genred, solvers; on the arrays of the first call, on the device."""
+    seen: list[search.Problem] = []
+    monkeypatch.setattr(tune, "search", lambda problem, deadline: seen.append(problem))
+    given = drawn(rng, 40, 40)
+    x, y, b = (given[v] for v in (X, Y, B))
+
+    def work() -> None:
+        lazy = (-cm.LazyTensor(x[:, None]).sqdist(cm.LazyTensor(y[None]))).exp()
+        for _ in range(3):
+            close((lazy @ b), dense(given))
+        close(cm.Genred(TEXT, [], "Sum", axis=1)(x, y, b), dense(given))
+        own = (-cm.LazyTensor(x[:, None]).sqdist(cm.LazyTensor(x[None]))).exp()
+        own.solve(b, alpha=1.0)
+
+    assert tuned(fresh, work) == []
+    keys = {measured.key_of(fresh, _static(p), p.layout, p.domain) for p in seen}
+    assert 0 < len(seen) == len(keys) <= 3
+    assert all(isinstance(a, cm.DeviceArray) and a.context is fresh for p in seen for a in p.call.arrays.values())
+
+
+def _static(problem: search.Problem) -> Any:
+    return measured.plan_boxed(problem.starts[0], problem.layout, problem.domain, problem.mode, problem.facts)
+
+
+class Scripted:
+    """A candidate whose calls take what a script says, by turns of the machine."""
+
+    def __init__(self, machine: list[float], share: float) -> None:
+        self.machine, self.share, self.turns = machine, share, 0
+
+    def seconds(self, count: int = 1) -> float:
+        self.turns += 1
+        return self.share * self.machine[self.turns % len(self.machine)]
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0])
+def test_boxes_are_compared_by_turns(scale: float) -> None:
+    """However busy the machine is in between; hopeless ones shortly."""
+    machine = [scale * load for load in (1, 3, 1.2, 2.5, 1, 9, 1.1)]
+
+    def ratio(share: float) -> tuple[float, int]:
+        one, other = Scripted(machine, 1.0), Scripted(machine, share)
+        old, new = search.compared(one, other)  # type: ignore[arg-type]
+        assert scale <= old <= 9 * scale and one.turns == other.turns
+        return new / old, one.turns
+
+    for share in (0.5, 0.97, 1.0):
+        assert ratio(share)[0] == pytest.approx(share) and ratio(share)[1] >= 5
+    assert ratio(1.5) == (pytest.approx(1.5), 5)
+    assert ratio(4.0) == (pytest.approx(4.0), 2)

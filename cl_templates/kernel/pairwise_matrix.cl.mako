@@ -83,23 +83,9 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
-    const idx till = min(last, (idx)(first + ${matrix.rows}));
-    ${matrix.centres()}
-    if (item < ${3 * len(matrix.products)}) largest[item] = 0;
     if (item < ${4 if filters else 2}) far[item] = 0;
-    ${mode.sync()}
-    for (int r = item; r < ${matrix.rows}; r += ${block}) {
-        ${matrix.measure(f"min((idx)(first + r), (idx)(last - 1))")}
-    }
-    ${mode.sync()}
-    ${matrix.scales()}
-    for (int r = item; r < ${matrix.rows}; r += ${block}) {
-        ${matrix.put_row("min((idx)(first + r), (idx)(last - 1))", "r")}
-    }
-    ${mode.sync()}
-    ${matrix.load_rows()}
+    ${warps.put_rows(mode, matrix)}
 % for v in mine:
-    const idx row${v} = ${matrix.places.row_index(v)};
     ${pairs.outer.declare(f"acc{v}")}
 % if filters:
     float bar${v} = ${matrix.bar(v)};

@@ -9,10 +9,11 @@
 ##   Local memory: operands of rows and columns, the stage's terms and weights. Barriers: 3 a group, 3 a stage and 1 where items cannot hold operands.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="warps" file="/warps.cl.mako"/>
 <%
 matrix = wide.matrix
 pairs, exact = matrix.pairs, matrix.exact
-mine, rows_taken = range(2 * matrix.box.blocks), matrix.rows
+mine, rows_taken = matrix.places.mine, matrix.places.rows
 place = domain.attr.place("$", True)
 %>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx across", "const idx stages"])} {
@@ -30,25 +31,9 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
-    const idx till = min(last, (idx)(first + ${rows_taken}));
-    ${matrix.centres()}
-    if (item < ${3 * len(matrix.products)}) largest[item] = 0;
     if (item < 2) { far[item] = 0; odd[item] = 0; }
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
-    ${mode.sync()}
-    for (int r = item; r < ${rows_taken}; r += ${block}) {
-        ${matrix.measure("min((idx)(first + r), (idx)(last - 1))")}
-    }
-    ${mode.sync()}
-    ${matrix.scales()}
-    for (int r = item; r < ${rows_taken}; r += ${block}) {
-        ${matrix.put_row("min((idx)(first + r), (idx)(last - 1))", "r")}
-    }
-    ${mode.sync()}
-    ${matrix.load_rows()}
-% for v in mine:
-    const idx row${v} = ${matrix.places.row_index(v)};
-% endfor
+    ${warps.put_rows(mode, matrix)}
 % if not cpu:
 % for v in mine:
     ${pairs.row(v, [f"row{v}"])}

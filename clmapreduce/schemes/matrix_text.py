@@ -12,7 +12,7 @@ range of 16 bits where the bound holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -204,10 +204,9 @@ class MatrixText:
         for p, pieces in enumerate(self.slots):
             lines.append(f"{{ {self._declared(p, Role.ROW, at)}")
             lines.append(self._pieces(p, f"scale{p}"))
-            for word, pair in enumerate(_words(pieces.rows())):
-                step, k = divmod(word, 8)
-                place = f"put_row % 8 * 16 + put_row / 8 + {k % 4 * 4 + k // 4 * 2}"
-                lines.append(f"memory[{self.row_operand('put_block', self._first(p) + step)} + {place}] = {pair};")
+            for step, k, pair in self._words(p, pieces.rows()):
+                own = f"put_row % 8 * 16 + put_row / 8 + {k % 4 * 4 + k // 4 * 2}"
+                lines.append(f"memory[{self.row_operand('put_block', step)} + {own}] = {pair};")
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 
@@ -223,10 +222,9 @@ class MatrixText:
             lines.append(f"if (!(magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = 1;")
             lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
-            for word, pair in enumerate(_words(pieces.columns())):
-                step, k = divmod(word, 8)
-                place = f"put_column * 8 + {k % 4 * 2 + k // 4}"
-                lines.append(f"memory[{self.column_operand('put_block', self._first(p) + step)} + {place}] = {pair};")
+            for step, k, pair in self._words(p, pieces.columns()):
+                own = f"put_column * 8 + {k % 4 * 2 + k // 4}"
+                lines.append(f"memory[{self.column_operand('put_block', step)} + {own}] = {pair};")
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 
@@ -298,6 +296,12 @@ class MatrixText:
         """What else is done with the `magnitude` of a column."""
         return ""
 
+    def _words(self, p: int, pieces: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+        """Pieces of product p two to a word: the instruction, the word's number in its operand, and its text."""
+        for word, (low, high) in enumerate(zip(pieces[::2], pieces[1::2], strict=True)):
+            step, k = divmod(word, 8)
+            yield self._first(p) + step, k, f"cmr_half_pair_float({low}, {high})"
+
     def _first(self, p: int) -> int:
         """The first instruction of product p."""
         return sum(slots.steps for slots in self.slots[:p])
@@ -367,8 +371,3 @@ def power_of_two(of: str, to: int, most: int = 60) -> str:
     """
     exponent = f"max({127 - most}, min({127 + most}, {to + 254} - (as_int({of}) >> 23)))"
     return f"({of} > 0.0f && isfinite({of}) ? as_float({exponent} << 23) : 1.0f)"
-
-
-def _words(pieces: Sequence[str]) -> list[str]:
-    """Pieces two to a word."""
-    return [f"cmr_half_pair_float({low}, {high})" for low, high in zip(pieces[::2], pieces[1::2], strict=True)]

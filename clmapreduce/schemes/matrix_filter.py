@@ -1,5 +1,5 @@
 """Products that only decide which columns are computed as the formula says: for the least of many values, the greatest,
-or the K least. Whatever the products are off by, results are the same bits as without them.
+or the K least. As long as products are off by no more than `DOUBT` says, results are the same bits as without them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from clmapreduce.schemes.pair_text import PairText
 LARGEST_ADDEND = 4
 """Rows' addends are scaled to about 2⁴, and all else with them."""
 DOUBT = 2.0**-18
-"""What products may be off by: so much of the magnitudes that meet in them."""
+"""What products may be off by: so much of the magnitudes that meet in them. Pieces cost 2⁻²²; the rest is room for sums
+inside the instructions, which no GPU was asked about yet.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,13 @@ from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
+from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, PairBox, TileBox, WideBox
+from clmapreduce.tuning import MATRIX_LONG, MatrixBox, MatrixLongBox, MatrixWideBox, PairBox, TileBox, WideBox
 
 Limits = dict[str, tuple[int, int]]
 
-_GROUPS = {"groups": (4, 256)}
+_GROUPS: Limits = {"groups": (4, 256)}
 _MATRIX: Limits = {"block": (64, 512), "blocks": (1, 4), "share": (0, 16), **_GROUPS}
 PARALLEL: dict[type[Any], Limits] = {
     PairBox: {
@@ -34,6 +35,7 @@ PARALLEL: dict[type[Any], Limits] = {
     },
     MatrixBox: {**_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16)},
     MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16)},
+    MatrixLongBox: _GROUPS,
 }  # fmt: skip
 """The numbers that are varied where groups work side by side, from least to most. The others are the static box's: what
 bounds the length of a chain of sums, or is not worth a build.
@@ -58,6 +60,7 @@ def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Fa
     if facts.vendor == "nvidia":
         if layout.pair.expansion is None:
             found += MATRIX_STARTS if factoring_of(layout, mode) is not None else ()
+            found += [MATRIX_LONG] if product_of(layout, domain, mode, facts) is not None else []
         elif wide_factoring_of(layout, domain, mode) is not None:
             found.append(MATRIX_WIDE_START)
     return found

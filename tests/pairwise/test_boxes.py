@@ -27,12 +27,24 @@ from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import Box
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
-from clmapreduce.tuning import MATRIX_CPU, MATRIX_WIDE_CPU, MatrixBox, MatrixWideBox, PairBox, TileBox, WideBox
+from clmapreduce.tuning import (
+    MATRIX_CPU,
+    MATRIX_LONG,
+    MATRIX_WIDE_CPU,
+    MatrixBox,
+    MatrixLongBox,
+    MatrixWideBox,
+    PairBox,
+    TileBox,
+    WideBox,
+)
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"
 WIDE = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"
-EVERY: list[Any] = [PairBox(1, 64, 2, 4, 512), TileBox(256, 8, 8), WideBox(256, 8, 8, 32), MATRIX_CPU, MATRIX_WIDE_CPU]
+EVERY: list[Any] = [
+    PairBox(1, 64, 2, 4, 512), TileBox(256, 8, 8), WideBox(256, 8, 8, 32), MATRIX_CPU, MATRIX_WIDE_CPU, MATRIX_LONG,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("box", EVERY, ids=lambda box: type(box).__name__)
@@ -116,6 +128,7 @@ def test_what_no_search_comes_to_is_not_legal() -> None:
 def test_matrix_instructions_are_tried_where_there_are_some() -> None:
     size = Pairwise(5000, 7000)
     suited = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
+    suited.append((layout_of(LONG), MatrixLongBox))
     for name, facts in FACTS.items():
         for layout, kind in suited:
             others = starts_of(layout, size, PARALLEL, facts)[1:]

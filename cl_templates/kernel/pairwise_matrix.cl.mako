@@ -14,6 +14,7 @@ pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
+exact_op = exact.inner if inner is not None else exact.outer
 filters = matrix.filters
 mine, across, together = matrix.places.mine, matrix.box.across, matrix.together
 place = domain.attr.place
@@ -65,7 +66,7 @@ for (int k = ${begin} + ${"warp % " + str(across) + " * 8 + " if across > 1 else
 % for c in range(2):
     if (k + ${c} < count) {
         ${exact.column(c, place(f"k + {c}", True))}
-        ${exact.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], op, c)}
+        ${exact.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], exact_op, c)}
     }
 % endfor
 }
@@ -112,16 +113,20 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % if cpu and not filters:
         ${my_rows()}
 % endif
-% if inner is not None:
-% for v in mine:
-        ${pairs.open_tile(v)}
-% endfor
-% endif
         if (exactly) {
 % for v in mine:
-            { ${turn_exactly(v, "0")} }
+            {
+                ${exact.open_tile(v) if inner is not None else ""}
+                ${turn_exactly(v, "0")}
+                ${exact.close_tile(v) if inner is not None else ""}
+            }
 % endfor
         } else {
+% if inner is not None:
+% for v in mine:
+            ${pairs.open_tile(v)}
+% endfor
+% endif
 % if filters:
             const int done = count / ${8 * across * matrix.box.ahead} * ${across * matrix.box.ahead};
             for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${across * matrix.box.ahead}) { ${turn_filtered()} }
@@ -140,16 +145,16 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endif
             if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True)} }
 % endif
+% if inner is not None:
+% for v in mine:
+            ${pairs.close_tile(v)}
+% endfor
+% endif
         }
 % if filters:
 % for v in mine:
         bar${v} = ${matrix.bar(v)};
         ${matrix.share(v)}
-% endfor
-% endif
-% if inner is not None:
-% for v in mine:
-        ${pairs.close_tile(v)}
 % endfor
 % endif
     </%domain:each_tile>

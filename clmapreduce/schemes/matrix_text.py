@@ -86,9 +86,12 @@ class MatrixText:
 
     @cached_property
     def pairs(self) -> PairText:
-        """The values, made of products."""
-        pair, given = self.exact.pair, self.factoring
-        return replace(self.exact, pair=Pair(pair.inputs, given.values, pair.width, bilinear=given.products))
+        """The values, made of products, which are small: where an operator would shift exponents it need not."""
+        pair, given, sums = self.exact.pair, self.factoring, self.exact.bound.in_plain_sums()
+        if sums is None:
+            return replace(self.exact, pair=Pair(pair.inputs, given.values, pair.width, bilinear=given.products))
+        terms = tuple(sums.terms(given.values))
+        return replace(self.exact, pair=Pair(pair.inputs, terms, len(terms), bilinear=given.products), bound=sums.bound)
 
     @cached_property
     def near(self) -> PairText:
@@ -241,7 +244,7 @@ class MatrixText:
     @property
     def together(self) -> int:
         """Blocks of 8 columns that an operator takes at once: several where it asks first whether they matter."""
-        op = self.exact.bound.block or self.exact.bound
+        op = self.pairs.bound.block or self.pairs.bound
         return self.box.ahead if op.rare else 1
 
     def multiply(self, block: str, e: int = 0) -> str:

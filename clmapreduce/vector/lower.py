@@ -15,6 +15,8 @@ from clmapreduce.vector.node import Constant, Variable, Vector, postorder
 from clmapreduce.vector.operation import SUM_T, ZERO
 from clmapreduce.vector.pair import Contraction, Pair, PairInput, roles
 from clmapreduce.vector.regroup import Regrouper
+from clmapreduce.vector.sharing import shared_products
+from clmapreduce.vector.unique import unique
 
 UNROLLED = 16
 """Sums over more coordinates than this are loops."""
@@ -166,7 +168,8 @@ def _finished(
     used = _used(values, done)
     kept = tuple(given for given in inputs if used(given))
     if long is None:
-        return Pair(kept, values, width, done)
+        values = unique(values)
+        return Pair(kept, shared_products(values, roles(values, done, kept)), width, done)
     scalars, expansion = expansion_of(values[0], done[-1], known)
     return Pair(kept, scalars, width, done[:-1], expansion)
 

@@ -71,6 +71,20 @@ class TwoPasses:
     last: PairBound
 
 
+SMALL = 64.0
+"""Powers of two up to it, and many of them, are far from the ends of float32."""
+
+
+@dataclass(frozen=True)
+class PlainSums:
+    """An operator on numbers near 0 as plain sums. terms: what is summed, from the formula's numbers and the weights.
+    bound: the operator with such sums for a block, its accumulators those of the other.
+    """
+
+    terms: Callable[[Sequence[Node]], list[Node]]
+    bound: PairBound
+
+
 class PairBound(Bound):
     """An operator for one formula: `value` is its dtype, `width` and `weights` how many numbers it gives.
 
@@ -131,6 +145,10 @@ class PairBound(Bound):
 
     def in_two_passes(self) -> TwoPasses | None:
         """The same result by two passes over the pairs; None where there is no such way, or it would round more."""
+        return None
+
+    def in_plain_sums(self) -> PlainSums | None:
+        """The same result of columns whose numbers are all within SMALL of 0; None where there is no such way."""
         return None
 
     def finish(self, acc: Record) -> Value:

@@ -36,13 +36,14 @@ from clmapreduce.reductions.pairs.base import (
     PairOptions,
     PairOutput,
     PairReduction,
+    PlainSums,
     TwoPasses,
     Values,
     computing,
     identity,
 )
 from clmapreduce.reductions.pairs.order import LARGEST, LEAST
-from clmapreduce.reductions.pairs.sum import added, totals
+from clmapreduce.reductions.pairs.sum import BoundPairSum, added, totals
 from clmapreduce.reductions.sum import tree_sum
 
 LOG2_E = math.log2(math.e)
@@ -139,6 +140,16 @@ class BoundShiftedSums(PairBound):
         last = type(self)(self.value, 1, 1, acc, None, [term for term in self.terms if term[1] in (None, 1)])
         return TwoPasses(first, lambda value, top: self._exponential(value - top), last)
 
+    def in_plain_sums(self) -> PlainSums | None:
+        return PlainSums(self._terms_of, BoundSmallShifts(self)) if self.exponents and self.block is not None else None
+
+    def _terms_of(self, values: Sequence[Node]) -> list[Node]:
+        powers = [self._exponential(cast(value, self.computing)) for value in values[: self.width]]
+        return [
+            powers[d] if weight is None else powers[d] * cast(values[weight], self.computing)
+            for d, weight in self.terms
+        ]
+
     def _marks(self) -> type[BoundShiftedSums]:
         return BoundMarks
 
@@ -171,6 +182,33 @@ class BoundShiftedSums(PairBound):
     def _totals_of(self, acc: Record, d: int) -> list[tuple[int, Node]]:
         """The sums whose exponent is the formula's number d."""
         return [(k, total) for k, total in totals(acc, len(self.terms)) if self.terms[k][0] == d]
+
+
+class BoundSmallShifts(PairBound):
+    """Shifted sums whose blocks are plain ones of the terms, the top being 0."""
+
+    smooth = True
+    reuses = False
+
+    def __init__(self, shifted: BoundShiftedSums) -> None:
+        assert shifted.block is not None
+        self.shifted = shifted
+        self.width, self.components, self.outputs = len(shifted.terms), shifted.components, shifted.outputs
+        tile = shifted.block.components[-1].dtype
+        self.block = BoundPairSum(shifted.computing, self.width, tile, tile, None, False)
+
+    def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
+        raise NotImplementedError("columns are absorbed by the block")
+
+    def merge(self, a: Record, b: Record) -> Record:
+        return self.shifted.merge(a, b)
+
+    def widened(self, block: Record) -> Record:
+        tops = {f"top{d}": Literal(0.0, self.shifted.computing) for d in range(self.shifted.width)}
+        return Record({**tops, **{c.name: cast(block[c.name], c.dtype) for c in self.components if c.name not in tops}})
+
+    def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
+        return self.shifted.finish_pairs(acc, count)
 
 
 class BoundMarks(BoundShiftedSums):

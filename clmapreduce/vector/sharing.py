@@ -1,0 +1,71 @@
+"""Products among a pair's values that have factors in common: those meet first, once for all.
+
+Of e·b beside e·(x_d − y_d)·b·u for every coordinate d, e·b and e·b·u are computed once per pair; what is left per
+coordinate is one multiplication, which goes into the addition behind it. Only the order of multiplications changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Node
+from clmapreduce.vector.pair import Role
+
+
+def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[Node, ...]:
+    """The values, equal nodes being one object, with the factors that several of them have in common multiplied first.
+    role: of every node, by id; products that depend on one side alone stay as they are.
+    """
+    factors = [_factors(value, role) for value in values]
+    node = {id(factor): factor for found in factors for factor in found}
+    mask = {place: int(role[place]) for place in node}
+    products = [[id(factor) for factor in found] for found in factors]
+    changed = False
+    while (best := _most_common(products, mask)) is not None:
+        made = apply("multiply", node[best[0]], node[best[1]])
+        node[id(made)], mask[id(made)] = made, mask[best[0]] | mask[best[1]]
+        products = [_with(product, best, id(made)) for product in products]
+        changed = True
+    return tuple(_product([node[place] for place in product]) for product in products) if changed else tuple(values)
+
+
+def _factors(value: Node, role: Mapping[int, Role]) -> list[Node]:
+    """The factors of a product."""
+    found: list[Node] = []
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Apply) and node.function.name == "multiply" and role[id(node)] is Role.PAIR:
+            todo += node.args[::-1]
+        else:
+            found.append(node)
+    return found
+
+
+def _most_common(products: Sequence[Sequence[int]], mask: Mapping[int, int]) -> tuple[int, int] | None:
+    """Two factors that most products have, if several do; of equally many those that depend on least."""
+    counts = Counter(pair for product in products for pair in set(combinations(sorted(product), 2)))
+    if not counts:
+        return None
+    best = max(counts, key=lambda pair: (counts[pair], -(mask[pair[0]] | mask[pair[1]])))
+    return best if counts[best] > 1 else None
+
+
+def _with(product: list[int], pair: tuple[int, int], made: int) -> list[int]:
+    """The product with what two of its factors make in their place, if it has them."""
+    left = list(product)
+    for place in pair:
+        if place not in left:
+            return product
+        left.remove(place)
+    return [made, *left]
+
+
+def _product(factors: Sequence[Node]) -> Node:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = apply("multiply", product, factor)
+    return product

@@ -35,6 +35,7 @@ class Facts:
     subgroup: int
     fp64: bool
     host_unified: bool
+    matrix_units: bool = False
 
 
 @dataclass(frozen=True)

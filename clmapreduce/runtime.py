@@ -64,6 +64,7 @@ def facts_of(device: hostsched.Device) -> Facts:
         given.subgroup,
         given.fp64,
         given.host_unified,
+        given.matrix_units,
     )
 
 

@@ -5,6 +5,7 @@ Each row was measured; docs/benchmarks.md says where and what lost.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from clmapreduce.errors import DeviceMemoryError
@@ -290,6 +291,36 @@ class MatrixWideBox(MatrixBox):
     longest: int = 4096
 
 
+MATRIX_FEW = 112
+"""With up to so many rows all warps of a group share them: 7 blocks."""
+MANY_PAIRS = 2 * 10**8
+"""Fewer leave too few groups of the largest boxes."""
+
+
+def matrix_box(steps: int, work: int, rows: int, columns: int, together: float = float("inf")) -> MatrixBox:
+    """The box for pairs whose products matrix instructions compute. steps: instructions for 16 rows and 8 columns.
+    work: operations that are left to do per pair. rows, columns: of the whole problem. together: rows of a cluster.
+    """
+    share = 4 if work <= EXPONENTIAL else 0
+    if together < rows:
+        return MatrixBox(max(32, min(256, power_above(together))), 2, 256, share=share)
+    if rows <= MATRIX_FEW:
+        return MatrixBox(128, -(-rows // 16), 256, 4, share=0)
+    if rows * columns < MANY_PAIRS:
+        return MatrixBox(128, 2, 128, share=share, groups=16, tiles=2)
+    return MatrixBox(128, 4, 128, share=share) if steps > 3 else MatrixBox(256, 2, 512, share=share)
+
+
+EXPONENTIAL = 3
+"""Operations of a pair beside which there is time for exponentials by multiplications."""
+
+
+def power_above(number: float) -> int:
+    """The least power of two that is no less."""
+    return 1 << max(0, math.ceil(math.log2(max(1.0, number))))
+
+
+MATRIX_WIDE = MatrixWideBox(128, 2, 64)
 MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
@@ -316,9 +347,8 @@ class MatrixLongBox:
         return 8 * self.columns * self.across
 
 
-MATRIX_LONG = MatrixLongBox(256, 4, 4, 4)
-"""Tiles of 128 rows and 128 columns, where items have 128 registers; with 255 of them half as many items can take twice
-the columns."""
+MATRIX_LONG = MatrixLongBox(128, 4, 8, 2)
+"""Tiles of 128 rows and 128 columns."""
 MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
 

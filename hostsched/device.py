@@ -27,8 +27,9 @@ class DeviceFacts:
     `vendor` is who made the driver ("nvidia" "amd" "intel" "pocl" "apple" "other"), so an AMD processor driven by
     Intel's runtime is "intel". `kind` is "gpu", "cpu" or "accelerator". `lanes` is how many float32 an explicit vector
     should have: 16 on a CPU (one 512-bit or two 256-bit registers), 4 on a GPU (one 128-bit load). `subgroup` is the
-    width of the vendor's lock-step group, 1 where code may not rely on one. `base_alignment` is the alignment the
-    driver gives to its buffers.
+    width of the vendor's lock-step group, 1 where code may not rely on one. `matrix_units` says whether such groups
+    multiply matrices of float16 and copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment`
+    is the alignment the driver gives to its buffers.
     """
 
     name: str
@@ -52,6 +53,7 @@ class DeviceFacts:
     little_endian: bool
     base_alignment: int
     subgroup: int
+    matrix_units: bool
     extensions: tuple[str, ...]
 
 
@@ -156,7 +158,7 @@ def read_facts(device: cl.Device) -> DeviceFacts:
         global_memory=device.global_mem_size,
         max_allocation=device.max_mem_alloc_size,
         lanes=16 if kind == "cpu" else 4,
-        fp16="cl_khr_fp16" in extensions or _nvidia_has_half(device, vendor),
+        fp16="cl_khr_fp16" in extensions or _capability(device, vendor) >= (5, 3),
         fp64="cl_khr_fp64" in extensions,
         host_unified=bool(device.host_unified_memory),
         host_pointers=kind == "cpu" and _takes_host_pointers(device),
@@ -164,6 +166,7 @@ def read_facts(device: cl.Device) -> DeviceFacts:
         little_endian=bool(device.endian_little),
         base_alignment=max(1, device.mem_base_addr_align // 8),
         subgroup=_SUBGROUPS.get(vendor, 1) if kind == "gpu" else 1,
+        matrix_units=_capability(device, vendor) >= (8, 0),
         extensions=extensions,
     )
 
@@ -188,11 +191,14 @@ def _takes_host_pointers(device: cl.Device) -> bool:
         return False
 
 
-def _nvidia_has_half(device: cl.Device, vendor: str) -> bool:
-    """NVIDIA's driver builds cl_khr_fp16 by pragma without listing it, from capability 5.3 on (580.159, H200)."""
+def _capability(device: cl.Device, vendor: str) -> tuple[int, int]:
+    """What NVIDIA calls a device's compute capability; (0, 0) of another maker's, and where the driver does not say.
+
+    From 5.3 on the driver builds cl_khr_fp16 by pragma without listing it (580.159, H200).
+    """
     if vendor != "nvidia":
-        return False
+        return 0, 0
     try:
-        return (device.compute_capability_major_nv, device.compute_capability_minor_nv) >= (5, 3)
+        return device.compute_capability_major_nv, device.compute_capability_minor_nv
     except (AttributeError, cl.Error):
-        return False
+        return 0, 0

@@ -42,11 +42,11 @@ INTEL = Facts("intel", "cpu", 2, 8192, 1 << 18, 16, True, True)
 FACTS = {
     "intel": INTEL,
     "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True),
-    "nvidia": Facts("nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False),
+    "nvidia": Facts("nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True),
     "amd": Facts("amd", "gpu", 60, 256, 64 << 10, 64, True, False),
     "small": Facts("other", "gpu", 1, 32, 16 << 10, 8, False, False),
 }
-"""`small` has no float64, and groups of 32."""
+"""`nvidia` has matrix units; `small` has no float64, and groups of 32."""
 
 PAIR = np.dtype([("a", "f4"), ("b", "i8")], align=True)
 MATRIX = Operator(

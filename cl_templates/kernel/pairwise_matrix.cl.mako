@@ -25,22 +25,40 @@ place = domain.attr.place
 ${pairs.row(v, [f"row{v}"])}
 % endfor
 </%def>
-## Several blocks of 8 columns, which an operator takes at once; or one of which some columns may be missing.
-<%def name="turn(block, taken, guarded=False)">
+## Several blocks of 8 columns, which an operator takes at once; or one of which some columns may be missing. exactly: as the formula says.
+<%def name="turn(block, taken, guarded=False, exactly=False)">
+<%
+text, by = (exact, exact_op) if exactly else (pairs, op)
+%>
 const int k = 8 * (${block}) + lane % 4 * 2;
 % for e in range(taken):
+% if not exactly:
 ${matrix.multiply(f"({block} + {e * across})" if e else block, e)}
-${matrix.columns(f"k + {8 * e * across}" if e else "k", e)}
+% endif
+${matrix.columns(f"k + {8 * e * across}" if e else "k", e, text)}
 % endfor
 % for v in mine:
 % if guarded:
 % for c in range(2):
-if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], op, c)} }
+if (k + ${c} < count) { ${text.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
 % endfor
 % else:
-{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(taken) for c in range(2)], op, valued=matrix.valued)} }
+{ ${text.absorb(f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(taken) for c in range(2)], by, valued=None if exactly else matrix.valued)} }
 % endif
 % endfor
+</%def>
+## All blocks of a tile, the last one with what columns it has.
+<%def name="walk(together, turns, exactly=False)">
+const int full = count / 8;
+int n = ${f"warp % {across}" if across > 1 else 0};
+% if turns > 1:
+#pragma unroll ${turns}
+% endif
+for (; n ${f"+ {(together - 1) * across}" if together > 1 else ""} < full; n += ${together * across}) { ${turn("n", together, exactly=exactly)} }
+% if together > 1:
+for (; n < full; n += ${across}) { ${turn("n", 1, exactly=exactly)} }
+% endif
+if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 </%def>
 ## Looks at several blocks at once, whose products say which columns are computed.
 <%def name="turn_filtered()">
@@ -59,8 +77,8 @@ if (${matrix.passes(matrix.best(v), v)}) {
 }
 % endfor
 </%def>
+## The columns from one on, one by one, for one row.
 <%def name="turn_exactly(v, begin)">
-${exact.uniforms() if not filters else ""}
 ${exact.row(v, [f"row{v}"])}
 for (int k = ${begin} + ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 4 * 2; k < count; k += ${8 * across}) {
 % for c in range(2):
@@ -75,7 +93,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[${4 if filters else 2}];
-% for kind, name, count in [] if filters else pairs.tile(tile):
+% for kind, name, count in [] if filters else pairs.tile(tile) + exact.tile(tile):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(tile)}
@@ -101,7 +119,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         if (item == 0) { far[turn ^ 1] = 0; ${"far[(turn ^ 1) + 2] = 0;" if filters else ""} }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${"" if filters else pairs.stage("column", "s")}
+            ${"" if filters else pairs.stage("column", "s") + exact.stage("column", "s")}
             ${matrix.put_column("column", "s", "far[turn]")}
         </%mode:each>
         ${mode.sync()}
@@ -114,19 +132,22 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         ${my_rows()}
 % endif
         if (exactly) {
+% if filters:
 % for v in mine:
-            {
-                ${exact.open_tile(v) if inner is not None else ""}
-                ${turn_exactly(v, "0")}
-                ${exact.close_tile(v) if inner is not None else ""}
-            }
+            { ${turn_exactly(v, "0")} }
 % endfor
-        } else {
-% if inner is not None:
+% else:
+            ${exact.uniforms()}
 % for v in mine:
-            ${pairs.open_tile(v)}
+            ${exact.row(v, [f"row{v}"])}
+            ${exact.open_tile(v) if inner is not None else ""}
+% endfor
+            ${walk(matrix.exact_together, max(1, min(2, unroll) // matrix.exact_together), True)}
+% for v in mine:
+            ${exact.close_tile(v) if inner is not None else ""}
 % endfor
 % endif
+        } else {
 % if filters:
             const int done = count / ${8 * across * matrix.box.ahead} * ${across * matrix.box.ahead};
             for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${across * matrix.box.ahead}) { ${turn_filtered()} }
@@ -134,20 +155,12 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             { ${turn_exactly(v, "8 * done")} }
 % endfor
 % else:
-            const int full = count / 8;
-            int n = ${f"warp % {across}" if across > 1 else 0};
-% if unroll > 1:
-            #pragma unroll ${max(1, unroll // together)}
-% endif
-            for (; n ${f"+ {(together - 1) * across}" if together > 1 else ""} < full; n += ${together * across}) { ${turn("n", together)} }
-% if together > 1:
-            for (; n < full; n += ${across}) { ${turn("n", 1)} }
-% endif
-            if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True)} }
-% endif
-% if inner is not None:
 % for v in mine:
-            ${pairs.close_tile(v)}
+            ${pairs.open_tile(v) if inner is not None else ""}
+% endfor
+            ${walk(together, max(1, unroll // together))}
+% for v in mine:
+            ${pairs.close_tile(v) if inner is not None else ""}
 % endfor
 % endif
         }

@@ -13,6 +13,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Made
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.pairwise import Box, PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
@@ -59,7 +60,7 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     """The launch box, which says the scheme as well."""
     pair, bound = layout.pair, layout.bound
     terms = len(pair.terms.rows)
-    box: Box | None = choose_wide(pair, mode, facts)
+    box: Box | None = choose_matrix(layout, domain, mode, facts) or choose_wide(pair, mode, facts)
     if box is None and layout.few:
         box = few_box(terms, pair.cost, domain.rows, mode, facts)
     elif box is None and domain.columns:

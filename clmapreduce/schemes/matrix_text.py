@@ -20,6 +20,7 @@ from typing import ClassVar
 from clmapreduce.dtypes import FLOAT32, HEX, c_name
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
+from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning import MatrixBox
@@ -88,10 +89,11 @@ class MatrixText:
     def pairs(self) -> PairText:
         """The values, made of products, which are small: where an operator would shift exponents it need not."""
         pair, given, sums = self.exact.pair, self.factoring, self.exact.bound.in_plain_sums()
-        if sums is None:
-            return replace(self.exact, pair=Pair(pair.inputs, given.values, pair.width, bilinear=given.products))
-        terms = tuple(sums.terms(given.values))
-        return replace(self.exact, pair=Pair(pair.inputs, terms, len(terms), bilinear=given.products), bound=sums.bound)
+        values, bound = given.values, self.exact.bound
+        if sums is not None:
+            values, bound = tuple(sums.terms(values)), sums.bound
+        made = Pair(pair.inputs, values, pair.width if sums is None else len(values), bilinear=given.products)
+        return replace(self.exact, pair=made, bound=bound, tiles="tile")
 
     @cached_property
     def near(self) -> PairText:
@@ -244,8 +246,15 @@ class MatrixText:
     @property
     def together(self) -> int:
         """Blocks of 8 columns that an operator takes at once: several where it asks first whether they matter."""
-        op = self.pairs.bound.block or self.pairs.bound
-        return self.box.ahead if op.rare else 1
+        return self._together(self.pairs.bound)
+
+    @property
+    def exact_together(self) -> int:
+        """The same where the pair is computed as it was given; fewer, as registers are short for what is rarely run."""
+        return min(2, self._together(self.exact.bound))
+
+    def _together(self, bound: PairBound) -> int:
+        return self.box.ahead if (bound.block or bound).rare else 1
 
     def multiply(self, block: str, e: int = 0) -> str:
         """Declares the products of the item's rows and its two columns of a block of 8, numbers 2 e and 2 e + 1 of
@@ -268,19 +277,20 @@ class MatrixText:
                         lines.append(f"const float q{2 * r + half}_{2 * e + c}_{p} = {part};")
         return "\n".join(lines)
 
-    def columns(self, slot: str, e: int = 0) -> str:
+    def columns(self, slot: str, e: int = 0, text: PairText | None = None) -> str:
         """Declares the terms of the columns 2 e and 2 e + 1 of those that are taken at once, which lie side by side in
-        the tile, from an even slot on: where they are numbers on their own, one load brings both.
+        the tile, from an even slot on: where they are numbers on their own, one load brings both. text: `exact` for
+        its terms instead of those of `pairs`.
         """
-        lines = []
-        for p, (dtype, width, taken) in enumerate(self.pairs.packs()):
+        lines, text = [], text or self.pairs
+        for p, (dtype, width, taken) in enumerate(text.packs()):
             kind = c_name(dtype, width)
             if width == 1:
                 both = c_name(dtype, 2)
-                lines.append(f"const {both} t{e}_{p} = *(__local const {both} *)(tile{p} + {slot});")
+                lines.append(f"const {both} t{e}_{p} = *(__local const {both} *)({text.tiles}{p} + {slot});")
             for c in range(2):
                 if width > 1:
-                    lines.append(f"const {kind} t{2 * e + c}_{p} = tile{p}[{slot} + {c}];")
+                    lines.append(f"const {kind} t{2 * e + c}_{p} = {text.tiles}{p}[{slot} + {c}];")
                 for place, k in enumerate(taken):
                     part = f"t{e}_{p}.{'xy'[c]}" if width == 1 else f"t{2 * e + c}_{p}.s{HEX[place]}"
                     lines.append(f"const {c_name(dtype)} y{2 * e + c}_{k} = {part};")

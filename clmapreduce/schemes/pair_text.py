@@ -27,7 +27,7 @@ Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
 class PairText:
     """The statements of one pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in
     local memory. `along`: whether the lanes are rows, all with the same column, or columns of the same row.
-    `outputs`: dtypes of the results in memory.
+    `outputs`: dtypes of the results in memory. `tiles`: what a tile's arrays are called.
     """
 
     pair: Pair
@@ -37,6 +37,7 @@ class PairText:
     narrow: bool
     staged: bool
     along: Role = Role.ROW
+    tiles: str = "tile"
 
     @property
     def kind(self) -> str:
@@ -107,7 +108,7 @@ class PairText:
 
     def tile(self, count: int) -> list[tuple[str, str, int]]:
         """(type, name, count) of the arrays that hold a tile of columns."""
-        return [(c_name(dtype, width), f"tile{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
+        return [(c_name(dtype, width), f"{self.tiles}{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
 
     @property
     def column_bytes(self) -> int:
@@ -121,14 +122,14 @@ class PairText:
             names = [f"y0_{k}" for k in taken]
             names += [names[-1]] * (width - len(taken))
             value = names[0] if width == 1 else f"({c_name(dtype, width)})({', '.join(names)})"
-            lines.append(f"tile{p}[{slot}] = {value};")
+            lines.append(f"{self.tiles}{p}[{slot}] = {value};")
         return "{\n" + "\n".join(lines) + "\n}"
 
     def staged_column(self, c: int, slot: str) -> str:
         """Declares the terms of a column, from the tile."""
         lines = []
         for p, (dtype, width, taken) in enumerate(self.packs()):
-            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = tile{p}[{slot}];")
+            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = {self.tiles}{p}[{slot}];")
             for place, k in enumerate(taken):
                 part = f".s{HEX[place]}" if width > 1 else ""
                 lines.append(f"const {c_name(dtype)} y{c}_{k} = yt{c}_{p}{part};")

@@ -50,16 +50,16 @@ class _Matrix:
     @cached_property
     def text(self) -> MatrixText:
         layout = self.layout
-        exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True)
+        exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True, tiles="exact_tile")
         kind = FilterText if layout.bound.side else MatrixText
         return kind(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
 
     @property
     def local_memory(self) -> int:
         """Bytes that a group needs."""
-        pairs, box = self.text.pairs, self.box
+        text, box = self.text, self.box
         places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
-        tile = box.tile * ((0 if self.text.filters else pairs.column_bytes) + places)
+        tile = box.tile * ((0 if text.filters else text.pairs.column_bytes + text.exact.column_bytes) + places)
         numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 

@@ -41,6 +41,7 @@ def facts(**changes: object) -> DeviceFacts:
         little_endian=True,
         base_alignment=128,
         subgroup=1,
+        matrix_units=False,
         extensions=(),
     )
     return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@
 ##   was promised is computed as the formula says.
 ##   With `filters` the products are only a filter: what may change an accumulator is computed as the formula says, and that decides.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
+##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 2 of a filter's, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
@@ -119,13 +119,22 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         if (item == 0) { far[turn ^ 1] = 0; ${"far[(turn ^ 1) + 2] = 0;" if filters else ""} }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${"" if filters else pairs.stage("column", "s") + exact.stage("column", "s")}
+            ${"" if filters else pairs.stage("column", "s")}
             ${matrix.put_column("column", "s", "far[turn]")}
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];
 % if filters:
         ${matrix.doubt()}
+% else:
+        if (exactly) {
+            ${exact.uniforms()}
+            <%mode:each i="s" begin="0" end="count">
+                ${domain.find("s")}
+                ${exact.stage("column", "s")}
+            </%mode:each>
+        }
+        ${mode.sync()}
 % endif
         turn ^= 1;
 % if cpu and not filters:

@@ -92,7 +92,8 @@ class MatrixText:
         values, bound = given.values, self.exact.bound
         if sums is not None:
             values, bound = tuple(sums.terms(values)), sums.bound
-        made = Pair(pair.inputs, values, pair.width if sums is None else len(values), bilinear=given.products)
+        width = pair.width if sums is None else len(values)
+        made = Pair(pair.inputs, values, width, bilinear=given.products, factors=pair.factors)
         return replace(self.exact, pair=made, bound=bound, tiles="tile")
 
     @cached_property
@@ -110,7 +111,9 @@ class MatrixText:
                     made = exp2_near(args[0]) if near else Apply(node.function, args, node.dtype, node.weak)
             new[id(node)] = made
         values = tuple(new[id(node)] for node in pair.values)
-        return replace(self.pairs, pair=Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear))
+        return replace(
+            self.pairs, pair=Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear, factors=pair.factors)
+        )
 
     def valued(self, v: int, c: int) -> tuple[str, list[str]]:
         """The values of the item's row v and its column c of a block."""

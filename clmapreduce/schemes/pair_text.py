@@ -302,12 +302,16 @@ class PairText:
         return "\n".join([str(block), *declared])
 
     def close_tile(self, v: int) -> str:
-        """Merges the accumulator `part{v}` of a tile into `acc{v}`."""
+        """Merges the accumulator `part{v}` of a tile into `acc{v}`, times the factors that waited."""
         inner, outer = self.inner, self.outer
         assert inner is not None
         block = Block(self.lanes, self.narrow, f"m{v}_")
-        acc = block.record(f"acc{v}", outer.dtypes)
-        merged = self.bound.merge(acc, self.bound.widened(block.record(f"part{v}", inner.dtypes)))
+        acc, part = block.record(f"acc{v}", outer.dtypes), self.bound.widened(block.record(f"part{v}", inner.dtypes))
+        if self.pair.factors:
+            self._bind(block, {Role.PARAMETER: "u"})
+            names = [c.name for c in self.bound.components]
+            part = Record({n: part[n] * factor for n, factor in zip(names, self.pair.factors, strict=True)})
+        merged = self.bound.merge(acc, part)
         block.assign({f"acc{v}_{name}": merged[name] for name in outer.dtypes})
         return "{\n" + str(block) + "\n}"
 

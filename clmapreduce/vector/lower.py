@@ -15,7 +15,7 @@ from clmapreduce.vector.node import Constant, Variable, Vector, postorder
 from clmapreduce.vector.operation import SUM_T, ZERO
 from clmapreduce.vector.pair import Contraction, Pair, PairInput, roles
 from clmapreduce.vector.regroup import Regrouper
-from clmapreduce.vector.sharing import shared_products
+from clmapreduce.vector.sharing import shared_products, waiting_factors
 from clmapreduce.vector.unique import unique
 
 UNROLLED = 16
@@ -119,19 +119,20 @@ def lower(
     weight: Vector | None,
     inputs: Mapping[Variable, PairInput],
     scale: float = 1.0,
-    expand: bool = False,
+    linear: bool = False,
 ) -> Pair:
     """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
-    in one dtype. scale: a factor of the formula's values. expand: whether a long formula may become an expansion.
+    in one dtype. scale: a factor of the formula's values. linear: whether they are summed and nothing else, so that a
+    long formula may become an expansion, and factors that no pair changes wait until a tile is summed.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs))
-    expanded = lowering.expanded(formula) if expand and formula.dim > UNROLLED else None
+    expanded = lowering.expanded(formula) if linear and formula.dim > UNROLLED else None
     if expanded is not None:
         return _finished(lowering, [expanded[0]], 1, expanded[1])
     own = lowering.of(formula)
     values = [apply("multiply", node, Literal(scale, lowering.dtype)) if scale != 1 else node for node in own]
     values += lowering.of(weight) if weight is not None else []
-    return _finished(lowering, values, formula.dim)
+    return _finished(lowering, values, formula.dim, linear=linear)
 
 
 def lower_weighted(
@@ -155,9 +156,12 @@ def computing_dtype(inputs: Mapping[Variable, PairInput]) -> DType:
 
 
 def _finished(
-    lowering: _Lowering, values: Sequence[Node], width: int, long: Contraction | None = None, *more: PairInput
-) -> Pair:
-    """The pair, regrouped, with what it reads. long: what the value multiplies. more: inputs that are no variables."""
+    lowering: _Lowering, values: Sequence[Node], width: int, long: Contraction | None = None, *more: PairInput,
+    linear: bool = False,
+) -> Pair:  # fmt: skip
+    """The pair, regrouped, with what it reads. long: what the value multiplies. more: inputs that are no variables.
+    linear: as for `lower`.
+    """
     inputs = (*lowering.inputs.values(), *more)
     values = [node.astype(lowering.dtype) for node in values]
     loops = [*lowering.contractions, *([long] if long is not None else ())]
@@ -165,11 +169,12 @@ def _finished(
     rewritten = Regrouper(known).rewritten([*values, *(c.term for c in loops)])
     values, terms = rewritten[: len(values)], rewritten[len(values) :]
     done = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
-    used = _used(values, done)
+    values, factors = waiting_factors(values, known) if linear and long is None else (values, ())
+    used = _used([*values, *factors], done)
     kept = tuple(given for given in inputs if used(given))
     if long is None:
         values = unique(values)
-        return Pair(kept, shared_products(values, roles(values, done, kept)), width, done)
+        return Pair(kept, shared_products(values, roles(values, done, kept)), width, done, factors=factors)
     scalars, expansion = expansion_of(values[0], done[-1], known)
     return Pair(kept, scalars, width, done[:-1], expansion)
 

@@ -82,7 +82,8 @@ class Pair:
     """The scalars reduced over the columns: `width` of the formula, then those of the weights. Compared by identity.
 
     expansion: where the value is a long vector, how it is made from scalars of the pair, which are the values then.
-    bilinear: sums of products that come ready-made, as their results.
+    bilinear: sums of products that come ready-made, as their results. factors: what a tile's sum of each value is
+    multiplied by, of parameters alone; none where there are none.
     """
 
     inputs: tuple[PairInput, ...]
@@ -91,11 +92,12 @@ class Pair:
     contractions: tuple[Contraction, ...] = ()
     expansion: Expansion | None = None
     bilinear: tuple[Bilinear, ...] = ()
+    factors: tuple[Node, ...] = ()
     terms: Terms = field(init=False)
 
     def __post_init__(self) -> None:
         known = {id(part.result): Role.PAIR for part in self.bilinear}
-        object.__setattr__(self, "terms", find_terms(self.values, self.loops, self.inputs, known))
+        object.__setattr__(self, "terms", find_terms((*self.values, *self.factors), self.loops, self.inputs, known))
 
     @property
     def loops(self) -> tuple[Contraction, ...]:

@@ -1,6 +1,7 @@
-"""Products among a pair's values that have factors in common: those meet first, once for all.
+"""Products among a pair's values: factors that no pair changes wait for the sum, and those that several products have
+in common meet first, once for all.
 
-Of e·b beside e·(x_d − y_d)·b·u for every coordinate d, e·b and e·b·u are computed once per pair; what is left per
+Of e·b beside e·(x_d − y_d)·b·u for every coordinate d, u waits and e·b is computed once per pair; what is left per
 coordinate is one multiplication, which goes into the addition behind it. Only the order of multiplications changes.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.node import Apply, Literal, Node
 from clmapreduce.vector.pair import Role
 
 
@@ -30,6 +31,25 @@ def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[N
         products = [_with(product, best, id(made)) for product in products]
         changed = True
     return tuple(_product([node[place] for place in product]) for product in products) if changed else tuple(values)
+
+
+def waiting_factors(
+    values: Sequence[Node], role: Mapping[int, Role]
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:  # fmt: skip
+    """The values without factors that are made of parameters alone, and the product of those for each value; no factors
+    where no value has any. role: of every node, by id.
+    """
+    left, waiting = [], []
+    for value in values:
+        found = {True: list[Node](), False: list[Node]()}
+        for factor in _factors(value, role) if role[id(value)] is Role.PAIR else [value]:
+            found[role[id(factor)] is Role.PARAMETER].append(factor)
+        taken = found[True] if found[False] else []
+        left.append(_product(found[False]) if taken else value)
+        waiting.append(_product(taken) if taken else Literal(1.0, value.dtype))
+    if all(isinstance(factor, Literal) and factor.value == 1 for factor in waiting):
+        return tuple(values), ()
+    return tuple(left), tuple(waiting)
 
 
 def _factors(value: Node, role: Mapping[int, Role]) -> list[Node]:

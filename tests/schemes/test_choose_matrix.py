@@ -1,0 +1,74 @@
+"""Matrix instructions are chosen where a device has them, and a pair's products are worth it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pairplans import DISTANCE, layout_of, pair_plan
+from plans import FACTS, PARALLEL, SEQUENTIAL
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.pairwise.planned import choose_box
+from clmapreduce.schemes.choose_matrix import choose_matrix
+from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, matrix_box
+
+NEW = FACTS["nvidia"]
+GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
+
+
+def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
+    domain = Pairwise(rows, columns, 1, 4 * (rows + columns))
+    return choose_box(layout, domain, mode, facts)
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "kind"),
+    [
+        (GAUSS.format(1), "Sum", MatrixBox), (GAUSS.format(3) + "*Vj(2,1)", "Sum", MatrixBox),
+        (GAUSS.format(16), "Mean", MatrixBox), (DISTANCE, "LogSumExp", MatrixBox), (DISTANCE, "ArgMin", MatrixBox),
+        ("(Vi(0,8)|Vj(1,8))", "Max", MatrixBox), (f"(Vi(0,3)|Vj(1,3))*{GAUSS.format(3)}", "Sum", MatrixBox),
+        (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
+    ],
+)  # fmt: skip
+def test_products_go_to_the_units(text: str, op: str, kind: type[Any]) -> None:
+    layout = layout_of(text, op)
+    assert type(chosen(layout)) is kind
+    for facts, mode in ((replace(NEW, matrix_units=False), PARALLEL), (FACTS["amd"], PARALLEL), (NEW, SEQUENTIAL)):
+        box = chosen(layout, facts=facts, mode=mode)
+        assert not isinstance(box, (MatrixBox, MatrixLongBox))
+        assert box == chosen(layout, facts=replace(facts, matrix_units=False), mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "code"),
+    [
+        (GAUSS.format(3), "Sum", "f8"), ("Exp(-Sqrt(SqDist(Vi(0,3),Vj(1,3))))", "Sum", "f4"),
+        ("(Vi(0,1)*Vj(1,1))", "Max", "f4"), ("Exp(-Sum(Abs(Vi(0,3)-Vj(1,3))))", "Sum", "f4"),
+        ("SqDist(Vi(0,40),Vj(1,40))", "ArgMin", "f4"),
+    ],
+)  # fmt: skip
+def test_what_has_no_such_products_does_not(text: str, op: str, code: str) -> None:
+    assert choose_matrix(layout_of(text, op, code), Pairwise(10**5, 10**5, 1, 10**6), PARALLEL, NEW) is None
+
+
+def test_a_few_rows_are_walked_by_items_of_their_own() -> None:
+    assert not isinstance(chosen(layout_of(few=True), rows=8, columns=10**6), MatrixBox)
+
+
+def test_boxes_follow_the_problem() -> None:
+    """Few rows are shared by all warps; many pairs have large tiles; clusters as many rows as they hold."""
+    few = matrix_box(1, 2, 100, 10**7)
+    assert 16 * few.blocks >= 100 and few.across == few.block // 32
+    assert matrix_box(1, 2, 10**4, 10**4).tile < matrix_box(1, 2, 10**5, 10**5).tile
+    assert matrix_box(1, 2, 10**6, 10**6, together=60).block == 64
+    assert matrix_box(1, 9, 10**5, 10**5).share == 0 < matrix_box(1, 2, 10**5, 10**5).share
+    for together in (1, 31, 33, 10**5):
+        assert 32 <= matrix_box(1, 2, 10**6, 10**6, together=together).block <= 256
+
+
+def test_blocks_of_pairs_too() -> None:
+    plan = pair_plan(layout_of(), 10_000, 10_000, PARALLEL, NEW, sparse=True)
+    assert plan.stages[0].spec.template == "kernel/pairwise_matrix"

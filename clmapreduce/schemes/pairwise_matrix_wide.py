@@ -22,8 +22,8 @@ from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.tuning import WIDE_SCRATCH, MatrixWideBox
 from clmapreduce.vector.bilinear import Factoring
 
-PACKED, UNSCALES = "packed0", "packed1"
-"""The weights' pieces, and what undoes their scaling."""
+PACKED = "packed0"
+"""The weights, as operands."""
 
 
 def wide_factoring_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Factoring | None:
@@ -52,7 +52,7 @@ class _Wide:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
-        matrix = MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * self.box.tile), self.facts.vendor == "nvidia")
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         return MatrixWideText(matrix, wide, self.box)
 
@@ -85,9 +85,9 @@ class _Wide:
 
     @property
     def scratch(self) -> dict[str, int]:
-        """The arrays that the first launch leaves to the second, in bytes."""
+        """The array that the first launch leaves to the second, in bytes."""
         each = self.stages * self.text.across * self.domain.batch
-        return {PACKED: 4 * self.text.weight_words * each, UNSCALES: 4 * self.text.numbers * each}
+        return {PACKED: 4 * self.text.weight_words * each}
 
     def pack_stage(self) -> Stage:
         """The launch that packs the weights."""
@@ -98,9 +98,9 @@ class _Wide:
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
-        arguments: Arguments = (*names, PACKED, UNSCALES, ("idx", self.domain.columns), ("idx", self.stages))
+        arguments: Arguments = (*names, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
         groups = self.stages * text.across * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, names, (PACKED, UNSCALES))
+        return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
@@ -112,7 +112,7 @@ class _Wide:
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
         )  # fmt: skip
-        names = (*(given.name for given in layout.pair.inputs), PACKED, UNSCALES)
+        names = (*(given.name for given in layout.pair.inputs), PACKED)
         behind: Arguments = (*spread.behind, ("idx", text.across), ("idx", self.stages))
         groups = text.across * spread.groups * self.domain.batch
         return Stage(spec, groups, box.block, (*names, *targets, *behind), names, targets)
@@ -122,7 +122,7 @@ class _Wide:
         return {"block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share}
 
 
-PARAMETERS = ("__global const uint *restrict packed", "__global const float *restrict packed_unscales")
+PARAMETERS = ("__global const uint *restrict packed",)
 
 
 def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox) -> Plan:

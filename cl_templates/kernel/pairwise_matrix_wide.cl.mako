@@ -7,7 +7,7 @@
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   across  blocks of d      stages  of all columns
-##   Local memory: operands of the rows, of two stages of columns and of their weights. Barriers: 4 a group and 1 a stage, 2 more where items cannot
+##   Local memory: operands of the rows, of two stages of columns and of their weights. Barriers: 3 a group and 1 a stage, 2 more where items cannot
 ##   ask each other.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -21,9 +21,10 @@ place = domain.attr.place("$", True)
 <%def name="bring(at, turn)">
 {
     __global const uint4 *from = (__global const uint4 *)packed + (((size_t)batch * stages + (${at}) / ${tile}) * across + block_d) * ${wide.weight_words // 4};
-    for (int w = item; w < ${wide.weight_words // 4}; w += ${block}) {
-        cmr_copy_async_uint4((__local uint4 *)(memory + ${wide.weights_at} + (${turn}) * ${wide.weight_words}) + w, from + w);
-    }
+% for k in range(0, wide.weight_words // 4, block):
+    ${f"if ({k} + item < {wide.weight_words // 4})" if k + block > wide.weight_words // 4 else ""}
+    cmr_copy_async_uint4((__local uint4 *)(memory + ${wide.weights_at} + (${turn}) * ${wide.weight_words}) + item + ${k}, from + item + ${k});
+% endfor
     <%mode:each i="s" begin="0" end="${tile}">
         const idx column = CMR_MIN((idx)(${at} + s), (idx)(end - 1)), slot = (${turn}) * ${tile} + s;
         ${pairs.stage("column", "slot")}
@@ -35,7 +36,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[2];
-% if not matrix.registers:
+% if not wide.registers:
     __local int tops[${2 * rows_taken}];
 % endif
 % for kind, name, count in pairs.tile(2 * tile):
@@ -47,7 +48,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 2) far[item] = -1;
-% if not matrix.registers:
+% if not wide.registers:
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
 % endif
     ${warps.put_rows(mode, matrix)}
@@ -59,13 +60,12 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${wide.scales()}
     ${"\n".join(wide.accumulators())}
     int turn = 0;
-    ${mode.sync()}
     ${bring("begin", "0")}
     <%domain:each_tile tile="${tile}" staged="${True}">
         cmr_copy_wait_int();
         ${mode.sync()}
         const idx behind = j0 + ${tile};
-% if not matrix.registers:
+% if not wide.registers:
         for (int r = item; r < ${rows_taken}; r += ${block}) tops[(turn ^ 1) * ${rows_taken} + r] = 0;
 % endif
         if (behind < end) { ${bring("behind", "turn ^ 1")} }
@@ -81,7 +81,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
             ${"\n".join(wide.compute())}
         }
         ${"\n".join(wide.tops())}
-% if matrix.registers:
+% if wide.registers:
         ${"\n".join(wide.share_tops())}
 % else:
         ${"\n".join(wide.raise_tops())}
@@ -92,7 +92,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
             ${"\n".join(wide.rescale())}
         }
         ${"\n".join(wide.hold())}
-% if not matrix.registers:
+% if not wide.registers:
         ${mode.sync()}
 % endif
         if (memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}] || cmr_ballot_int(${wide.odd()})) {

@@ -29,12 +29,14 @@ TOGETHER = 2
 @dataclass(frozen=True, eq=False)
 class MatrixWideText:
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
-    with two stages in a tile. wide: the pair with its expansion.
+    with two stages in a tile, and the rows' operands in local memory all along: registers are dear. wide: the pair with
+    its expansion. registers: whether items hold operands themselves and can ask each other.
     """
 
     matrix: MatrixText
     wide: PairText
     box: MatrixWideBox
+    registers: bool
 
     @property
     def size(self) -> int:
@@ -77,7 +79,7 @@ class MatrixWideText:
     @property
     def words(self) -> int:
         """Words of local memory: operands, two stages' weights, and rows of scalars where items do not hold them."""
-        held = 0 if self.matrix.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
+        held = 0 if self.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
         return self._held_at + held
 
     @property
@@ -122,11 +124,12 @@ class MatrixWideText:
         return range(self.box.tile // 4)
 
     def declare(self) -> str:
-        """Declares the item's scalars of a stage as 0."""
-        return "\n".join(f"float {', '.join(f's{v}_{c} = 0.0f' for c in self._columns)};" for v in self._scalars)
+        """Declares the item's scalars of a stage, s{v}_{c}."""
+        return "\n".join(f"float {', '.join(f's{v}_{c}' for c in self._columns)};" for v in self._scalars)
 
     def compute(self) -> Iterator[str]:
         """The scalars of every block of 8 columns, of products. Columns beyond the last are the last one."""
+        yield self.matrix.load_rows()
         for n in range(self.box.tile // 8):
             yield f"{{ {self.matrix.multiply(f'turn * {self.box.tile // 8} + {n}')}"
             yield self.matrix.columns(f"turn * {self.box.tile} + lane % 4 * 2 + {8 * n}")
@@ -137,20 +140,24 @@ class MatrixWideText:
             yield "}"
 
     def compute_exactly(self, place: str) -> Iterator[str]:
-        """The same as the formula says. place: C text of the index of the column k."""
-        exact = self.matrix.exact
+        """The same as the formula says, through an array, so that this rare case is a loop that asks for no registers
+        of its own. place: C text of the index of the column $.
+        """
+        exact, each = self.matrix.exact, len(self._columns)
+        yield f"float told[{len(self._scalars) * each}];\n#pragma unroll 1"
+        yield f"for (int e = 0; e < {len(self._scalars) * each}; e++) {{"
+        yield f"const int v = e / {each}, k = lane % 4 * 2 + e % {each} / 2 * 8 + e % 2;"
+        yield f"const idx row = {self._row};\ntold[e] = 0.0f;"
+        statements, (text,) = exact.values(0, 0)
+        yield f"if (k < count) {{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, place.replace('$', 'k'))}"
+        yield f"{statements}\ntold[e] = {text}; }} }}"
         for v in self._scalars:
-            yield f"{{ {exact.uniforms()}\n{exact.row(v, [f'row{v}'])}"
-            for n in range(self.box.tile // 8):
-                for c in range(2):
-                    at = place.replace("$", f"(lane % 4 * 2 + {8 * n + c})")
-                    statements, (text,) = exact.values(v, c)
-                    yield f"if ({self._there(n, c)}) {{ {exact.column(c, at)}"
-                    yield f"{statements}\ns{v}_{2 * n + c} = {text}; }}"
-            yield "}"
+            yield " ".join(f"s{v}_{c} = told[{v * each + c}];" for c in self._columns)
 
-    def _there(self, n: int, c: int) -> str:
-        return f"lane % 4 * 2 + {8 * n + c} < count"
+    @property
+    def _row(self) -> str:
+        """C text of the index of the item's row v."""
+        return f"min((idx)(first + {self.matrix.places.row_place(0)} + v / 2 * 16 + v % 2 * 8), (idx)(last - 1))"
 
     def tops(self) -> Iterator[str]:
         """Declares the item's largest scalar of each of its rows, top{v}; NaN where one is."""
@@ -187,11 +194,11 @@ class MatrixWideText:
         return " || ".join(f"!(top{v} * up{v} <= {float(1 << AT_MOST)}f)" for v in self._scalars)
 
     def rescale(self) -> Iterator[str]:
-        """Lowers the rows' scales, and scales their sums."""
+        """Lowers the rows' scales, and scales their sums by what two powers of two are to each other."""
         for v in self._scalars:
             yield f"if (!(top{v} * up{v} <= {float(1 << AT_MOST)}f)) {{"
             yield f"const float low = fmin(up{v}, {power_of_two(f'top{v}', AT_FIRST, MOST)});"
-            yield f"const float ratio = fmax(low / up{v}, {2.0**-MOST}f);"
+            yield f"const float ratio = as_float(max(as_int(low) - as_int(up{v}) + {127 << 23}, {127 - MOST << 23}));"
             yield f"up{v} = low;"
             for total in self._totals(v):
                 yield f"{total} *= ratio;"
@@ -276,17 +283,18 @@ class MatrixWideText:
         yield "}"
 
     def add_exactly(self, place: str) -> Iterator[str]:
-        """Adds a stage's terms as the formula says, scaled as the sums. place: C text of the index of the column k."""
-        exact = self.matrix.exact
-        at = place.replace("$", "k")
-        for v in self._scalars:
-            yield f"{{ {exact.uniforms()}\n{exact.row(v, [f'row{v}'])}"
-            yield f"for (int k = 0; k < count; k++) {{ {exact.column(0, at)}"
-            statements, (text,) = exact.values(v, 0)
-            yield f"{statements}\nconst float scalar = {text} * up{v} * (1.0f / {self.unit}); const idx column = {at};"
-            for b in range(self.box.numbers):
-                for c in range(2):
-                    total = f"{self.acc(v, b, c)}_total0"
-                    yield f"{{ const idx d = {self.number(b, c)};\n{self.weight('column', 'd')}"
-                    yield f"{total} = {total} + scalar * weight; }}"
-            yield "} }"
+        """Adds a stage's terms as the formula says, scaled as the sums; a loop, as above. place: C text of the index of
+        the column $.
+        """
+        exact, each = self.matrix.exact, 2 * self.box.numbers
+        totals = [total for v in self._scalars for total in self._totals(v)]
+        statements, (text,) = exact.values(0, 0)
+        yield f"float told[{len(totals)}] = {{ {', '.join(totals)} }};"
+        yield f"const float ups[{len(self._scalars)}] = {{ {', '.join(f'up{v}' for v in self._scalars)} }};"
+        yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self._scalars)} * count; e++) {{"
+        yield f"const int v = e / count, k = e % count;\nconst idx row = {self._row}, column = {place.replace('$', 'k')};"
+        yield f"float scalar;\n{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
+        yield f"scalar = {text} * ups[v] * {1 / (1 << AT_FIRST)}f; }}"
+        yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{ const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;"
+        yield f"{self.weight('column', 'd')}\ntold[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
+        yield " ".join(f"{total} = told[{k}];" for k, total in enumerate(totals))

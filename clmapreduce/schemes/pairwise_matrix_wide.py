@@ -52,9 +52,9 @@ class _Wide:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
-        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * self.box.tile), self.facts.vendor == "nvidia")
+        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * self.box.tile), False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
-        return MatrixWideText(matrix, wide, self.box)
+        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia")
 
     @cached_property
     def flat(self) -> Pairwise:

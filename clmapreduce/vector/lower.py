@@ -118,12 +118,14 @@ def lower(
     inputs: Mapping[Variable, PairInput],
     scale: float = 1.0,
     expand: bool = False,
+    beyond: int = UNROLLED,
 ) -> Pair:
     """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
-    in one dtype. scale: a factor of the formula's values. expand: whether a long formula may become an expansion.
+    in one dtype. scale: a factor of the formula's values. expand: whether a formula of a dimension
+    `beyond` a number may become an expansion.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs))
-    expanded = lowering.expanded(formula) if expand and formula.dim > UNROLLED else None
+    expanded = lowering.expanded(formula) if expand and formula.dim > beyond else None
     if expanded is not None:
         return _finished(lowering, [expanded[0]], 1, expanded[1])
     own = lowering.of(formula)

@@ -2,12 +2,12 @@
 ##   cmr_pairwise_matrix, and is the row operand of the instructions that multiply it by w.
 ##   A group owns rows as there and a block of d. A stage of columns at a time, an item computes s for two rows of each of its blocks with two of every
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
-##   Meanwhile the next stage is brought to local memory. A stage with columns too far from the rows is computed as the formula says, and what is not
-##   finite is added so.
+##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where columns are too far
+##   from the rows, these stages are computed as the formula says, and what is not finite is added so.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   across  blocks of d      stages  of all columns
-##   Local memory: operands of the rows, of two stages of columns and of their weights. Barriers: 3 a group and 1 a stage, 2 more where items cannot
+##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group and 1 a stage, 2 more where items cannot
 ##   ask each other.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -18,19 +18,21 @@ pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
 place = domain.attr.place("$", True)
 %>
-<%def name="bring(at, turn)">
+<%def name="bring_weights(at, turn)">
 {
     __global const uint4 *from = (__global const uint4 *)packed + (((size_t)batch * stages + (${at}) / ${tile}) * across + block_d) * ${wide.weight_words // 4};
 % for k in range(0, wide.weight_words // 4, block):
     ${f"if ({k} + item < {wide.weight_words // 4})" if k + block > wide.weight_words // 4 else ""}
     cmr_copy_async_uint4((__local uint4 *)(memory + ${wide.weights_at} + (${turn}) * ${wide.weight_words}) + item + ${k}, from + item + ${k});
 % endfor
-    <%mode:each i="s" begin="0" end="${tile}">
-        const idx column = CMR_MIN((idx)(${at} + s), (idx)(end - 1)), slot = (${turn}) * ${tile} + s;
-        ${pairs.stage("column", "slot")}
-        ${matrix.put_column("column", "slot", f"far[{turn}]", f"(int)({at})")}
-    </%mode:each>
 }
+</%def>
+<%def name="bring_columns(first_column, base)">
+<%mode:each i="s" begin="0" end="${wide.batch}">
+    const idx column = CMR_MIN((idx)(${first_column} + s), (idx)(end - 1)), slot = ${base} + s;
+    ${pairs.stage("column", "slot")}
+    ${matrix.put_column("column", "slot", f"far[{base} / {wide.batch}]", f"(int)({first_column})")}
+</%mode:each>
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx across", "const idx stages"])} {
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
@@ -39,7 +41,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % if not wide.registers:
     __local int tops[${2 * rows_taken}];
 % endif
-% for kind, name, count in pairs.tile(2 * tile):
+% for kind, name, count in pairs.tile(2 * wide.batch):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open("(idx)get_group_id(0) / across", rows_taken)}
@@ -60,7 +62,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${wide.scales()}
     ${"\n".join(wide.accumulators())}
     int turn = 0;
-    ${bring("begin", "0")}
+    ${bring_weights("begin", "0")}
+    ${bring_columns("begin", "0")}
     <%domain:each_tile tile="${tile}" staged="${True}">
         cmr_copy_wait_int();
         ${mode.sync()}
@@ -68,14 +71,17 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % if not wide.registers:
         for (int r = item; r < ${rows_taken}; r += ${block}) tops[(turn ^ 1) * ${rows_taken} + r] = 0;
 % endif
-        if (behind < end) { ${bring("behind", "turn ^ 1")} }
+        if (behind < end) { ${bring_weights("behind", "turn ^ 1")} }
+        const int at = (int)((j0 - begin) % ${2 * wide.batch}), batch_at = at / ${wide.batch} * ${wide.batch};
+        const idx batch_end = j0 - at + batch_at + ${wide.batch};
+        if (at == batch_at && batch_end < end) { ${bring_columns("batch_end", f"({wide.batch} - batch_at)")} }
 % if cpu:
 % for v in mine:
         ${pairs.row(v, [f"row{v}"])}
 % endfor
 % endif
         ${wide.declare()}
-        if (far[turn] == (int)j0) {
+        if (far[batch_at / ${wide.batch}] == (int)(batch_end - ${wide.batch})) {
             ${"\n".join(wide.compute_exactly(place))}
         } else {
             ${"\n".join(wide.compute())}

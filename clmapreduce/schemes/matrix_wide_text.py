@@ -29,14 +29,16 @@ TOGETHER = 2
 @dataclass(frozen=True, eq=False)
 class MatrixWideText:
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
-    with two stages in a tile, and the rows' operands in local memory all along: registers are dear. wide: the pair with
-    its expansion. registers: whether items hold operands themselves and can ask each other.
+    with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide: the
+    pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch: columns whose
+    operands are made at once, whole stages.
     """
 
     matrix: MatrixText
     wide: PairText
     box: MatrixWideBox
     registers: bool
+    batch: int
 
     @property
     def size(self) -> int:
@@ -81,6 +83,12 @@ class MatrixWideText:
         """Words of local memory: operands, two stages' weights, and rows of scalars where items do not hold them."""
         held = 0 if self.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
         return self._held_at + held
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of local memory of a group."""
+        pairs, tops = self.matrix.pairs, 0 if self.registers else 2 * self.matrix.rows
+        return 4 * (self.words + 3 * len(self.matrix.products) + 2 + tops) + 2 * self.batch * pairs.column_bytes
 
     @property
     def weights_at(self) -> int:
@@ -131,8 +139,8 @@ class MatrixWideText:
         """The scalars of every block of 8 columns, of products. Columns beyond the last are the last one."""
         yield self.matrix.load_rows()
         for n in range(self.box.tile // 8):
-            yield f"{{ {self.matrix.multiply(f'turn * {self.box.tile // 8} + {n}')}"
-            yield self.matrix.columns(f"turn * {self.box.tile} + lane % 4 * 2 + {8 * n}")
+            yield f"{{ {self.matrix.multiply(f'at / 8 + {n}')}"
+            yield self.matrix.columns(f"at + lane % 4 * 2 + {8 * n}")
             for v in self._scalars:
                 for c in range(2):
                     statements, (text,) = self.matrix.valued(v, c)

@@ -49,12 +49,20 @@ class _Wide:
 
     @cached_property
     def text(self) -> MatrixWideText:
+        """With batches of columns for all items, or shorter ones where local memory asks for them."""
+        tile = self.box.tile
+        stages = max(1, self.box.block // tile)
+        while stages > 1 and self._text(stages * tile).bytes > self.facts.local_memory:
+            stages //= 2
+        return self._text(stages * tile)
+
+    def _text(self, batch: int) -> MatrixWideText:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
-        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * self.box.tile), False)
+        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
-        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia")
+        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia", batch)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -119,7 +127,10 @@ class _Wide:
 
     def _numbers(self) -> dict[str, int]:
         box = self.box
-        return {"block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share}
+        return {
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
+            "batch": self.text.batch,
+        }  # fmt: skip
 
 
 PARAMETERS = ("__global const uint *restrict packed",)

@@ -34,6 +34,14 @@ place = domain.attr.place("$", True)
     ${matrix.put_column("column", "slot", f"far[{base} / {wide.batch}]", f"(int)({first_column})")}
 </%mode:each>
 </%def>
+<%def name="scalars()">
+${wide.declare()}
+if (is_far) {
+${"\n".join(wide.compute_exactly(place))}
+} else {
+${"\n".join(wide.compute())}
+}
+</%def>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx across", "const idx stages"])} {
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
@@ -80,28 +88,37 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         ${pairs.row(v, [f"row{v}"])}
 % endfor
 % endif
-        ${wide.declare()}
-        if (far[batch_at / ${wide.batch}] == (int)(batch_end - ${wide.batch})) {
-            ${"\n".join(wide.compute_exactly(place))}
-        } else {
-            ${"\n".join(wide.compute())}
-        }
-        ${"\n".join(wide.tops())}
+        const int is_far = far[batch_at / ${wide.batch}] == (int)(batch_end - ${wide.batch});
+        ${wide.declare_held()}
 % if wide.registers:
-        ${"\n".join(wide.share_tops())}
+        if (is_far) {
+            ${scalars()}
+            ${"\n".join(wide.hold())}
+        } else {
+            ${"\n".join(wide.compute_held())}
+        }
+        const int grown = cmr_ballot_int(${wide.overflown()});
+        int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}];
+        if (grown) {
+            ${scalars()}
+            ${"\n".join(wide.tops())}
+            ${"\n".join(wide.share_tops())}
+            ${"\n".join(wide.rescale())}
+            odd |= cmr_ballot_int(${wide.odd()});
+            ${"\n".join(wide.hold())}
+        }
 % else:
+        ${scalars()}
+        ${"\n".join(wide.tops())}
         ${"\n".join(wide.raise_tops())}
         ${mode.sync()}
         ${"\n".join(wide.read_tops())}
-% endif
-        if (cmr_ballot_int(${wide.grown()})) {
-            ${"\n".join(wide.rescale())}
-        }
+        ${"\n".join(wide.rescale())}
         ${"\n".join(wide.hold())}
-% if not wide.registers:
         ${mode.sync()}
+        const int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}] || ${wide.odd()};
 % endif
-        if (memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}] || cmr_ballot_int(${wide.odd()})) {
+        if (odd) {
             ${"\n".join(wide.add_exactly(place))}
         } else {
             ${"\n".join(wide.products())}

@@ -178,6 +178,13 @@ INLINE ${T} cmr_half_high_${T}(uint pair) {
     return r;
 }
 </%def>
+<%def name="half_larger(T)">
+INLINE ${T} cmr_half_larger_${T}(${T} a, ${T} b) {
+    ${T} r;
+    asm("{ .reg .b32 x, y; abs.f16x2 x, %1; abs.f16x2 y, %2; max.NaN.f16x2 %0, x, y; }" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+</%def>
 <%def name="magnitude(T)">
 INLINE ${T} cmr_magnitude_${T}(${T} a, ${T} b) {
     ${T} r;

@@ -389,6 +389,13 @@ INLINE ${T} cmr_half_low_${T}(uint pair) { return cmr_half_value_${T}(pair & 0xf
 <%def name="half_high(T)">
 INLINE ${T} cmr_half_high_${T}(uint pair) { return cmr_half_value_${T}(pair >> 16); }
 </%def>
+## Of two such words, the larger magnitudes of the first floats and of the second ones; NaN where one is.
+<%def name="half_larger(T)">
+INLINE ${T} cmr_half_larger_${T}(${T} a, ${T} b) {
+    const ${T} x = a & 0x7fffu, y = b & 0x7fffu, z = a & 0x7fff0000u, w = b & 0x7fff0000u;
+    return (x > y ? x : y) | (z > w ? z : w);
+}
+</%def>
 ## Products of 16 rows and 8 columns, 16 floats of 16 bits deep, by the 32 items of a warp: c + a · b, summed up as floats. An item holds four of the
 ## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,
 ## word(row, k / 2) = 16 (row % 8) + 4 (k / 2 % 4) + 2 (k / 8) + row / 8 and word(column, k / 2) = 8 column + 2 (k / 2 % 4) + k / 8 behind `at`, where

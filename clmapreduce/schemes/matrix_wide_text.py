@@ -22,8 +22,6 @@ AT_FIRST, AT_MOST = 12, 15
 """A row's largest scalar is scaled to about 2^12, anew when it would pass 2^15."""
 MOST = 126
 """Scales are powers of two between 2^-126 and 2^126."""
-TOGETHER = 2
-"""Blocks of 8 numbers that are multiplied at once: an instruction waits for the one before it in its own chain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,21 +129,35 @@ class MatrixWideText:
         """The item's columns of a stage."""
         return range(self.box.tile // 4)
 
-    def declare(self) -> str:
-        """Declares the item's scalars of a stage, s{v}_{c}."""
-        return "\n".join(f"float {', '.join(f's{v}_{c}' for c in self._columns)};" for v in self._scalars)
+    def declare(self, columns: Sequence[int] | None = None) -> str:
+        """Declares the item's scalars of a stage, s{v}_{c}, or some of them."""
+        taken = self._columns if columns is None else columns
+        return "\n".join(f"float {', '.join(f's{v}_{c}' for c in taken)};" for v in self._scalars)
 
     def compute(self) -> Iterator[str]:
         """The scalars of every block of 8 columns, of products. Columns beyond the last are the last one."""
         yield self.matrix.load_rows()
         for n in range(self.box.tile // 8):
-            yield f"{{ {self.matrix.multiply(f'at / 8 + {n}')}"
-            yield self.matrix.columns(f"at + lane % 4 * 2 + {8 * n}")
-            for v in self._scalars:
-                for c in range(2):
-                    statements, (text,) = self.matrix.valued(v, c)
-                    yield f"{{ {statements} s{v}_{2 * n + c} = {text}; }}"
+            yield from self._block(n)
+
+    def compute_held(self) -> Iterator[str]:
+        """The same and their pieces, as in `hold`, a few columns at a time."""
+        yield self.matrix.load_rows()
+        for step in range(self.steps):
+            yield f"{{ {self.declare(range(4 * step, 4 * step + 4))}"
+            yield from self._block(2 * step)
+            yield from self._block(2 * step + 1)
+            yield from self._hold(step)
             yield "}"
+
+    def _block(self, n: int) -> Iterator[str]:
+        yield f"{{ {self.matrix.multiply(f'at / 8 + {n}')}"
+        yield self.matrix.columns(f"at + lane % 4 * 2 + {8 * n}")
+        for v in self._scalars:
+            for c in range(2):
+                statements, (text,) = self.matrix.valued(v, c)
+                yield f"{{ {statements} s{v}_{2 * n + c} = {text}; }}"
+        yield "}"
 
     def compute_exactly(self, place: str) -> Iterator[str]:
         """The same as the formula says, through an array, so that this rare case is a loop that asks for no registers
@@ -216,23 +228,39 @@ class MatrixWideText:
         """C text of whether one of the item's scalars is not finite."""
         return " || ".join(f"!isfinite(top{v})" for v in self._scalars)
 
+    def declare_held(self) -> str:
+        """Declares the pieces of the scalars as rows, h{r}_{step}_{piece}, and seen{r}, the largest of the high ones."""
+        blocks = range(self.box.blocks)
+        held = "\n".join(f"uint4 h{r}_{step}_0, h{r}_{step}_1;" for r in blocks for step in range(self.steps))
+        return f"{held}\nuint {', '.join(f'seen{r} = 0' for r in blocks)};" if self.registers else held
+
     def hold(self) -> Iterator[str]:
-        """Declares the pieces of the scalars as rows, h{r}_{step}_{piece}."""
+        """The pieces of the scalars."""
+        for step in range(self.steps):
+            yield from self._hold(step)
+
+    def _hold(self, step: int) -> Iterator[str]:
         for r in range(self.box.blocks):
-            for step in range(self.steps):
-                yield f"uint4 h{r}_{step}_0, h{r}_{step}_1;"
-                yield "{"
-                for n, half in ((0, 0), (0, 1), (1, 0), (1, 1)):
-                    v, name, first = 2 * r + half, f"{n}{half}", 4 * step + 2 * n
-                    yield f"const float x{name} = s{v}_{first} * up{v}, y{name} = s{v}_{first + 1} * up{v};"
-                    yield f"const uint z{name} = cmr_half_pair_float(x{name}, y{name});"
-                pieces = [[f"z{n}{half}" for n, half in ((0, 0), (0, 1), (1, 0), (1, 1))]]
-                pieces.append([self._left(name[1:]) for name in pieces[0]])
-                for p, words in enumerate(pieces):
-                    own = f"((warp * {self.box.blocks} + {r}) * {self.steps} + {step}) * 2 + {p}"
-                    place = f"{self._held_at} + ({own}) * {ROW_WORDS}"
-                    yield f"h{r}_{step}_{p} = cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane);"
-                yield "}"
+            yield "{"
+            places = ((0, 0), (0, 1), (1, 0), (1, 1))
+            for n, side in places:
+                v, name, first = 2 * r + side, f"{n}{side}", 4 * step + 2 * n
+                yield f"const float x{name} = s{v}_{first} * up{v}, y{name} = s{v}_{first + 1} * up{v};"
+                yield f"const uint z{name} = cmr_half_pair_float(x{name}, y{name});"
+                if self.registers:
+                    yield f"seen{r} = cmr_half_larger_uint(seen{r}, z{name});"
+            pieces = [[f"z{n}{side}" for n, side in places], [self._left(f"{n}{side}") for n, side in places]]
+            for p, words in enumerate(pieces):
+                own = f"((warp * {self.box.blocks} + {r}) * {self.steps} + {step}) * 2 + {p}"
+                place = f"{self._held_at} + ({own}) * {ROW_WORDS}"
+                yield f"h{r}_{step}_{p} = cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane);"
+            yield "}"
+
+    def overflown(self) -> str:
+        """C text of whether some scalar no longer suits its row's scale, by its high piece; NaN does not."""
+        limit = (AT_MOST + 15) << 10
+        seen = [f"(seen{r} & 0xffffu) > {limit}u || seen{r} >> 16 > {limit}u" for r in range(self.box.blocks)]
+        return " || ".join(seen)
 
     def _left(self, name: str) -> str:
         """C text of what the high pieces leave of two scalars."""
@@ -263,8 +291,9 @@ class MatrixWideText:
 
     def products(self) -> Iterator[str]:
         """Adds a stage's products, less the weights' scales."""
-        for first in range(0, self.box.numbers, TOGETHER):
-            yield from self._products(range(first, min(first + TOGETHER, self.box.numbers)))
+        chains = self.box.chains
+        for first in range(0, self.box.numbers, chains):
+            yield from self._products(range(first, min(first + chains, self.box.numbers)))
 
     def _products(self, taken: Sequence[int]) -> Iterator[str]:
         base, blocks = f"{self.weights_at} + turn * {self.weight_words}", range(self.box.blocks)

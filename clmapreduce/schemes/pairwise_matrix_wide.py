@@ -129,7 +129,7 @@ class _Wide:
         box = self.box
         return {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
-            "batch": self.text.batch,
+            "batch": self.text.batch, "chains": box.chains,
         }  # fmt: skip
 
 

@@ -82,7 +82,9 @@ def _wide(form: Form, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBoun
     if not SHORTEST <= form.formula.dim <= UNROLLED or form.dtype != FLOAT32:
         return None
     pair = lower(form.formula, None, inputs, expand=True, beyond=SHORTEST - 1)
-    return (pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)) if pair.expansion is not None else None
+    if pair.expansion is None:
+        return None
+    return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
 
 
 def _sum(form: Form) -> PairBound:

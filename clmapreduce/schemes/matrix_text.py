@@ -219,7 +219,8 @@ class MatrixText:
             lines.append(f"{{ {self._declared(p, Role.COLUMN, at)}")
             lines.append(f"const float size = sqrt({self._squares(p)});")
             lines.append(f"const float magnitude = (reach{p} * size + fabs(r_added) + added{p}) * unit{p};")
-            lines.append(f"if (!(magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = {mark};")
+            near = f"magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f"
+            lines.append(f"if (!({near})) {far} = {mark};")
             lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
             for step, k, pair in self._words(p, pieces.columns()):

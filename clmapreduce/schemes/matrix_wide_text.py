@@ -2,8 +2,8 @@
 cut into pieces of 16 bits where they were computed, and multiplied by the weights' pieces.
 
 Scalars are scaled by a power of two for every row: the largest so far is at 2^12 to 2^15, and where a stage brings a
-larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. So a term is
-off by 2^-22 of itself, and by 2^-37 of the row's largest scalar so far times the largest weight of its stage at most.
+larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. So a term
+is off by 2^-22 of itself, and by 2^-37 of the row's largest scalar so far times the largest weight of its stage at most.
 Every stage's products are summed anew and then added: sums inside the instructions are cut off, not rounded.
 """
 
@@ -27,9 +27,9 @@ MOST = 126
 @dataclass(frozen=True, eq=False)
 class MatrixWideText:
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
-    with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide: the
-    pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch: columns whose
-    operands are made at once, whole stages.
+    with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
+    the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
+    columns whose operands are made at once, whole stages.
     """
 
     matrix: MatrixText
@@ -169,7 +169,8 @@ class MatrixWideText:
         yield f"const int v = e / {each}, k = lane % 4 * 2 + e % {each} / 2 * 8 + e % 2;"
         yield f"const idx row = {self._row};\ntold[e] = 0.0f;"
         statements, (text,) = exact.values(0, 0)
-        yield f"if (k < count) {{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, place.replace('$', 'k'))}"
+        terms = f"{exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, place.replace('$', 'k'))}"
+        yield f"if (k < count) {{ {terms}"
         yield f"{statements}\ntold[e] = {text}; }} }}"
         for v in self._scalars:
             yield " ".join(f"s{v}_{c} = told[{v * each + c}];" for c in self._columns)
@@ -218,7 +219,8 @@ class MatrixWideText:
         for v in self._scalars:
             yield f"if (!(top{v} * up{v} <= {float(1 << AT_MOST)}f)) {{"
             yield f"const float low = fmin(up{v}, {power_of_two(f'top{v}', AT_FIRST, MOST)});"
-            yield f"const float ratio = as_float(max(as_int(low) - as_int(up{v}) + {127 << 23}, {127 - MOST << 23}));"
+            ratio = f"as_int(low) - as_int(up{v}) + {127 << 23}"
+            yield f"const float ratio = as_float(max({ratio}, {127 - MOST << 23}));"
             yield f"up{v} = low;"
             for total in self._totals(v):
                 yield f"{total} *= ratio;"
@@ -312,7 +314,8 @@ class MatrixWideText:
                         operands = f"h{r}_{step}_{row}, w{step}_{b}.{column}"
                         yield f"m{r}_{b} = cmr_matrix_{word}_float4({start}{operands}, memory, lane);"
         for b in taken:
-            yield f"const float2 unscale{b} = ((__local const float2 *)(memory + {base} + {self.unscales_at + 8 * b}))[lane % 4];"
+            at = f"memory + {base} + {self.unscales_at + 8 * b}"
+            yield f"const float2 unscale{b} = ((__local const float2 *)({at}))[lane % 4];"
             for v in self._scalars:
                 for c in range(2):
                     total, part = f"{self.acc(v, b, c)}_total0", f"m{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
@@ -329,9 +332,10 @@ class MatrixWideText:
         yield f"float told[{len(totals)}] = {{ {', '.join(totals)} }};"
         yield f"const float ups[{len(self._scalars)}] = {{ {', '.join(f'up{v}' for v in self._scalars)} }};"
         yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self._scalars)} * count; e++) {{"
-        yield f"const int v = e / count, k = e % count;\nconst idx row = {self._row}, column = {place.replace('$', 'k')};"
-        yield f"float scalar;\n{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
+        yield "const int v = e / count, k = e % count;"
+        yield f"const idx row = {self._row}, column = {place.replace('$', 'k')};\nfloat scalar;"
+        yield f"{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
         yield f"scalar = {text} * ups[v] * {1 / (1 << AT_FIRST)}f; }}"
-        yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{ const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;"
-        yield f"{self.weight('column', 'd')}\ntold[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
+        yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{"
+        yield f"const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;\n{self.weight('column', 'd')}\ntold[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
         yield " ".join(f"{total} = told[{k}];" for k, total in enumerate(totals))

@@ -13,7 +13,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.matrix_text import MatrixText
+from clmapreduce.schemes.matrix_text import DEPTH, MatrixText
 from clmapreduce.schemes.matrix_wide_text import MatrixWideText
 from clmapreduce.schemes.pair_domain import Spread, spread_dense
 from clmapreduce.schemes.pair_text import PairText, is_product
@@ -138,11 +138,15 @@ PARAMETERS = ("__global const uint *restrict packed",)
 
 def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox) -> Plan:
     """The plan of a row of numbers per row; needs at least one row, one column and a factoring. The layout's operator
-    is that of a single number, a plain sum in the values' own dtype.
+    is that of a single number, a plain sum in the values' own dtype. Stages are as long as the box says, or as local
+    memory allows.
     """
     factoring = wide_factoring_of(layout, domain, mode)
     assert factoring is not None
     wide = _Wide(layout, factoring, domain, mode, facts, box)
+    while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
+        box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
+        wide = _Wide(layout, factoring, domain, mode, facts, box)
     text, spread = wide.text, wide.spread
     cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
     stages = [wide.pack_stage(), wide.stage()]

@@ -35,11 +35,11 @@ place = domain.attr.place("$", True)
 </%mode:each>
 </%def>
 <%def name="scalars()">
-${wide.declare()}
+${wide.scalars.declare()}
 if (is_far) {
-${"\n".join(wide.compute_exactly(place))}
+${"\n".join(wide.scalars.compute_exactly(place))}
 } else {
-${"\n".join(wide.compute())}
+${"\n".join(wide.scalars.compute())}
 }
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx across", "const idx stages"])} {
@@ -67,7 +67,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${pairs.row(v, [f"row{v}"])}
 % endfor
 % endif
-    ${wide.scales()}
+    ${wide.scalars.scales()}
     ${"\n".join(wide.accumulators())}
     int turn = 0;
     ${bring_weights("begin", "0")}
@@ -89,34 +89,34 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % endfor
 % endif
         const int is_far = far[batch_at / ${wide.batch}] == (int)(batch_end - ${wide.batch});
-        ${wide.declare_held()}
+        ${wide.scalars.declare_held()}
 % if wide.registers:
         if (is_far) {
             ${scalars()}
-            ${"\n".join(wide.hold())}
+            ${"\n".join(wide.scalars.hold())}
         } else {
-            ${"\n".join(wide.compute_held())}
+            ${"\n".join(wide.scalars.compute_held())}
         }
-        const int grown = cmr_ballot_int(${wide.overflown()});
+        const int grown = cmr_ballot_int(${wide.scalars.overflown()});
         int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}];
         if (grown) {
             ${scalars()}
-            ${"\n".join(wide.tops())}
-            ${"\n".join(wide.share_tops())}
+            ${"\n".join(wide.scalars.tops())}
+            ${"\n".join(wide.scalars.share_tops())}
             ${"\n".join(wide.rescale())}
-            odd |= cmr_ballot_int(${wide.odd()});
-            ${"\n".join(wide.hold())}
+            odd |= cmr_ballot_int(${wide.scalars.odd()});
+            ${"\n".join(wide.scalars.hold())}
         }
 % else:
         ${scalars()}
-        ${"\n".join(wide.tops())}
-        ${"\n".join(wide.raise_tops())}
+        ${"\n".join(wide.scalars.tops())}
+        ${"\n".join(wide.scalars.raise_tops())}
         ${mode.sync()}
-        ${"\n".join(wide.read_tops())}
+        ${"\n".join(wide.scalars.read_tops())}
         ${"\n".join(wide.rescale())}
-        ${"\n".join(wide.hold())}
+        ${"\n".join(wide.scalars.hold())}
         ${mode.sync()}
-        const int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}] || ${wide.odd()};
+        const int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}] || ${wide.scalars.odd()};
 % endif
         if (odd) {
             ${"\n".join(wide.add_exactly(place))}

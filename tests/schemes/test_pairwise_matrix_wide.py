@@ -88,6 +88,17 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     assert_products(found[rows][:, whole], exponents(xs[rows], ys), weights[:, whole])
 
 
+def test_columns_that_come_nearer(context: cm.Context, rng: np.random.Generator) -> None:
+    """Scalars that grow from stage to stage, by far more than 16 bits hold; and those that shrink."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, weights = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8, rng.normal(size=(400, 20)).astype("f4")
+    ys[:, 0] += np.linspace(3.2, 0, 400, dtype="f4")
+    for given in (ys, ys[::-1].copy()):
+        found = run(call, {x: xs.astype("f4"), y: given, b: weights}, context)
+        assert_products(found, exponents(xs.astype("f4"), given), weights)
+
+
 def test_batches_splits_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 0)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0, backend="2D")

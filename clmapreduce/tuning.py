@@ -284,10 +284,12 @@ class MatrixBox:
 @dataclass(frozen=True)
 class MatrixWideBox(MatrixBox):
     """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of every
-    row that a group computes, in blocks of 8. longest: as in a WideBox.
+    row that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side, as an
+    instruction waits for the one before it in its own chain. longest: as in a WideBox.
     """
 
     numbers: int = 8
+    chains: int = 1
     longest: int = 4096
 
 

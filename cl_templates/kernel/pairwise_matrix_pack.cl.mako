@@ -1,19 +1,19 @@
 ## cmr_pairwise_matrix_pack: long weights as operands of matrix instructions: two pieces of 16 bits, in the order in which they are read.
-##   A group takes a stage of columns and a block of numbers. Every number is scaled by a power of two of its own, whose reciprocal is kept; NaN where
-##   a weight is not finite.
-##   in…  the pair's inputs      packed [batch][stage][block][word]      unscales [batch][stage][block][number]
-##   columns  of one element of the batch      stages  of columns
-##   Local memory: the largest weight of every number. Barriers: 2.
+##   A group takes a stage of columns and a block of numbers. Every number is scaled by a power of two of its own, whose reciprocal over the unit of sums is
+##   kept behind the operands, and behind these a word that is 1 where a weight is not finite.
+##   in…  the pair's inputs      packed [batch][stage][block][word]      columns  of one element of the batch      stages  of columns
+##   Local memory: the largest weight of every number. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
-${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "__global float *restrict unscales", "const idx columns", "const idx stages"])} {
+${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
     __local int largest[${numbers}];
+    __local int odd[1];
     const idx group = (idx)get_group_id(0), batch = group / (stages * ${weights.across});
     const idx first_column = group / ${weights.across} % stages * ${tile}, first_d = group % ${weights.across} * ${numbers};
     ${weights.wide.offsets("batch")}
     packed += (size_t)group * ${words};
-    unscales += (size_t)group * ${numbers};
     const int item = (int)get_local_id(0);
+    if (item == 0) odd[0] = 0;
     for (int d = item; d < ${numbers}; d += ${block}) largest[d] = 0;
     ${mode.sync()}
     for (int e = item; e < ${each}; e += ${block}) {
@@ -32,7 +32,12 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
         const float h${c} = cmr_half_round_float(w${c});
 % endfor
         packed[${weights.word("n", "k")}] = cmr_half_pair_float(h0, h1);
-        packed[${weights.word("n", "k")} + ${weights.column_words}] = cmr_half_pair_float(w0 - h0, w1 - h1);
-        if (k == 0) unscales[n] = isfinite(top) ? 1.0f / scale : NAN;
+        packed[${weights.word("n", "k")} + 2] = cmr_half_pair_float(w0 - h0, w1 - h1);
+        if (k == 0) {
+            packed[${weights.unscales_at} + n] = as_uint(1.0f / scale / ${weights.unit});
+            if (!isfinite(top)) odd[0] = 1;
+        }
     }
+    ${mode.sync()}
+    if (item == 0) packed[${weights.odd_at}] = (uint)odd[0];
 }

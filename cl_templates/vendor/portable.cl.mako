@@ -335,6 +335,13 @@ INLINE ${T} cmr_shuffle_up_${T}(${T} x, uint distance) { return x; }
 <%def name="shuffle_first(T)">
 INLINE ${T} cmr_shuffle_first_${T}(${T} x, uint unused) { return x; }
 </%def>
+## The larger of two magnitudes; NaN where one is.
+<%def name="magnitude(T)">
+INLINE ${T} cmr_magnitude_${T}(${T} a, ${T} b) {
+    const int x = as_int(fabs(a)), y = as_int(fabs(b));
+    return as_${T}(x > y ? x : y);
+}
+</%def>
 ## What only a sub-group can do, for one of a single item: its vote, and nothing to wait for.
 <%def name="ballot(T)">
 INLINE uint cmr_ballot_${T}(${T} p) { return p != 0; }
@@ -374,6 +381,20 @@ INLINE ${T} cmr_half_value_${T}(uint bits) {
 </%def>
 <%def name="half_round(T)">
 INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + (as_uint(x) >> 13 & 1)) & 0xffffe000u); }
+</%def>
+## The two floats of such a word.
+<%def name="half_low(T)">
+INLINE ${T} cmr_half_low_${T}(uint pair) { return cmr_half_value_${T}(pair & 0xffffu); }
+</%def>
+<%def name="half_high(T)">
+INLINE ${T} cmr_half_high_${T}(uint pair) { return cmr_half_value_${T}(pair >> 16); }
+</%def>
+## Of two such words, the larger magnitudes of the first floats and of the second ones; NaN where one is.
+<%def name="half_larger(T)">
+INLINE ${T} cmr_half_larger_${T}(${T} a, ${T} b) {
+    const ${T} x = a & 0x7fffu, y = b & 0x7fffu, z = a & 0x7fff0000u, w = b & 0x7fff0000u;
+    return (x > y ? x : y) | (z > w ? z : w);
+}
 </%def>
 ## Products of 16 rows and 8 columns, 16 floats of 16 bits deep, by the 32 items of a warp: c + a · b, summed up as floats. An item holds four of the
 ## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,

@@ -34,7 +34,7 @@ PARALLEL: dict[type[Any], Limits] = {
         "loads": (1, 16), **_GROUPS,
     },
     MatrixBox: {**_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16)},
-    MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16)},
+    MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 2)},
     MatrixLongBox: _GROUPS,
 }  # fmt: skip
 """The numbers that are varied where groups work side by side, from least to most. The others are the static box's: what
@@ -50,7 +50,7 @@ TEXT = 64
 PRIVATE_BYTES = 1 << 16
 """Bytes of one private array of sums, at most."""
 MATRIX_STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
-MATRIX_WIDE_START = MatrixWideBox(128, 2, 32)
+MATRIX_WIDE_START, MATRIX_FEW_START = MatrixWideBox(128, 2, 32), MatrixWideBox(128, 2, 64, numbers=2)
 _CLASSES = {kind.__name__: kind for kind in PARALLEL}
 
 
@@ -61,8 +61,9 @@ def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Fa
         if layout.pair.expansion is None:
             found += MATRIX_STARTS if factoring_of(layout, mode) is not None else ()
             found += [MATRIX_LONG] if product_of(layout, domain, mode, facts) is not None else []
-        elif wide_factoring_of(layout, domain, mode) is not None:
-            found.append(MATRIX_WIDE_START)
+        wide = layout.wide or layout
+        if wide_factoring_of(wide, domain, mode) is not None:
+            found.append(MATRIX_WIDE_START if wide is layout else MATRIX_FEW_START)
     return found
 
 

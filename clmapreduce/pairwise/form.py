@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import FLOAT32, DType
 from clmapreduce.formula.node import Symbol
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
@@ -13,6 +13,9 @@ from clmapreduce.schemes.pairwise_weighted import MARKS
 from clmapreduce.vector.lower import UNROLLED, lower, lower_weighted
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
+
+SHORTEST = 4
+"""Numbers of a vector that matrix instructions may take as a long one: they come in blocks of 8."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,15 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A pair with its operator; for long weights those of the second pass, with what the first and the last need."""
+    """A pair with its operator; for long weights those of the second pass, with what the first and the last need.
+    wide: the same for a vector of a few numbers as if it were a long one.
+    """
 
     pair: Pair
     bound: PairBound
     first: tuple[Pair, PairBound] | None = None
     last: PairBound | None = None
+    wide: tuple[Pair, PairBound] | None = None
 
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
@@ -68,7 +74,17 @@ def made_of(form: Form) -> Made:
     pair = lower(form.formula, form.weight, inputs, bound.scale, bound.linear and not weights)
     if pair.expansion is not None:  # every number of a row is a sum of its own
         bound = form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
-    return Made(pair, bound)
+    return Made(pair, bound, wide=_wide(form, inputs) if bound.linear and not weights else None)
+
+
+def _wide(form: Form, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:
+    """A short vector as an expansion, with the operator of one of its numbers."""
+    if not SHORTEST <= form.formula.dim <= UNROLLED or form.dtype != FLOAT32:
+        return None
+    pair = lower(form.formula, None, inputs, linear=True, beyond=SHORTEST - 1)
+    if pair.expansion is None:
+        return None
+    return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
 
 
 def _sum(form: Form) -> PairBound:

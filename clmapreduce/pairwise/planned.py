@@ -37,7 +37,7 @@ def planned(
     """
     pair, last, dtype = made.pair, made.last, made.pair.dtype
     if made.first is None or last is None or pair.expansion is None:
-        return plan_pair(pair, made.bound, outputs, domain, mode, facts, backend, box, look)
+        return plan_pair(pair, made.bound, outputs, domain, mode, facts, backend, box, look, made.wide)
     first = plan_pair(*made.first, (dtype,), domain, mode, facts, backend, look=look)
     second = plan_pair(pair, made.bound, (dtype,), domain, mode, facts, backend, box, look)
     (marks,) = made.first[1].outputs[0].shape
@@ -46,12 +46,13 @@ def planned(
 
 def plan_pair(
     pair: Pair, bound: PairBound, outputs: tuple[DType, ...], domain: Pairwise, mode: ComputeMode, facts: Facts,
-    backend: str = "auto", box: Box | None = None, look: Look | None = None,
+    backend: str = "auto", box: Box | None = None, look: Look | None = None, wide: tuple[Pair, PairBound] | None = None,
 ) -> Plan:  # fmt: skip
-    """The plan of one pass over all pairs."""
+    """The plan of one pass over all pairs. wide: see Made."""
     dense = not isinstance(domain, BlockSparse)
     few = dense and pair.expansion is None and choose_few(domain, bound, mode, facts)
-    layout = PairLayout(pair, bound, outputs, few, backend)
+    other = PairLayout(*wide, outputs, False, backend) if wide is not None and not few else None
+    layout = PairLayout(pair, bound, outputs, few, backend, other)
     plan = plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
     return plan if look is None or box is not None else look(plan, layout, domain, mode, facts)
 
@@ -83,7 +84,7 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
     if isinstance(box, WideBox):
         return plan_wide(layout, domain, mode, facts, box)
     if isinstance(box, MatrixWideBox):
-        return plan_matrix_wide(layout, domain, mode, facts, box)
+        return plan_matrix_wide(layout.wide or layout, domain, mode, facts, box)
     if isinstance(box, MatrixBox):
         return plan_matrix(layout, domain, mode, facts, box)
     if isinstance(box, MatrixLongBox):

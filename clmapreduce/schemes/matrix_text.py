@@ -218,16 +218,17 @@ class MatrixText:
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 
-    def put_column(self, at: str, slot: str, far: str) -> str:
-        """Stores the pieces of the column `at` as number `slot` of the tile, and sets `far` where some of its pairs may
-        be off by more than is promised.
+    def put_column(self, at: str, slot: str, far: str, mark: str = "1") -> str:
+        """Stores the pieces of the column `at` as number `slot` of the tile, and sets `far` to `mark` where some of its
+        pairs may be off by more than is promised.
         """
         lines = [f"const int put_block = ({slot}) / 8, put_column = ({slot}) % 8;"]
         for p, pieces in enumerate(self.slots):
             lines.append(f"{{ {self._declared(p, Role.COLUMN, at)}")
             lines.append(f"const float size = sqrt({self._squares(p)});")
             lines.append(f"const float magnitude = (reach{p} * size + fabs(r_added) + added{p}) * unit{p};")
-            lines.append(f"if (!(magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = 1;")
+            near = f"magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f"
+            lines.append(f"if (!({near})) {far} = {mark};")
             lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
             for step, k, pair in self._words(p, pieces.columns()):

@@ -1,35 +1,40 @@
 """Sums of scalars of the pair times long weights by matrix instructions: the scalars, made of products themselves, are
 cut into pieces of 16 bits where they were computed, and multiplied by the weights' pieces.
 
-Scalars are scaled by a power of two for every row and stage of columns, so that the largest is about 2^14; weights by
-one for every number and stage. So a term is off by 2^-22 of itself, and by 2^-39 of the largest scalar of its stage
-times the largest weight at most. Every stage's products are summed anew and then added: sums inside the instructions
-are cut off, not rounded.
+Scalars are scaled by a power of two for every row: the largest so far is at 2^12 to 2^15, and where a stage brings a
+larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. So a term
+is off by 2^-22 of itself, and by 2^-37 of its row's largest scalar so far times its stage's largest weight at most.
+Every stage's products are summed anew and then added: sums inside the instructions are cut off, not rounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning import MatrixWideBox
 
 LARGEST = 14
-"""Scalars and weights are scaled to about 2^14: below 65,504, where 16 bits end."""
-PIECES = ("hi", "lo")
+"""Weights are scaled to about 2^14: below 65,504, where 16 bits end."""
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixWideText:
-    """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar.
-    wide: the pair with its expansion.
+    """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
+    with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
+    the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
+    columns whose operands are made at once, whole stages.
     """
 
     matrix: MatrixText
     wide: PairText
     box: MatrixWideBox
+    registers: bool
+    batch: int
 
     @property
     def size(self) -> int:
@@ -47,26 +52,44 @@ class MatrixWideText:
         return -(-self.size // self.numbers)
 
     @property
-    def column_words(self) -> int:
-        """Words from the high pieces of 8 numbers to their low ones."""
-        return COLUMN_WORDS
-
-    @property
     def steps(self) -> int:
         """Instructions along a stage."""
         return self.box.tile // DEPTH
 
+    @cached_property
+    def scalars(self) -> ScalarsText:
+        """The scalars of a stage."""
+        return ScalarsText(self.matrix, self.box, self.registers, self._held_at)
+
     # ---------------------------------------------------------------------------------------------------- places
     @property
     def weight_words(self) -> int:
-        """Words of a stage's weights for a group's numbers."""
+        """Words of a stage's weights for a group's numbers: their pieces, what undoes their scaling, and whether one of
+        them is not finite.
+        """
+        return self.odd_at + 4
+
+    @property
+    def unscales_at(self) -> int:
+        """Where what undoes the scaling begins, behind the stage's first."""
         return self.steps * self.box.numbers * 2 * COLUMN_WORDS
 
     @property
+    def odd_at(self) -> int:
+        """Where the word lies that is not 0 if some weight is not finite."""
+        return self.unscales_at + self.numbers
+
+    @property
     def words(self) -> int:
-        """Words of local memory: operands, weights, and rows of scalars where items do not hold them themselves."""
-        held = 0 if self.matrix.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
+        """Words of local memory: operands, two stages' weights, and rows of scalars where items do not hold them."""
+        held = 0 if self.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
         return self._held_at + held
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of local memory of a group."""
+        pairs, tops = self.matrix.pairs, 0 if self.registers else 2 * self.matrix.rows
+        return 4 * (self.words + 3 * len(self.matrix.products) + 2 + tops) + 2 * self.batch * pairs.column_bytes
 
     @property
     def weights_at(self) -> int:
@@ -75,11 +98,7 @@ class MatrixWideText:
 
     @property
     def _held_at(self) -> int:
-        return self.weights_at + self.weight_words
-
-    def _weights(self, step: int, block: int, piece: int) -> int:
-        """Where the pieces of a step's weights for 8 numbers begin, behind the stage's first."""
-        return ((step * self.box.numbers + block) * 2 + piece) * COLUMN_WORDS
+        return self.weights_at + 2 * self.weight_words
 
     # --------------------------------------------------------------------------------------------------- weights
     def weight(self, column: str, d: str) -> str:
@@ -90,96 +109,45 @@ class MatrixWideText:
         return "\n".join([*lines, statements, f"weight = {texts[0]};", "}"])
 
     def word(self, d: str, k: str) -> str:
-        """Where the pair of columns k, k + 1 of number d lies among a stage's high pieces."""
+        """Where the high pieces of the columns k, k + 1 of number d lie in a stage; the low ones, 2 words on."""
         step, block = f"({k}) / {DEPTH}", f"({d}) / 8"
-        own = f"({d}) % 8 * 8 + ({k}) % {DEPTH} / 2 % 4 * 2 + ({k}) % {DEPTH} / 8"
+        own = f"({d}) % 8 * 16 + ({k}) % {DEPTH} / 2 % 4 * 4 + ({k}) % {DEPTH} / 8"
         return f"(({step}) * {self.box.numbers} + {block}) * {2 * COLUMN_WORDS} + {own}"
 
     def scale(self, largest: str) -> str:
-        return power_of_two(largest, LARGEST, 126)
-
-    # --------------------------------------------------------------------------------------------------- scalars
-    @property
-    def _scalars(self) -> range:
-        return range(2 * self.box.blocks)
+        return power_of_two(largest, LARGEST, MOST)
 
     @property
-    def _columns(self) -> range:
-        """The item's columns of a stage."""
-        return range(self.box.tile // 4)
-
-    def declare(self) -> str:
-        """Declares the item's scalars of a stage as 0."""
-        return "\n".join(f"float {', '.join(f's{v}_{c} = 0.0f' for c in self._columns)};" for v in self._scalars)
-
-    def compute(self) -> Iterator[str]:
-        """The scalars of every block of 8 columns, of products."""
-        for n in range(self.box.tile // 8):
-            yield f"{{ {self.matrix.multiply(str(n))}"
-            yield self.matrix.columns(f"lane % 4 * 2 + {8 * n}")
-            for v in self._scalars:
-                for c in range(2):
-                    statements, (text,) = self.matrix.valued(v, c)
-                    yield f"{{ {statements} s{v}_{2 * n + c} = {self._there(n, c)} ? {text} : 0.0f; }}"
-            yield "}"
-
-    def compute_exactly(self, place: str) -> Iterator[str]:
-        """The same as the formula says. place: C text of the index of the column k."""
-        exact = self.matrix.exact
-        for v in self._scalars:
-            yield f"{{ {exact.uniforms()}\n{exact.row(v, [f'row{v}'])}"
-            for n in range(self.box.tile // 8):
-                for c in range(2):
-                    at = place.replace("$", f"(lane % 4 * 2 + {8 * n + c})")
-                    statements, (text,) = exact.values(v, c)
-                    yield f"if ({self._there(n, c)}) {{ {exact.column(c, at)}"
-                    yield f"{statements}\ns{v}_{2 * n + c} = {text}; }}"
-            yield "}"
-
-    def _there(self, n: int, c: int) -> str:
-        return f"lane % 4 * 2 + {8 * n + c} < count"
-
-    def tops(self) -> Iterator[str]:
-        """Raises what is known of every row's largest scalar."""
-        for v in self._scalars:
-            text = f"fabs(s{v}_0)"
-            for c in self._columns[1:]:
-                text = f"fmax({text}, fabs(s{v}_{c}))"
-            some = " + ".join(f"s{v}_{c} * 0.0f" for c in self._columns)
-            place = f"turn * {self.matrix.rows} + {self.matrix.places.row_place(v)}"
-            yield f"atomic_max(&tops[{place}], as_int({text} + ({some})));"
-
-    def hold(self) -> Iterator[str]:
-        """Declares the pieces of the scalars as rows, h{r}_{step}_{piece}, and what undoes their scaling: down{v}."""
-        for v in self._scalars:
-            place = f"(turn ^ 1) * {self.matrix.rows} + {self.matrix.places.row_place(v)}"
-            yield f"const float top{v} = as_float(tops[{place}]);"
-            yield f"const float up{v} = {power_of_two(f'top{v}', LARGEST, 126)}, down{v} = 1.0f / up{v};"
-        for r in range(self.box.blocks):
-            for step in range(self.steps):
-                pieces: dict[str, list[str]] = {piece: [] for piece in PIECES}
-                yield "uint4 " + ", ".join(f"h{r}_{step}_{p}" for p in range(2)) + ";"
-                yield "{"
-                for n, half in ((0, 0), (0, 1), (1, 0), (1, 1)):
-                    v, name = 2 * r + half, f"z{n}{half}"
-                    for c in range(2):
-                        scaled = f"s{v}_{4 * step + 2 * n + c} * up{v}"
-                        yield f"const float {name}{c} = {scaled}, {name}{c}h = cmr_half_round_float({name}{c});"
-                    pieces["hi"].append(f"cmr_half_pair_float({name}0h, {name}1h)")
-                    pieces["lo"].append(f"cmr_half_pair_float({name}0 - {name}0h, {name}1 - {name}1h)")
-                for p, piece in enumerate(PIECES):
-                    own = f"((warp * {self.box.blocks} + {r}) * {self.steps} + {step}) * 2 + {p}"
-                    place = f"{self._held_at} + ({own}) * {ROW_WORDS}"
-                    rows = f"(uint4)({', '.join(pieces[piece])})"
-                    yield f"h{r}_{step}_{p} = cmr_matrix_hold_uint4({rows}, memory, {place}, lane);"
-                yield "}"
+    def unit(self) -> str:
+        """Sums are kept in units of a row's scale over this."""
+        return f"{float(1 << AT_FIRST)}f"
 
     # -------------------------------------------------------------------------------------------------- products
+    def rescale(self) -> Iterator[str]:
+        """Lowers the rows' scales, and scales their sums by what two powers of two are to each other."""
+        for v in self.scalars.rows:
+            yield f"if (!(top{v} * up{v} <= {float(1 << AT_MOST)}f)) {{"
+            yield f"const float low = fmin(up{v}, {power_of_two(f'top{v}', AT_FIRST, MOST)});"
+            ratio = f"as_int(low) - as_int(up{v}) + {127 << 23}"
+            yield f"const float ratio = as_float(max({ratio}, {127 - MOST << 23}));"
+            yield f"up{v} = low;"
+            for total in self._totals(v):
+                yield f"{total} *= ratio;"
+            yield "}"
+
     def accumulators(self) -> Iterator[str]:
         """Declares the item's numbers: acc{v}_{b}_{c}_total0."""
-        for v in self._scalars:
-            names = [f"{self.acc(v, b, c)}_total0 = 0.0f" for b in range(self.box.numbers) for c in range(2)]
-            yield f"float {', '.join(names)};"
+        for v in self.scalars.rows:
+            yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
+
+    def finish(self, v: int) -> Iterator[str]:
+        """Takes the scale from a row's sums, in two steps, lest one leaves the range of floats."""
+        yield f"const float down = {2.0 ** (AT_FIRST / 2)}f / up{v};"
+        for total in self._totals(v):
+            yield f"{total} = {total} * {2.0 ** (AT_FIRST / 2)}f * down;"
+
+    def _totals(self, v: int) -> list[str]:
+        return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
 
     def acc(self, v: int, b: int, c: int) -> str:
         return f"acc{v}_{b}_{c}"
@@ -189,40 +157,51 @@ class MatrixWideText:
         return f"(first_d + {8 * b + c} + lane % 4 * 2)"
 
     def products(self) -> Iterator[str]:
-        """Adds a stage's products, less the scales."""
-        for b in range(self.box.numbers):
-            yield "{"
-            for step in range(self.steps):
-                for p in range(2):
-                    at = self.weights_at + self._weights(step, b, p)
-                    yield f"const uint2 w{step}_{p} = cmr_matrix_columns_uint2(memory, {at}, lane);"
-            for c in range(2):
-                yield f"const float unscale{c} = unscales[{8 * b + c} + lane % 4 * 2];"
-            for r in range(self.box.blocks):
-                yield f"float4 m{r};"
-                parts = [(step, *pair) for step in range(self.steps) for pair in ((1, 0), (0, 1), (0, 0))]
-                for k, (step, row, column) in enumerate(parts):
-                    word, start = ("start", "") if k == 0 else ("product", f"m{r}, ")
-                    yield f"m{r} = cmr_matrix_{word}_float4({start}h{r}_{step}_{row}, w{step}_{column}, memory, lane);"
-                for half in range(2):
-                    for c in range(2):
-                        total = f"{self.acc(2 * r + half, b, c)}_total0"
-                        part = f"m{r}.{'xyzw'[2 * half + c]}"
-                        yield f"{total} = {total} + ({part} * unscale{c}) * down{2 * r + half};"
-            yield "}"
+        """Adds a stage's products, less the weights' scales."""
+        chains = self.box.chains
+        for first in range(0, self.box.numbers, chains):
+            yield from self._products(range(first, min(first + chains, self.box.numbers)))
+
+    def _products(self, taken: Sequence[int]) -> Iterator[str]:
+        base, blocks = f"{self.weights_at} + turn * {self.weight_words}", range(self.box.blocks)
+        yield "{"
+        for b in taken:
+            yield f"float4 {', '.join(f'm{r}_{b}' for r in blocks)};"
+        for step in range(self.steps):
+            for b in taken:
+                at = f"{base} + {(step * self.box.numbers + b) * 2 * COLUMN_WORDS}"
+                yield f"const uint4 w{step}_{b} = cmr_matrix_columns_uint4(memory, {at}, lane);"
+            for row, column in ((1, "xy"), (0, "zw"), (0, "xy")):
+                for b in taken:
+                    for r in blocks:
+                        fresh = step == 0 and row == 1
+                        word, start = ("start", "") if fresh else ("product", f"m{r}_{b}, ")
+                        operands = f"h{r}_{step}_{row}, w{step}_{b}.{column}"
+                        yield f"m{r}_{b} = cmr_matrix_{word}_float4({start}{operands}, memory, lane);"
+        for b in taken:
+            at = f"memory + {base} + {self.unscales_at + 8 * b}"
+            yield f"const float2 unscale{b} = ((__local const float2 *)({at}))[lane % 4];"
+            for v in self.scalars.rows:
+                for c in range(2):
+                    total, part = f"{self.acc(v, b, c)}_total0", f"m{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
+                    yield f"{total} = fma({part}, unscale{b}.{'xy'[c]}, {total});"
+        yield "}"
 
     def add_exactly(self, place: str) -> Iterator[str]:
-        """Adds a stage's terms as the formula says. place: C text of the index of the column k."""
-        exact = self.matrix.exact
-        at = place.replace("$", "k")
-        for v in self._scalars:
-            yield f"{{ {exact.uniforms()}\n{exact.row(v, [f'row{v}'])}"
-            yield f"for (int k = 0; k < count; k++) {{ {exact.column(0, at)}"
-            statements, (text,) = exact.values(v, 0)
-            yield f"{statements}\nconst float scalar = {text}; const idx column = {at};"
-            for b in range(self.box.numbers):
-                for c in range(2):
-                    total = f"{self.acc(v, b, c)}_total0"
-                    yield f"{{ const idx d = {self.number(b, c)};\n{self.weight('column', 'd')}"
-                    yield f"{total} = {total} + scalar * weight; }}"
-            yield "} }"
+        """Adds a stage's terms as the formula says, scaled as the sums; a loop, as above. place: C text of the index of
+        the column $.
+        """
+        exact, each = self.matrix.exact, 2 * self.box.numbers
+        totals = [total for v in self.scalars.rows for total in self._totals(v)]
+        statements, (text,) = exact.values(0, 0)
+        yield f"float told[{len(totals)}] = {{ {', '.join(totals)} }};"
+        yield f"const float ups[{len(self.scalars.rows)}] = {{ {', '.join(f'up{v}' for v in self.scalars.rows)} }};"
+        yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self.scalars.rows)} * count; e++) {{"
+        yield "const int v = e / count, k = e % count;"
+        yield f"const idx row = {self.scalars.index}, column = {place.replace('$', 'k')};\nfloat scalar;"
+        yield f"{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
+        yield f"scalar = {text} * ups[v] * {1 / (1 << AT_FIRST)}f; }}"
+        yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{"
+        yield f"const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;\n{self.weight('column', 'd')}"
+        yield f"told[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
+        yield " ".join(f"{total} = told[{k}];" for k, total in enumerate(totals))

@@ -38,7 +38,8 @@ TEAM_ROWS = 4096
 @dataclass(frozen=True)
 class PairLayout:
     """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
-    columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D").
+    columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D"). wide: the
+    same for a vector of a few numbers as if it were a long one, for who can take it so.
     """
 
     pair: Pair
@@ -46,6 +47,7 @@ class PairLayout:
     outputs: tuple[DType, ...]
     few: bool = False
     backend: str = "auto"
+    wide: PairLayout | None = None
 
 
 def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:

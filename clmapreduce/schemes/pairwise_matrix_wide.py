@@ -13,7 +13,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.matrix_text import MatrixText
+from clmapreduce.schemes.matrix_text import DEPTH, MatrixText
 from clmapreduce.schemes.matrix_wide_text import MatrixWideText
 from clmapreduce.schemes.pair_domain import Spread, spread_dense
 from clmapreduce.schemes.pair_text import PairText, is_product
@@ -22,8 +22,8 @@ from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.tuning import WIDE_SCRATCH, MatrixWideBox
 from clmapreduce.vector.bilinear import Factoring
 
-PACKED, UNSCALES = "packed0", "packed1"
-"""The weights' pieces, and what undoes their scaling."""
+PACKED = "packed0"
+"""The weights, as operands."""
 
 
 def wide_factoring_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Factoring | None:
@@ -49,12 +49,20 @@ class _Wide:
 
     @cached_property
     def text(self) -> MatrixWideText:
+        """With batches of columns for all items, or shorter ones where local memory asks for them."""
+        tile = self.box.tile
+        stages = max(1, self.box.block // tile)
+        while stages > 1 and self._text(stages * tile).bytes > self.facts.local_memory:
+            stages //= 2
+        return self._text(stages * tile)
+
+    def _text(self, batch: int) -> MatrixWideText:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
-        matrix = MatrixText(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
-        return MatrixWideText(matrix, wide, self.box)
+        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia", batch)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -85,9 +93,9 @@ class _Wide:
 
     @property
     def scratch(self) -> dict[str, int]:
-        """The arrays that the first launch leaves to the second, in bytes."""
+        """The array that the first launch leaves to the second, in bytes."""
         each = self.stages * self.text.across * self.domain.batch
-        return {PACKED: 4 * self.text.weight_words * each, UNSCALES: 4 * self.text.numbers * each}
+        return {PACKED: 4 * self.text.weight_words * each}
 
     def pack_stage(self) -> Stage:
         """The launch that packs the weights."""
@@ -98,9 +106,9 @@ class _Wide:
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
-        arguments: Arguments = (*names, PACKED, UNSCALES, ("idx", self.domain.columns), ("idx", self.stages))
+        arguments: Arguments = (*names, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
         groups = self.stages * text.across * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, names, (PACKED, UNSCALES))
+        return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
@@ -112,26 +120,33 @@ class _Wide:
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
         )  # fmt: skip
-        names = (*(given.name for given in layout.pair.inputs), PACKED, UNSCALES)
+        names = (*(given.name for given in layout.pair.inputs), PACKED)
         behind: Arguments = (*spread.behind, ("idx", text.across), ("idx", self.stages))
         groups = text.across * spread.groups * self.domain.batch
         return Stage(spec, groups, box.block, (*names, *targets, *behind), names, targets)
 
     def _numbers(self) -> dict[str, int]:
         box = self.box
-        return {"block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share}
+        return {
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
+            "batch": self.text.batch, "chains": box.chains,
+        }  # fmt: skip
 
 
-PARAMETERS = ("__global const uint *restrict packed", "__global const float *restrict packed_unscales")
+PARAMETERS = ("__global const uint *restrict packed",)
 
 
 def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox) -> Plan:
     """The plan of a row of numbers per row; needs at least one row, one column and a factoring. The layout's operator
-    is that of a single number, a plain sum in the values' own dtype.
+    is that of a single number, a plain sum in the values' own dtype. Stages are as long as the box says, or as local
+    memory allows.
     """
     factoring = wide_factoring_of(layout, domain, mode)
     assert factoring is not None
     wide = _Wide(layout, factoring, domain, mode, facts, box)
+    while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
+        box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
+        wide = _Wide(layout, factoring, domain, mode, facts, box)
     text, spread = wide.text, wide.spread
     cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
     stages = [wide.pack_stage(), wide.stage()]

@@ -120,13 +120,15 @@ def lower(
     inputs: Mapping[Variable, PairInput],
     scale: float = 1.0,
     linear: bool = False,
+    beyond: int = UNROLLED,
 ) -> Pair:
     """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
     in one dtype. scale: a factor of the formula's values. linear: whether they are summed and nothing else, so that a
-    long formula may become an expansion, and factors that no pair changes wait until a tile is summed.
+    formula of a dimension `beyond` a number may become an expansion, and factors that no pair changes wait until a
+    tile is summed.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs))
-    expanded = lowering.expanded(formula) if linear and formula.dim > UNROLLED else None
+    expanded = lowering.expanded(formula) if linear and formula.dim > beyond else None
     if expanded is not None:
         return _finished(lowering, [expanded[0]], 1, expanded[1])
     own = lowering.of(formula)

@@ -44,19 +44,21 @@ if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)]
 ## Looks at several blocks at once, whose products say which columns are computed.
 <%def name="turn_filtered()">
 ${matrix.look("n")}
+if (${matrix.any_hit()}) {
 % for v in mine:
-if (${matrix.passes(matrix.best(v), v)}) {
-    uint hits = ${matrix.hits(v)};
-    ${exact.row(v, [f"row{v}"])}
-    while (hits) {
-        const int hit = CMR_LOWEST(hits), k = 8 * (n + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
-        hits &= hits - 1;
-        ${exact.column(0, place("k", True))}
-        ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
-    }
-    ${matrix.lower(v)}
-}
+    { uint hits = ${matrix.hits(v)};
+    if (hits) {
+        ${exact.row(v, [f"row{v}"])}
+        do {
+            const int hit = CMR_LOWEST(hits), k = 8 * (n + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
+            hits &= hits - 1;
+            ${exact.column(0, place("k", True))}
+            ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
+        } while (hits);
+        ${matrix.restart(v)}
+    } }
 % endfor
+}
 </%def>
 <%def name="turn_exactly(v, begin)">
 ${exact.uniforms() if not filters else ""}
@@ -88,7 +90,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % for v in mine:
     ${pairs.outer.declare(f"acc{v}")}
 % if filters:
-    float bar${v} = ${matrix.bar(v)};
+    ${matrix.open_bar(v)}
 % endif
 % endfor
 % if not cpu and not filters:
@@ -107,6 +109,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         const int exactly = far[turn];
 % if filters:
         ${matrix.doubt()}
+        ${matrix.starts()}
 % endif
         turn ^= 1;
 % if cpu and not filters:
@@ -143,7 +146,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         }
 % if filters:
 % for v in mine:
-        bar${v} = ${matrix.bar(v)};
+        ${matrix.lower(v)}
         ${matrix.share(v)}
 % endfor
 % endif

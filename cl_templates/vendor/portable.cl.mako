@@ -412,6 +412,10 @@ INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
 </%def>
+## The same with a beginning that is needed again.
+<%def name="matrix_from(T)">
+INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}(c, a, b, memory, lane); }
+</%def>
 ## Copies 16 bytes to local memory, which are there once copy_wait has returned and a barrier is passed; the item goes on meanwhile, where there are
 ## means for that.
 <%def name="copy_async(T)">

@@ -1,5 +1,8 @@
 """Products that only decide which columns are computed as the formula says: for the least of many values, the greatest,
 or the K least. As long as products are off by no more than `DOUBT` says, results are the same bits as without them.
+
+A row's sum of products begins at what a value must pass, with the opposite sign, instead of at 0: then its sign says
+whether the column may matter, and one operation on bits asks that of two more columns.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ inside the instructions, which no GPU was asked about yet.
 
 
 @dataclass(frozen=True, eq=False)
-class FilterText(MatrixText):
-    """The statements that kernel/pairwise_matrix asks for where its only product is the pair's value."""
+class NearText(MatrixText):
+    """The statements about a product that is nearly the pair's value, times a unit."""
 
     filters: ClassVar[bool] = True
 
@@ -30,29 +33,18 @@ class FilterText(MatrixText):
         """No value is made of products."""
         return self.exact
 
+    @property
+    def least(self) -> bool:
+        """Whether lesser values are better."""
+        return self.exact.bound.side < 0
+
+    def better(self, new: str, old: str) -> str:
+        """C text of the better of two floats, of which the second is no NaN."""
+        return f"cmr_{'lesser' if self.least else 'greater_one'}_float({new}, {old})"
+
     def doubt(self) -> str:
-        """Declares by how much products of this tile may be off, and the bars that they must pass: pass{v}."""
-        lines = [f"const float doubt = {DOUBT}f * (as_float(far[turn + 2]) + 1.0f);"]
-        lines += [f"float pass{v} = {self._bar(f'bar{v}')};" for v in range(2 * self.box.blocks)]
-        return "\n".join(lines)
-
-    def bar(self, v: int) -> str:
-        """C text of what a value must pass to change the accumulator of row v."""
-        block = Block(1, self.exact.narrow, f"bar{v}_")
-        bound = self.exact.bound
-        return block.text(bound.bar(block.record(f"acc{v}", {c.name: c.dtype for c in bound.components}))).c
-
-    def lower(self, v: int) -> str:
-        """Brings the bar of row v up to date."""
-        return f"bar{v} = {self._better(self.bar(v), f'bar{v}')}; pass{v} = {self._bar(f'bar{v}')};"
-
-    def share(self, v: int) -> str:
-        """Makes the bar of row v the best that the four items know that share it."""
-        lines = []
-        for distance in (1, 2):
-            other = f"cmr_shuffle_first_float(bar{v}, (uint)(lane ^ {distance}))"
-            lines.append(f"{{ const float other = {other}; bar{v} = {self._better('other', f'bar{v}')}; }}")
-        return "\n".join(lines)
+        """Declares by how much products of this tile may be off."""
+        return f"const float doubt = {DOUBT}f * (as_float(far[turn + 2]) + 1.0f);"
 
     def look(self, n: str) -> str:
         """Declares the products of the item's rows with several blocks: f{r}_{e}."""
@@ -64,32 +56,10 @@ class FilterText(MatrixText):
             lines.append("}")
         return "\n".join(lines)
 
-    def best(self, v: int) -> str:
-        """C text of the best of them for row v."""
-        names = self._looked(v)
-        text = names[0]
-        for name in names[1:]:
-            text = self._better(name, text)
-        return text
+    def looked(self, v: int, c: int) -> list[str]:
+        """Their parts for row v and column c of every block."""
+        return [f"f{v // 2}_{e}.{'xyzw'[v % 2 * 2 + c]}" for e in range(self.box.ahead)]
 
-    def passes(self, number: str, v: int) -> str:
-        """C text of whether a product is good enough to be computed exactly."""
-        return f"{number} {'<=' if self.exact.bound.side < 0 else '>='} pass{v}"
-
-    def hits(self, v: int) -> str:
-        """C text of which of them are, as bits: 2 e + column."""
-        return " | ".join(f"(uint)({self.passes(name, v)}) << {bit}" for bit, name in enumerate(self._looked(v)))
-
-    def _looked(self, v: int) -> list[str]:
-        return [f"f{v // 2}_{e}.{'xyzw'[v % 2 * 2 + c]}" for e in range(self.box.ahead) for c in range(2)]
-
-    def _bar(self, bar: str) -> str:
-        return f"{bar} * unit0 {'+' if self.exact.bound.side < 0 else '-'} doubt"
-
-    def _better(self, new: str, old: str) -> str:
-        return f"cmr_{'lesser' if self.exact.bound.side < 0 else 'greater_one'}_float({new}, {old})"
-
-    # -------------------------------------------------------------------------------------------------- the unit
     def _unit(self, p: int) -> str:
         return f"added{p} > 0.0f ? {power_of_two(f'added{p}', LARGEST_ADDEND)} : scale{p} * scale{p}"
 
@@ -98,3 +68,68 @@ class FilterText(MatrixText):
 
     def _noted(self, p: int) -> str:
         return "atomic_max(&far[turn + 2], as_int(magnitude));"
+
+
+@dataclass(frozen=True, eq=False)
+class FilterText(NearText):
+    """The statements that kernel/pairwise_matrix asks for where its only product is the pair's value. barred: whether
+    there are bars from a look at some of the columns, in `bars`.
+    """
+
+    barred: bool = False
+
+    def open_bar(self, v: int) -> str:
+        """Declares the bar of row v: what a value must pass to matter."""
+        bar = self._bar(v)
+        return f"float bar{v} = {self.better(f'bars[batch * rows + row{v}]', bar) if self.barred else bar};"
+
+    def starts(self) -> str:
+        """Declares where the products with a tile begin: s{r}."""
+        lines = [f"float4 s{r};" for r in range(self.box.blocks)]
+        return "\n".join([*lines, *(self._start(v) for v in self.places.mine)])
+
+    def lower(self, v: int) -> str:
+        """Brings the bar of row v up to date, behind changes of its accumulator."""
+        return f"bar{v} = {self.better(self._bar(v), f'bar{v}')};"
+
+    def restart(self, v: int) -> str:
+        """The same within a tile."""
+        return f"{self.lower(v)} {self._start(v)}"
+
+    def share(self, v: int) -> str:
+        """Makes the bar of row v the best that the four items know that share it."""
+        lines = []
+        for distance in (1, 2):
+            other = f"cmr_shuffle_first_float(bar{v}, (uint)(lane ^ {distance}))"
+            lines.append(f"{{ const float other = {other}; bar{v} = {self.better('other', f'bar{v}')}; }}")
+        return "\n".join(lines)
+
+    def any_hit(self) -> str:
+        """C text of whether some product of all that were looked at is good enough to be computed exactly."""
+        names = [name for v in self.places.mine for c in range(2) for name in self.looked(v, c)]
+        signs = (" | " if self.least else " & ").join(f"as_int({name})" for name in names)
+        return f"({signs}) {'<' if self.least else '>='} 0"
+
+    def hits(self, v: int) -> str:
+        """C text of which of row v's are, as bits: 2 e + column."""
+        flip = "" if self.least else "~"
+        parts = []
+        for c in range(2):
+            for e, name in enumerate(self.looked(v, c)):
+                parts.append(f"({flip}as_uint({name}) >> 31) << {2 * e + c}")
+        return " | ".join(parts)
+
+    def _product_start(self, r: int, step: int) -> str:
+        return f"cmr_matrix_from_float4(s{r}, a{r}_{step}, b{step}, memory, lane)"
+
+    def _start(self, v: int) -> str:
+        """Sets where the products of row v begin."""
+        first, second = "xy" if v % 2 == 0 else "zw"
+        passed = f"-(bar{v} * unit0 {'+' if self.least else '-'} doubt)"
+        return f"s{v // 2}.{first} = s{v // 2}.{second} = {passed};"
+
+    def _bar(self, v: int) -> str:
+        """C text of what a value must pass to change the accumulator of row v."""
+        block = Block(1, self.exact.narrow, f"bar{v}_")
+        bound = self.exact.bound
+        return block.text(bound.bar(block.record(f"acc{v}", {c.name: c.dtype for c in bound.components}))).c

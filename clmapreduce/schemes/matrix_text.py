@@ -316,10 +316,14 @@ class MatrixText:
     def _product(self, name: str, r: int, p: int) -> list[str]:
         """Gives a variable product p of the item's block r of rows and those columns."""
         first = self._first(p)
-        lines = [f"{name} = cmr_matrix_start_float4(a{r}_{first}, b{first}, memory, lane);"]
+        lines = [f"{name} = {self._product_start(r, first)};"]
         for step in range(first + 1, first + self.slots[p].steps):
             lines.append(f"{name} = cmr_matrix_product_float4({name}, a{r}_{step}, b{step}, memory, lane);")
         return lines
+
+    def _product_start(self, r: int, step: int) -> str:
+        """C text of the sum of a product's first instruction."""
+        return f"cmr_matrix_start_float4(a{r}_{step}, b{step}, memory, lane)"
 
     def _text(self, values: Sequence[Node], role: Role) -> PairText:
         """Some numbers of one side as a pair of their own."""

@@ -33,7 +33,9 @@ PARALLEL: dict[type[Any], Limits] = {
         "block": (64, 512), "rows": (4, 16), "numbers": (2, 16), "stage": (4, 128), "unroll": (1, 16),
         "loads": (1, 16), **_GROUPS,
     },
-    MatrixBox: {**_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16)},
+    MatrixBox: {
+        **_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16), "sample": (0, 64),
+    },
     MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16)},
     MatrixLongBox: _GROUPS,
 }  # fmt: skip

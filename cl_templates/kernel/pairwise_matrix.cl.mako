@@ -41,16 +41,26 @@ if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)]
 % endif
 % endfor
 </%def>
-## Looks at several blocks at once, whose products say which columns are computed.
-<%def name="turn_filtered()">
-${matrix.look("n")}
-if (${matrix.any_hit()}) {
+## Looks at several blocks at once, until products say that some columns must be computed; then looks again at which, so that the loop keeps no products.
+## A warp leaves it together, because products are what its items have in common.
+<%def name="turn_filtered(step)">
+<% block = f"n + warp % {across}" if across > 1 else "n" %>
+uint found;
+do {
+    ${matrix.declare_looked()}
+    ${matrix.look(block)}
+    found = cmr_ballot_int(${matrix.any_hit()});
+    n += ${step};
+} while (!found && 8 * n <= count - ${8 * step});
+if (found) {
+    ${matrix.declare_looked()}
+    ${matrix.look(f"{block} - {step}")}
 % for v in mine:
     { uint hits = ${matrix.hits(v)};
     if (hits) {
         ${exact.row(v, [f"row{v}"])}
         do {
-            const int hit = CMR_LOWEST(hits), k = 8 * (n + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
+            const int hit = CMR_LOWEST(hits), k = 8 * (${block} - ${step} + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
             hits &= hits - 1;
             ${exact.column(0, place("k", True))}
             ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
@@ -126,10 +136,11 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endfor
         } else {
 % if filters:
-            const int done = count / ${8 * across * matrix.box.ahead} * ${across * matrix.box.ahead};
-            for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${across * matrix.box.ahead}) { ${turn_filtered()} }
+<% step = across * matrix.box.ahead %>
+            int n = 0;
+            while (8 * n <= count - ${8 * step}) { ${turn_filtered(step)} }
 % for v in mine:
-            { ${turn_exactly(v, "8 * done")} }
+            { ${turn_exactly(v, "8 * n")} }
 % endfor
 % else:
             const int full = count / 8;

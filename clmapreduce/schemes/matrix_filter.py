@@ -46,11 +46,14 @@ class NearText(MatrixText):
         """Declares by how much products of this tile may be off."""
         return f"const float doubt = {DOUBT}f * (as_float(far[turn + 2]) + 1.0f);"
 
-    def look(self, n: str) -> str:
+    def declare_looked(self) -> str:
         """Declares the products of the item's rows with several blocks: f{r}_{e}."""
+        return "\n".join(f"float4 f{r}_{e};" for e in range(self.box.ahead) for r in range(self.box.blocks))
+
+    def look(self, n: str) -> str:
+        """Computes them for the blocks from number n on."""
         lines = []
         for e in range(self.box.ahead):
-            lines += [f"float4 f{r}_{e};" for r in range(self.box.blocks)]
             lines += ["{", *self._columns(f"({n} + {e * self.box.across})")]
             lines += [line for r in range(self.box.blocks) for line in self._product(f"f{r}_{e}", r, 0)]
             lines.append("}")
@@ -105,10 +108,10 @@ class FilterText(NearText):
         return "\n".join(lines)
 
     def any_hit(self) -> str:
-        """C text of whether some product of all that were looked at is good enough to be computed exactly."""
+        """C text of an int that is 0 where no product of all that were looked at is good enough to be computed exactly."""
         names = [name for v in self.places.mine for c in range(2) for name in self.looked(v, c)]
         signs = (" | " if self.least else " & ").join(f"as_int({name})" for name in names)
-        return f"({signs}) {'<' if self.least else '>='} 0"
+        return f"{'' if self.least else '~'}({signs}) & (int)0x80000000"
 
     def hits(self, v: int) -> str:
         """C text of which of row v's are, as bits: 2 e + column."""

@@ -154,7 +154,9 @@ class Sample:
         )  # fmt: skip
         rows = domain.rows * domain.batch
         sizes = (("idx", rows), ("int", self.buckets))
-        order = Stage(ordering, -(-rows // block), block, ("scratch1", "scratch2", *sizes), ("scratch1",), ("scratch2",))
+        order = Stage(
+            ordering, -(-rows // block), block, ("scratch1", "scratch2", *sizes), ("scratch1",), ("scratch2",)
+        )
         return [look, order]
 
 

@@ -108,7 +108,7 @@ class FilterText(NearText):
         return "\n".join(lines)
 
     def any_hit(self) -> str:
-        """C text of an int that is 0 where no product of all that were looked at is good enough to be computed exactly."""
+        """C text of an int that is 0 where none of all that were looked at is good enough to be computed exactly."""
         names = [name for v in self.places.mine for c in range(2) for name in self.looked(v, c)]
         signs = (" | " if self.least else " & ").join(f"as_int({name})" for name in names)
         return f"{'' if self.least else '~'}({signs}) & (int)0x80000000"

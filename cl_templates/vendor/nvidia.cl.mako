@@ -189,6 +189,9 @@ INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, 
     return c;
 }
 </%def>
+<%def name="matrix_put(T)">
+INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { *(__local ${T} *)(memory + at) = words; }
+</%def>
 <%def name="matrix_from(T)">
 INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
     ${T} d;

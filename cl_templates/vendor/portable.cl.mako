@@ -412,7 +412,11 @@ INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
 </%def>
-## The same with a beginning that is needed again.
+## Four words of an operand of columns at once, from a multiple of four words on.
+<%def name="matrix_put(T)">
+INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { memory[at] = words.x; memory[at + 1] = words.y; memory[at + 2] = words.z; memory[at + 3] = words.w; }
+</%def>
+## A sum of products with a beginning that is needed again.
 <%def name="matrix_from(T)">
 INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}(c, a, b, memory, lane); }
 </%def>

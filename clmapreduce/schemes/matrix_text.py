@@ -222,9 +222,12 @@ class MatrixText:
             lines.append(f"if (!(magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f)) {far} = 1;")
             lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
-            for step, k, pair in self._words(p, pieces.columns()):
-                own = f"put_column * 8 + {k % 4 * 2 + k // 4}"
-                lines.append(f"memory[{self.column_operand('put_block', step)} + {own}] = {pair};")
+            found = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, pieces.columns())}
+            for step, word in sorted(found):
+                if word % 4 == 0:
+                    four = ", ".join(found[step, word + other] for other in range(4))
+                    at = f"{self.column_operand('put_block', step)} + put_column * 8 + {word}"
+                    lines.append(f"cmr_matrix_put_uint4(memory, {at}, (uint4)({four}));")
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 

@@ -47,26 +47,30 @@ if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)]
 <% block = f"n + warp % {across}" if across > 1 else "n" %>
 uint found;
 do {
-    ${matrix.declare_looked()}
     ${matrix.look(block)}
     found = cmr_ballot_int(${matrix.any_hit()});
     n += ${step};
 } while (!found && 8 * n <= count - ${8 * step});
 if (found) {
-    ${matrix.declare_looked()}
-    ${matrix.look(f"{block} - {step}")}
-% for v in mine:
-    { uint hits = ${matrix.hits(v)};
-    if (hits) {
+% for r in range(matrix.box.blocks):
+    { ${matrix.look(f"{block} - {step}", [r])}
+% for v in (2 * r, 2 * r + 1):
+    uint hits${v} = ${matrix.hits(v)};
+% endfor
+% for v in (2 * r, 2 * r + 1):
+    if (hits${v}) {
         ${exact.row(v, [f"row{v}"])}
         do {
-            const int hit = CMR_LOWEST(hits), k = 8 * (${block} - ${step} + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
-            hits &= hits - 1;
+            const int hit = CMR_LOWEST(hits${v}), k = 8 * (${block} - ${step} + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
+            hits${v} &= hits${v} - 1;
             ${exact.column(0, place("k", True))}
             ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
-        } while (hits);
+        } while (hits${v});
         ${matrix.restart(v)}
-    } }
+    }
+% endfor
+    }
+    cmr_warp_sync_int();
 % endfor
 }
 </%def>

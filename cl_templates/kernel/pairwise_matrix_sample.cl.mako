@@ -33,7 +33,6 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parame
             ${matrix.declare("near")}
             const int done = count / ${8 * step} * ${step};
             for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${step}) {
-                ${matrix.declare_looked()}
                 ${matrix.look("n")}
                 ${matrix.keep()}
             }

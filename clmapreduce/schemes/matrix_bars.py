@@ -24,12 +24,14 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.matrix_filter import NearText
 from clmapreduce.schemes.pair_domain import Spread, spread_dense
 from clmapreduce.schemes.pairwise import cut_columns
-from clmapreduce.tuning import MatrixBox, sample_box
+from clmapreduce.tuning import WIDE_SCRATCH, MatrixBox, sample_box
 
 FEWEST_BUCKETS, BUCKETS = 2, 4
 """Buckets for each value that is kept: at least, lest several of the best columns meet in one and bars are loose; and
 what is aimed at.
 """
+MOST_BUCKETS = 256
+"""Buckets of a row where more of them would only fill the device: an item walks them one by one."""
 MOST_KEPT = 64
 """Values that an item orders, at most: they are registers."""
 BARS_BLOCK = 64
@@ -104,11 +106,12 @@ class Sample:
 
     @cached_property
     def spread(self) -> Spread:
-        """How the columns that are looked at are cut, so that there are buckets enough."""
+        """How the columns that are looked at are cut, so that there are buckets enough, and not too many."""
         looked = replace(self.domain, columns=self.domain.columns // self.box.sample)
-        blocks, units = -(-looked.rows // self.text.rows), self.facts.compute_units
-        splits = -(-BUCKETS * self.text.exact.bound.kept // self.text.buckets)
-        groups = max(units * self.box.groups, splits * blocks * looked.batch)
+        blocks, units, each = -(-looked.rows // self.text.rows), self.facts.compute_units, self.text.buckets
+        least, most = -(-BUCKETS * self.text.exact.bound.kept // each), MOST_BUCKETS // each
+        wanted = units * self.box.groups // (blocks * looked.batch)
+        groups = max(least, min(wanted, most)) * blocks * looked.batch
         splits, share = cut_columns("auto", looked, blocks, groups, self.box.tile, 1)
         return spread_dense(looked, blocks, splits, share, units)
 
@@ -119,10 +122,11 @@ class Sample:
 
     @property
     def pays(self) -> bool:
-        """Whether there are columns enough."""
+        """Whether there are columns enough, and memory."""
         kept = self.text.exact.bound.kept
         enough = self.domain.columns // self.box.sample >= self.box.tile
-        return enough and 0 < kept <= MOST_KEPT and self.buckets >= FEWEST_BUCKETS * kept
+        fits = sum(self.scratch.values()) <= WIDE_SCRATCH
+        return enough and fits and 0 < kept <= MOST_KEPT and self.buckets >= FEWEST_BUCKETS * kept
 
     @property
     def scratch(self) -> dict[str, int]:

@@ -7,6 +7,7 @@ whether the column may matter, and one operation on bits asks that of two more c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,16 +47,14 @@ class NearText(MatrixText):
         """Declares by how much products of this tile may be off."""
         return f"const float doubt = {DOUBT}f * (as_float(far[turn + 2]) + 1.0f);"
 
-    def declare_looked(self) -> str:
-        """Declares the products of the item's rows with several blocks: f{r}_{e}."""
-        return "\n".join(f"float4 f{r}_{e};" for e in range(self.box.ahead) for r in range(self.box.blocks))
-
-    def look(self, n: str) -> str:
-        """Computes them for the blocks from number n on."""
-        lines = []
+    def look(self, n: str, rows: Sequence[int] | None = None) -> str:
+        """Declares the products of the item's rows, or of some of its blocks of them, with the blocks of columns from
+        number n on: f{r}_{e}.
+        """
+        lines, mine = [], range(self.box.blocks) if rows is None else rows
         for e in range(self.box.ahead):
-            lines += ["{", *self._columns(f"({n} + {e * self.box.across})")]
-            lines += [line for r in range(self.box.blocks) for line in self._product(f"f{r}_{e}", r, 0)]
+            lines += [*(f"float4 f{r}_{e};" for r in mine), "{", *self._columns(f"({n} + {e * self.box.across})")]
+            lines += [line for r in mine for line in self._product(f"f{r}_{e}", r, 0)]
             lines.append("}")
         return "\n".join(lines)
 

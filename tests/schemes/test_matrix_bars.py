@@ -166,11 +166,14 @@ def as_output(stage: Stage) -> Stage:
 def test_where_bars_are_looked_for() -> None:
     """Where there are columns and buckets enough for what is kept, and nobody asks for none."""
 
-    def looks(columns: int, op: str = "ArgMin", sample: int = 8, sparse: bool = False, **how: Any) -> bool:
+    def looks(
+        columns: int, op: str = "ArgMin", sample: int = 8, sparse: bool = False, rows: int = 1000, **how: Any
+    ) -> bool:
         layout, box = layout_of(DISTANCE, op, **how), MatrixBox(256, 2, 256, sample=sample)
-        return LOOK in templates(pair_plan(layout, 1000, columns, PARALLEL, FACTS["nvidia"], box=box, sparse=sparse))
+        return LOOK in templates(pair_plan(layout, rows, columns, PARALLEL, FACTS["nvidia"], box=box, sparse=sparse))
 
     assert looks(100_000) and looks(2048) and not looks(2047)
     assert not looks(100_000, sample=0) and not looks(100_000, sparse=True)
     assert looks(100_000, "KMin", k=64) and not looks(100_000, "KMin", k=65)
+    assert looks(100_000, rows=10**8) and not looks(100_000, rows=10**9)  # gigabytes of buckets
     assert not looks(2048, "KMin", k=10) and looks(8 * 256 * 3, "KMin", k=10)

@@ -3,7 +3,6 @@
 ##   rows of each of its blocks with two of every 8 columns; at the end the items that share a row meet, those of `across` warps.
 ##   Both sides' operands are made here, relative to the centre of the group's rows. A tile with columns so far from it that products would lose what
 ##   was promised is computed as the formula says.
-##   With `filters` the products are only a filter: what may change an accumulator is computed as the formula says, and that decides.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -14,7 +13,6 @@ pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
-filters = matrix.filters
 mine, across, together = matrix.places.mine, matrix.box.across, matrix.together
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
@@ -41,41 +39,8 @@ if (k + ${c} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)]
 % endif
 % endfor
 </%def>
-## Looks at several blocks at once, until products say that some columns must be computed; then looks again at which, so that the loop keeps no products.
-## A warp leaves it together, because products are what its items have in common.
-<%def name="turn_filtered(step)">
-<% block = f"n + warp % {across}" if across > 1 else "n" %>
-uint found;
-do {
-    ${matrix.look(block)}
-    found = cmr_ballot_int(${matrix.any_hit()});
-    n += ${step};
-} while (!found && 8 * n <= count - ${8 * step});
-if (found) {
-% for r in range(matrix.box.blocks):
-    { ${matrix.look(f"{block} - {step}", [r])}
-% for v in (2 * r, 2 * r + 1):
-    uint hits${v} = ${matrix.hits(v)};
-% endfor
-% for v in (2 * r, 2 * r + 1):
-    if (hits${v}) {
-        ${exact.row(v, [f"row{v}"])}
-        do {
-            const int hit = CMR_LOWEST(hits${v}), k = 8 * (${block} - ${step} + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
-            hits${v} &= hits${v} - 1;
-            ${exact.column(0, place("k", True))}
-            ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
-        } while (hits${v});
-        ${matrix.restart(v)}
-    }
-% endfor
-    }
-    cmr_warp_sync_int();
-% endfor
-}
-</%def>
 <%def name="turn_exactly(v, begin)">
-${exact.uniforms() if not filters else ""}
+${exact.uniforms()}
 ${exact.row(v, [f"row{v}"])}
 for (int k = ${begin} + ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 4 * 2; k < count; k += ${8 * across}) {
 % for c in range(2):
@@ -89,8 +54,8 @@ for (int k = ${begin} + ${"warp % " + str(across) + " * 8 + " if across > 1 else
 ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
-    __local int far[${4 if filters else 2}];
-% for kind, name, count in [] if filters else pairs.tile(tile):
+    __local int far[2];
+% for kind, name, count in pairs.tile(tile):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(tile)}
@@ -99,34 +64,27 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
-    if (item < ${4 if filters else 2}) far[item] = 0;
+    if (item < 2) far[item] = 0;
     ${warps.put_rows(mode, matrix)}
 % for v in mine:
     ${pairs.outer.declare(f"acc{v}")}
-% if filters:
-    ${matrix.open_bar(v)}
-% endif
 % endfor
-% if not cpu and not filters:
+% if not cpu:
     ${my_rows()}
 % endif
     int turn = 0;
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
-        if (item == 0) { far[turn ^ 1] = 0; ${"far[(turn ^ 1) + 2] = 0;" if filters else ""} }
+        if (item == 0) { far[turn ^ 1] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${"" if filters else pairs.stage("column", "s")}
+            ${pairs.stage("column", "s")}
             ${matrix.put_column("column", "s", "far[turn]")}
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];
-% if filters:
-        ${matrix.doubt()}
-        ${matrix.starts()}
-% endif
         turn ^= 1;
-% if cpu and not filters:
+% if cpu:
         ${my_rows()}
 % endif
 % if inner is not None:
@@ -139,14 +97,6 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             { ${turn_exactly(v, "0")} }
 % endfor
         } else {
-% if filters:
-<% step = across * matrix.box.ahead %>
-            int n = 0;
-            while (8 * n <= count - ${8 * step}) { ${turn_filtered(step)} }
-% for v in mine:
-            { ${turn_exactly(v, "8 * n")} }
-% endfor
-% else:
             const int full = count / 8;
             int n = ${f"warp % {across}" if across > 1 else 0};
 % if unroll > 1:
@@ -157,14 +107,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             for (; n < full; n += ${across}) { ${turn("n", 1)} }
 % endif
             if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True)} }
-% endif
         }
-% if filters:
-% for v in mine:
-        ${matrix.lower(v)}
-        ${matrix.share(v)}
-% endfor
-% endif
 % if inner is not None:
 % for v in mine:
         ${pairs.close_tile(v)}

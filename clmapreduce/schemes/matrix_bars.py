@@ -52,11 +52,6 @@ class SampleText(NearText):
         """Buckets of a row in one split."""
         return 4 * self.box.across * self.chains
 
-    @property
-    def worst(self) -> str:
-        """C text of what every value is at least as good as."""
-        return "INFINITY" if self.least else "-INFINITY"
-
     def declare(self, name: str) -> str:
         """Declares the item's buckets, of which nothing is known: {name}{v}_{c}."""
         return "\n".join(f"float {name}{v}_{c} = {self.worst};" for v in self.places.mine for c in range(self.chains))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from clmapreduce.formula.block import Block
 from clmapreduce.schemes.matrix_text import LARGEST_COLUMN, MatrixText, power_of_two
@@ -27,8 +26,6 @@ inside the instructions, which no GPU was asked about yet.
 class NearText(MatrixText):
     """The statements about a product that is nearly the pair's value, times a unit."""
 
-    filters: ClassVar[bool] = True
-
     @property
     def pairs(self) -> PairText:
         """No value is made of products."""
@@ -38,6 +35,11 @@ class NearText(MatrixText):
     def least(self) -> bool:
         """Whether lesser values are better."""
         return self.exact.bound.side < 0
+
+    @property
+    def worst(self) -> str:
+        """C text of what every value is at least as good as."""
+        return "INFINITY" if self.least else "-INFINITY"
 
     def better(self, new: str, old: str) -> str:
         """C text of the better of two floats, of which the second is no NaN."""
@@ -74,29 +76,44 @@ class NearText(MatrixText):
 
 @dataclass(frozen=True, eq=False)
 class FilterText(NearText):
-    """The statements that kernel/pairwise_matrix asks for where its only product is the pair's value. barred: whether
-    there are bars from a look at some of the columns, in `bars`.
+    """The statements that kernel/pairwise_matrix_filter asks for. An item keeps its rows' accumulators in arrays,
+    kept_{component}, by the row's number.
     """
 
-    barred: bool = False
+    def declare_kept(self) -> str:
+        """Declares the accumulators of the item's rows, of no columns yet."""
+        count = len(self.places.mine)
+        lines = [f"{kind} kept_{name}[{count}];" for name, kind in self.exact.outer.parts]
+        each = f"{{ {self.exact.outer.declare('none')} {self.keep('none', 'v')} }}"
+        return "\n".join([*lines, f"for (int v = 0; v < {count}; v++) {each}"])
 
-    def open_bar(self, v: int) -> str:
-        """Declares the bar of row v: what a value must pass to matter."""
-        bar = self._bar(v)
-        return f"float bar{v} = {self.better(f'bars[batch * rows + row{v}]', bar) if self.barred else bar};"
+    def fetch(self, acc: str, v: int | str) -> str:
+        """Declares `acc` as the accumulator of row v."""
+        return "\n".join(f"{kind} {acc}_{name} = kept_{name}[{v}];" for name, kind in self.exact.outer.parts)
+
+    def keep(self, acc: str, v: str) -> str:
+        """Makes `acc` the accumulator of row v."""
+        return "\n".join(f"kept_{name}[{v}] = {acc}_{name};" for name, _ in self.exact.outer.parts)
+
+    def lower(self, number: str) -> str:
+        """Brings the bar of the row of a number up to date, behind changes of `acc`, which is its accumulator."""
+        block, bound = Block(1, self.exact.narrow, "bar_"), self.exact.bound
+        bar = block.text(bound.bar(block.record("acc", self.exact.outer.dtypes))).c
+        lines = [f"if ({number} == {v}) bar{v} = {self.better('bar', f'bar{v}')};" for v in self.places.mine]
+        return "\n".join(["{", str(block), f"const float bar = {bar};", *lines, "}"])
+
+    def declare_starts(self) -> str:
+        """Declares where the products with a tile begin: s{r}."""
+        return "\n".join(f"float4 s{r};" for r in range(self.box.blocks))
 
     def starts(self) -> str:
-        """Declares where the products with a tile begin: s{r}."""
-        lines = [f"float4 s{r};" for r in range(self.box.blocks)]
-        return "\n".join([*lines, *(self._start(v) for v in self.places.mine)])
-
-    def lower(self, v: int) -> str:
-        """Brings the bar of row v up to date, behind changes of its accumulator."""
-        return f"bar{v} = {self.better(self._bar(v), f'bar{v}')};"
-
-    def restart(self, v: int) -> str:
-        """The same within a tile."""
-        return f"{self.lower(v)} {self._start(v)}"
+        """Brings that up to date with the bars."""
+        lines = []
+        for v in self.places.mine:
+            first, second = "xy" if v % 2 == 0 else "zw"
+            passed = f"-(bar{v} * unit0 {'+' if self.least else '-'} doubt)"
+            lines.append(f"s{v // 2}.{first} = s{v // 2}.{second} = {passed};")
+        return "\n".join(lines)
 
     def share(self, v: int) -> str:
         """Makes the bar of row v the best that the four items know that share it."""
@@ -123,15 +140,3 @@ class FilterText(NearText):
 
     def _product_start(self, r: int, step: int) -> str:
         return f"cmr_matrix_from_float4(s{r}, a{r}_{step}, b{step}, memory, lane)"
-
-    def _start(self, v: int) -> str:
-        """Sets where the products of row v begin."""
-        first, second = "xy" if v % 2 == 0 else "zw"
-        passed = f"-(bar{v} * unit0 {'+' if self.least else '-'} doubt)"
-        return f"s{v // 2}.{first} = s{v // 2}.{second} = {passed};"
-
-    def _bar(self, v: int) -> str:
-        """C text of what a value must pass to change the accumulator of row v."""
-        block = Block(1, self.exact.narrow, f"bar{v}_")
-        bound = self.exact.bound
-        return block.text(bound.bar(block.record(f"acc{v}", {c.name: c.dtype for c in bound.components}))).c

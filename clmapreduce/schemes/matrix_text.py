@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 from clmapreduce.dtypes import FLOAT32, HEX, c_name
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
@@ -74,15 +73,13 @@ class Side:
 @dataclass(frozen=True, eq=False)
 class MatrixText:
     """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
-    registers: whether items hold the rows' operands themselves, so that their place serves the columns. filters:
-    whether the products only decide which columns are computed as the formula says: see `matrix_filter`.
+    registers: whether items hold the rows' operands themselves, so that their place serves the columns.
     """
 
     exact: PairText
     factoring: Factoring
     box: MatrixBox
     registers: bool
-    filters: ClassVar[bool] = False
 
     @cached_property
     def pairs(self) -> PairText:

@@ -54,8 +54,7 @@ class _Matrix:
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True)
         if not layout.bound.side:
             return MatrixText(exact, self.factoring, self.box, registers)
-        found = FilterText(exact, self.factoring, self.box, registers)
-        return replace(found, barred=sample_of(found, self.domain, self.mode, self.facts) is not None)
+        return FilterText(exact, self.factoring, self.box, registers)
 
     @cached_property
     def sample(self) -> Sample | None:
@@ -68,7 +67,7 @@ class _Matrix:
         """Bytes that a group needs."""
         pairs, box = self.text.pairs, self.box
         places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
-        tile = box.tile * ((0 if self.text.filters else pairs.column_bytes) + places)
+        tile = box.tile * ((0 if isinstance(self.text, FilterText) else pairs.column_bytes) + places)
         numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 
@@ -95,8 +94,8 @@ class _Matrix:
             "domain": spread.word, "barred": self.sample is not None,
         }  # fmt: skip
         spec = kernel_spec(
-            "pairwise_matrix", self.mode, self.facts, self.domain.narrow, False, numbers,
-            {"pair": layout.pair, "bound": layout.bound},
+            "pairwise_matrix_filter" if isinstance(text, FilterText) else "pairwise_matrix",
+            self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)

@@ -114,8 +114,5 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
         ${matrix.share(v)}
 % endfor
     </%domain:each_tile>
-% for v in mine:
-    ${matrix.fetch(f"acc{v}", v)}
-% endfor
-    ${warps.meet(mode, domain, exact, matrix.places, partial)}
+    ${warps.meet(mode, domain, exact, matrix.places, partial, matrix.fetch)}
 }

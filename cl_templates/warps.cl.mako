@@ -21,9 +21,10 @@ const idx row${v} = ${matrix.places.row_index(v)};
 % endfor
 </%def>
 ## The end: the items that share a row merge their accumulators acc0, acc1, …, and one of them stores the result, or leaves it to the merging launch.
-## mode, domain: the vocabularies. Barriers: as from_item.
-<%def name="meet(mode, domain, pairs, warps, partial)">
+## mode, domain: the vocabularies. fetch: gives the statements that declare one of them, where they are not declared yet. Barriers: as from_item.
+<%def name="meet(mode, domain, pairs, warps, partial, fetch=None)">
 % for v in warps.mine:
+${fetch(f"acc{v}", v) if fetch else ""}
 % for distance in warps.sharers:
     {
         ${mode.from_item(pairs.outer, "next", f"acc{v}", f"(item ^ {distance})")}

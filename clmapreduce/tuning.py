@@ -266,7 +266,8 @@ class MatrixBox:
     16 rows per warp. tile: columns between two sums of sums, a multiple of 8. across: warps that share rows, a power of
     two. unroll: of the loop over a tile, 8 columns a turn. share: every so many exponentials are left to
     multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
-    do. groups, tiles, merge_block: as in a PairBox.
+    do. sample: every how many columns are looked at beforehand, to know what may matter; 0: none. groups, tiles,
+    merge_block: as in a PairBox.
     """
 
     block: int
@@ -276,6 +277,7 @@ class MatrixBox:
     unroll: int = 8
     share: int = 4
     ahead: int = 4
+    sample: int = 8
     groups: int = 40
     tiles: int = 4
     merge_block: int = 128
@@ -324,8 +326,16 @@ def power_above(number: float) -> int:
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64)
 MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
-MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, groups=8, merge_block=32)
+MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
+_SAMPLE_GPU = MatrixBox(256, 2, 256, groups=8)
+
+
+def sample_box(box: MatrixBox, facts: Facts) -> MatrixBox:
+    """The box for the look at some columns before a launch with `box`; it keeps two numbers a row, not lists."""
+    if facts.kind == "cpu":
+        return box
+    return replace(_SAMPLE_GPU, sample=box.sample, block=min(_SAMPLE_GPU.block, facts.max_group_size))
 
 
 @dataclass(frozen=True)

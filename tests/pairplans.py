@@ -171,7 +171,9 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "matrix of batches", plan(layout_of(rank=2), 10_000, 10_000, batch=6, box=box)
     yield "matrix logsumexp", plan(layout_of(DISTANCE, "LogSumExp"), 500, 500, box=replace(box, share=0))
     yield "matrix kahan", plan(layout_of(scheme="kahan_scheme"), 500, 500, box=box)
-    yield "matrix argmin", plan(layout_of(DISTANCE, "ArgMin"), 500, 500, box=box)
+    yield "matrix argmin", plan(layout_of(DISTANCE, "ArgMin"), 500, 500, box=replace(box, sample=0))
+    yield "matrix k-min with bars", plan(layout_of(DISTANCE, "KMin_ArgKMin", k=2), 500, 20_000, box=box)
+    yield "matrix argmax of batches with bars", plan(layout_of(DISTANCE, "ArgMax", rank=2), 70, 20_000, batch=6, box=box)
     yield "matrix k-min of blocks", plan(layout_of(DISTANCE, "KMin_ArgKMin", k=2), 500, 500, box=box, sparse=True)
     two = "Exp(-SqDist(Vi(0,3),Vj(1,3)))+Exp((Vi(0,3)|Vj(1,3))-Vj(2,1))"
     yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)

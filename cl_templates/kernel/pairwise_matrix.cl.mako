@@ -3,9 +3,8 @@
 ##   rows of each of its blocks with two of every 8 columns; at the end the items that share a row meet, those of `across` warps.
 ##   Both sides' operands are made here, relative to the centre of the group's rows. A tile with columns so far from it that products would lose what
 ##   was promised is computed as the formula says.
-##   With `filters` the products are only a filter: what may change an accumulator is computed as the formula says, and that decides.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 2 of a filter's, 3 a group, and as from_item.
+##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
@@ -15,7 +14,6 @@ inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
 exact_op = exact.inner if inner is not None else exact.outer
-filters = matrix.filters
 mine, across, together = matrix.places.mine, matrix.box.across, matrix.together
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
@@ -60,40 +58,11 @@ for (; n < full; n += ${across}) { ${turn("n", 1, exactly=exactly)} }
 % endif
 if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 </%def>
-## Looks at several blocks at once, whose products say which columns are computed.
-<%def name="turn_filtered()">
-${matrix.look("n")}
-% for v in mine:
-if (${matrix.passes(matrix.best(v), v)}) {
-    uint hits = ${matrix.hits(v)};
-    ${exact.row(v, [f"row{v}"])}
-    while (hits) {
-        const int hit = CMR_LOWEST(hits), k = 8 * (n + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
-        hits &= hits - 1;
-        ${exact.column(0, place("k", True))}
-        ${exact.absorb(f"{acc}{v}", v, [place("k", True)], op)}
-    }
-    ${matrix.lower(v)}
-}
-% endfor
-</%def>
-## The columns from one on, one by one, for one row.
-<%def name="turn_exactly(v, begin)">
-${exact.row(v, [f"row{v}"])}
-for (int k = ${begin} + ${"warp % " + str(across) + " * 8 + " if across > 1 else ""}lane % 4 * 2; k < count; k += ${8 * across}) {
-% for c in range(2):
-    if (k + ${c} < count) {
-        ${exact.column(c, place(f"k + {c}", True))}
-        ${exact.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], exact_op, c)}
-    }
-% endfor
-}
-</%def>
 ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
-    __local int far[${4 if filters else 2}];
-% for kind, name, count in [] if filters else pairs.tile(tile) + exact.tile(tile):
+    __local int far[2];
+% for kind, name, count in pairs.tile(tile) + exact.tile(tile):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(tile)}
@@ -102,31 +71,25 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
-    if (item < ${4 if filters else 2}) far[item] = 0;
+    if (item < 2) far[item] = 0;
     ${warps.put_rows(mode, matrix)}
 % for v in mine:
     ${pairs.outer.declare(f"acc{v}")}
-% if filters:
-    float bar${v} = ${matrix.bar(v)};
-% endif
 % endfor
-% if not cpu and not filters:
+% if not cpu:
     ${my_rows()}
 % endif
     int turn = 0;
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
-        if (item == 0) { far[turn ^ 1] = 0; ${"far[(turn ^ 1) + 2] = 0;" if filters else ""} }
+        if (item == 0) { far[turn ^ 1] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${"" if filters else pairs.stage("column", "s")}
+            ${pairs.stage("column", "s")}
             ${matrix.put_column("column", "s", "far[turn]")}
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];
-% if filters:
-        ${matrix.doubt()}
-% else:
         if (exactly) {
             ${exact.uniforms()}
             <%mode:each i="s" begin="0" end="count">
@@ -135,17 +98,11 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             </%mode:each>
         }
         ${mode.sync()}
-% endif
         turn ^= 1;
-% if cpu and not filters:
+% if cpu:
         ${my_rows()}
 % endif
         if (exactly) {
-% if filters:
-% for v in mine:
-            { ${turn_exactly(v, "0")} }
-% endfor
-% else:
             ${exact.uniforms()}
 % for v in mine:
             ${exact.row(v, [f"row{v}"])}
@@ -155,15 +112,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % for v in mine:
             ${exact.close_tile(v) if inner is not None else ""}
 % endfor
-% endif
         } else {
-% if filters:
-            const int done = count / ${8 * across * matrix.box.ahead} * ${across * matrix.box.ahead};
-            for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${across * matrix.box.ahead}) { ${turn_filtered()} }
-% for v in mine:
-            { ${turn_exactly(v, "8 * done")} }
-% endfor
-% else:
 % for v in mine:
             ${pairs.open_tile(v) if inner is not None else ""}
 % endfor
@@ -171,14 +120,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % for v in mine:
             ${pairs.close_tile(v) if inner is not None else ""}
 % endfor
-% endif
         }
-% if filters:
-% for v in mine:
-        bar${v} = ${matrix.bar(v)};
-        ${matrix.share(v)}
-% endfor
-% endif
     </%domain:each_tile>
     ${warps.meet(mode, domain, pairs, matrix.places, partial)}
 }

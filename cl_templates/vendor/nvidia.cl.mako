@@ -217,6 +217,18 @@ INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, 
     return c;
 }
 </%def>
+<%def name="matrix_put(T)">
+INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { *(__local ${T} *)(memory + at) = words; }
+</%def>
+<%def name="matrix_from(T)">
+INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    ${T} d;
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(d.x), "=f"(d.y), "=f"(d.z), "=f"(d.w)
+        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y), "f"(c.x), "f"(c.y), "f"(c.z), "f"(c.w));
+    return d;
+}
+</%def>
 <%def name="copy_async(T)">
 INLINE void cmr_copy_async_${T}(__local ${T} *to, __global const ${T} *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)to), "l"(from) : "memory");

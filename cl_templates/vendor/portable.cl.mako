@@ -433,6 +433,14 @@ INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
 </%def>
+## Four words of an operand of columns at once, from a multiple of four words on.
+<%def name="matrix_put(T)">
+INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { memory[at] = words.x; memory[at + 1] = words.y; memory[at + 2] = words.z; memory[at + 3] = words.w; }
+</%def>
+## A sum of products with a beginning that is needed again.
+<%def name="matrix_from(T)">
+INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}(c, a, b, memory, lane); }
+</%def>
 ## Copies 16 bytes to local memory, which are there once copy_wait has returned and a barrier is passed; the item goes on meanwhile, where there are
 ## means for that.
 <%def name="copy_async(T)">

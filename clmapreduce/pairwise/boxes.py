@@ -33,7 +33,9 @@ PARALLEL: dict[type[Any], Limits] = {
         "block": (64, 512), "rows": (4, 16), "numbers": (2, 16), "stage": (4, 128), "unroll": (1, 16),
         "loads": (1, 16), **_GROUPS,
     },
-    MatrixBox: {**_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16)},
+    MatrixBox: {
+        **_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16), "sample": (0, 64),
+    },
     MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 2)},
     MatrixLongBox: _GROUPS,
 }  # fmt: skip
@@ -57,7 +59,7 @@ _CLASSES = {kind.__name__: kind for kind in PARALLEL}
 def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> list[Box]:
     """Where a search begins: the static box, then those of schemes that no device chooses by itself."""
     found = [choose_box(layout, domain, mode, facts)]
-    if facts.vendor == "nvidia":
+    if facts.matrix_units:
         if layout.pair.expansion is None:
             found += MATRIX_STARTS if factoring_of(layout, mode) is not None else ()
             found += [MATRIX_LONG] if product_of(layout, domain, mode, facts) is not None else []

@@ -37,11 +37,12 @@ class Warps:
         """Distances between items that share a row, a power of two each."""
         return [1, 2, *(32 << e for e in range(self.across.bit_length() - 1))]
 
-    def row_place(self, v: int) -> str:
-        """Where the item's row number v lies behind the group's first."""
-        return f"warp / {self.across} * {16 * self.blocks} + {v // 2 * 16 + v % 2 * 8} + lane / 4"
+    def row_place(self, v: int | str) -> str:
+        """Where the item's row number v lies behind the group's first. v: as C text where it is known later."""
+        inside = v // 2 * 16 + v % 2 * 8 if isinstance(v, int) else f"{v} / 2 * 16 + {v} % 2 * 8"
+        return f"warp / {self.across} * {16 * self.blocks} + {inside} + lane / 4"
 
-    def row_index(self, v: int) -> str:
+    def row_index(self, v: int | str) -> str:
         """The item's row number v; past the last row the last one."""
         return f"min((idx)(first + {self.row_place(v)}), (idx)(last - 1))"
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 from clmapreduce.dtypes import FLOAT32, HEX, c_name
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
@@ -75,15 +74,13 @@ class Side:
 @dataclass(frozen=True, eq=False)
 class MatrixText:
     """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
-    registers: whether items hold the rows' operands themselves, so that their place serves the columns. filters:
-    whether the products only decide which columns are computed as the formula says: see `matrix_filter`.
+    registers: whether items hold the rows' operands themselves, so that their place serves the columns.
     """
 
     exact: PairText
     factoring: Factoring
     box: MatrixBox
     registers: bool
-    filters: ClassVar[bool] = False
 
     @cached_property
     def pairs(self) -> PairText:
@@ -231,9 +228,12 @@ class MatrixText:
             lines.append(f"if (!({near})) {far} = {mark};")
             lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
-            for step, k, pair in self._words(p, pieces.columns()):
-                own = f"put_column * 8 + {k % 4 * 2 + k // 4}"
-                lines.append(f"memory[{self.column_operand('put_block', step)} + {own}] = {pair};")
+            found = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, pieces.columns())}
+            for step, word in sorted(found):
+                if word % 4 == 0:
+                    four = ", ".join(found[step, word + other] for other in range(4))
+                    at = f"{self.column_operand('put_block', step)} + put_column * 8 + {word}"
+                    lines.append(f"cmr_matrix_put_uint4(memory, {at}, (uint4)({four}));")
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 
@@ -333,10 +333,14 @@ class MatrixText:
     def _product(self, name: str, r: int, p: int) -> list[str]:
         """Gives a variable product p of the item's block r of rows and those columns."""
         first = self._first(p)
-        lines = [f"{name} = cmr_matrix_start_float4(a{r}_{first}, b{first}, memory, lane);"]
+        lines = [f"{name} = {self._product_start(r, first)};"]
         for step in range(first + 1, first + self.slots[p].steps):
             lines.append(f"{name} = cmr_matrix_product_float4({name}, a{r}_{step}, b{step}, memory, lane);")
         return lines
+
+    def _product_start(self, r: int, step: int) -> str:
+        """C text of the sum of a product's first instruction."""
+        return f"cmr_matrix_start_float4(a{r}_{step}, b{step}, memory, lane)"
 
     def _text(self, values: Sequence[Node], role: Role) -> PairText:
         """Some numbers of one side as a pair of their own."""

@@ -12,6 +12,7 @@ from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.matrix_bars import Sample, sample_of
 from clmapreduce.schemes.matrix_filter import FilterText
 from clmapreduce.schemes.matrix_text import MatrixText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
@@ -49,17 +50,25 @@ class _Matrix:
 
     @cached_property
     def text(self) -> MatrixText:
-        layout = self.layout
+        layout, registers = self.layout, self.facts.vendor == "nvidia"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True, tiles="exact_tile")
-        kind = FilterText if layout.bound.side else MatrixText
-        return kind(exact, self.factoring, self.box, self.facts.vendor == "nvidia")
+        if not layout.bound.side:
+            return MatrixText(exact, self.factoring, self.box, registers)
+        return FilterText(exact, self.factoring, self.box, registers)
+
+    @cached_property
+    def sample(self) -> Sample | None:
+        """What is launched before, for a filter."""
+        text = self.text
+        return sample_of(text, self.domain, self.mode, self.facts) if isinstance(text, FilterText) else None
 
     @property
     def local_memory(self) -> int:
         """Bytes that a group needs."""
         text, box = self.text, self.box
         places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
-        tile = box.tile * ((0 if text.filters else text.pairs.column_bytes + text.exact.column_bytes) + places)
+        staged = 0 if isinstance(text, FilterText) else text.pairs.column_bytes + text.exact.column_bytes
+        tile = box.tile * (staged + places)
         numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 
@@ -79,20 +88,22 @@ class _Matrix:
         """The launch over all pairs."""
         layout, box, spread, text = self.layout, self.box, self.spread, self.text
         targets, out = targets_of(spread, layout.outputs)
+        bars = ["__global const float *restrict bars"] if self.sample is not None else []
         numbers = {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "unroll": box.unroll,
             "across": box.across, "share": box.share, "ahead": box.ahead, "partial": spread.partial,
-            "domain": spread.word,
+            "domain": spread.word, "barred": self.sample is not None,
         }  # fmt: skip
         spec = kernel_spec(
-            "pairwise_matrix", self.mode, self.facts, self.domain.narrow, False, numbers,
-            {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"matrix": text, "parameters": text.exact.parameters() + out},
+            "pairwise_matrix_filter" if isinstance(text, FilterText) else "pairwise_matrix",
+            self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
-        arguments: Arguments = (*names, *targets, *spread.behind)
+        read = ("scratch2",) if bars else ()
+        arguments: Arguments = (*names, *targets, *read, *spread.behind)
         groups = spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), targets)
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), targets)
 
 
 def plan_matrix(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
@@ -105,7 +116,11 @@ def plan_matrix(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
     while box.tile > 8 and matrix.local_memory > facts.local_memory:
         box = replace(box, tile=box.tile // 2)
         matrix = _Matrix(layout, factoring, domain, mode, facts, box)
-    text, spread = matrix.text, matrix.spread
+    text, spread, sample = matrix.text, matrix.spread, matrix.sample
     cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
     why = f"{spread.why}; {cells}"
-    return with_merge([matrix.stage()], {}, text.exact, domain, mode, facts, box, spread, why)
+    if sample is not None:
+        why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
+    stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
+    scratch = sample.scratch if sample is not None else {}
+    return with_merge(stages, scratch, text.exact, domain, mode, facts, box, spread, why)

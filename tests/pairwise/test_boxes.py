@@ -138,10 +138,10 @@ def test_matrix_instructions_are_tried_where_there_are_some() -> None:
     assert starts_of(layout_of(), size, PARALLEL, FACTS["nvidia"])[1:] == list(MATRIX_STARTS)
 
 
-@pytest.mark.parametrize("numbers", [{"across": 1}, {"share": 2}, {"ahead": 4}], ids=str)
+@pytest.mark.parametrize("numbers", [{"across": 1}, {"share": 2}, {"ahead": 4}, {"sample": 8}, {"sample": 0}], ids=str)
 def test_boxes_of_other_texts_are_other_kernels(numbers: dict[str, int]) -> None:
     """Kernels are found again by their specs."""
-    layout = layout_of(DISTANCE, "ArgMin") if "ahead" in numbers else layout_of()
+    layout = layout_of(DISTANCE, "ArgMin") if {"ahead", "sample"} & set(numbers) else layout_of()
     size, facts = Pairwise(500, 500), FACTS["intel"]
     plans = [plan_matrix(layout, size, PARALLEL, facts, box) for box in (MATRIX_CPU, replace(MATRIX_CPU, **numbers))]  # type: ignore[arg-type]
     one, other = (plan.stages[0].spec for plan in plans)

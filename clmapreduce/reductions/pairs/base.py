@@ -93,8 +93,10 @@ class PairBound(Bound):
     that are off by a few roundings move the result as little, as in sums; places may jump. exponents: whether the
     formula's numbers are but exponents, to base 2 once scaled, so that what they are off by is a factor of the
     result's terms, however small they are. side: -1 where only values below `bar(acc)` change the accumulator, 1 where
-    only those above it do; 0 where any may. linear: whether the result is a plain sum in the values' dtype, up to a
-    factor. reuses: whether a number is used more than once, so that it had better have a variable.
+    only those above it do; 0 where any may. kept: how many values an accumulator keeps, where there is a side: what is
+    worse than so many others never matters; 0 where that is not so. linear: whether the result is a plain sum in the
+    values' dtype, up to a factor. reuses: whether a number is used more than once, so that it had better have a
+    variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -107,6 +109,7 @@ class PairBound(Bound):
     smooth: bool = False
     exponents: bool = False
     side: int = 0
+    kept: int = 0
     linear: bool = False
     reuses: bool = True
 

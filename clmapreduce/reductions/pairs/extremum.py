@@ -27,6 +27,8 @@ from clmapreduce.reductions.pairs.order import LARGEST, LEAST, Order
 class BoundPairExtremum(PairBound):
     """One comparison and one choice for each number."""
 
+    kept = 1
+
     def __init__(self, value: DType, width: int, order: Order) -> None:
         self.value, self.width, self._order = value, width, order
         acc = computing(value)
@@ -54,6 +56,7 @@ class BoundPairArgument(PairBound):
     """The best value and its place. That some column is better is rare, so only then is it asked which."""
 
     rare = True
+    kept = 1
 
     def __init__(self, value: DType, width: int, index: DType, order: Order, both: bool) -> None:
         self.value, self.width, self._order, self._both = value, width, order, both

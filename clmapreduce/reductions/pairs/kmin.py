@@ -40,7 +40,7 @@ class BoundKMin(PairBound):
     one_by_one = True
 
     def __init__(self, value: DType, width: int, k: int, index: DType, asked: tuple[bool, bool]) -> None:
-        self.value, self.width, self._k = value, width, k
+        self.value, self.width, self.kept = value, width, k
         self._values, self._places = asked
         acc = computing(value)
         parts = [(d, n) for d in range(width) for n in range(k)]
@@ -53,7 +53,7 @@ class BoundKMin(PairBound):
         self.side = LEAST.side if width == 1 else 0
 
     def bar(self, acc: Record) -> Node:
-        return acc[f"value0_{self._k - 1}"]
+        return acc[f"value0_{self.kept - 1}"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
         found = self._enters(acc, values, 0)
@@ -72,23 +72,23 @@ class BoundKMin(PairBound):
 
     def merge(self, a: Record, b: Record) -> Record:
         pairs = zip(self._lists(a), self._lists(b), strict=True)
-        return self._record([merged(left, right)[: self._k] for left, right in pairs])
+        return self._record([merged(left, right)[: self.kept] for left, right in pairs])
 
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
-        entries = [entries[n] for n in range(self._k) for entries in self._lists(acc)]
+        entries = [entries[n] for n in range(self.kept) for entries in self._lists(acc)]
         values = [cast(entry.value, self.value) for entry in entries]
         places = [cast(entry.place, INT64) for entry in entries if entry.place is not None]
         return [*([values] if self._values else []), *([places] if self._places else [])]
 
     def _enters(self, acc: Record, values: Sequence[Values], d: int) -> Node:
-        last = acc[f"value{d}_{self._k - 1}"]
+        last = acc[f"value{d}_{self.kept - 1}"]
         return LEAST.beats(LEAST.best((value[d] for value in values), last), last)
 
     def _lists(self, acc: Record) -> list[list[Entry]]:
         def entry(d: int, n: int) -> Entry:
             return Entry(acc[f"value{d}_{n}"], acc[f"place{d}_{n}"] if self._places else None)
 
-        return [[entry(d, n) for n in range(self._k)] for d in range(self.width)]
+        return [[entry(d, n) for n in range(self.kept)] for d in range(self.width)]
 
     def _record(self, lists: list[list[Entry]]) -> Record:
         parts: dict[str, Node] = {}

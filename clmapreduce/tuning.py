@@ -299,24 +299,50 @@ MATRIX_FEW = 112
 """With up to so many rows all warps of a group share them: 7 blocks."""
 MANY_PAIRS = 2 * 10**8
 """Fewer leave too few groups of the largest boxes."""
+EXPONENTIAL, LIGHT, FEW_TERMS = 3, 5, 4
+"""Operations left of a pair beside which there is time for exponentials by multiplications; and with which two blocks
+of rows a warp are best; with more of them four, where no more numbers are kept of every row.
+"""
 
 
-def matrix_box(steps: int, work: int, rows: int, columns: int, together: float = float("inf")) -> MatrixBox:
+def matrix_box(
+    steps: int, work: int, terms: int, rows: int, columns: int, together: float = float("inf")
+) -> MatrixBox:  # fmt: skip
     """The box for pairs whose products matrix instructions compute. steps: instructions for 16 rows and 8 columns.
-    work: operations that are left to do per pair. rows, columns: of the whole problem. together: rows of a cluster.
+    work: operations that are left to do per pair. terms: numbers kept per row. rows, columns: of the whole problem.
+    together: rows of a cluster.
     """
-    share = 4 if work <= EXPONENTIAL else 0
+    share = 4 if work <= EXPONENTIAL and steps < 3 else 0
     if together < rows:
-        return MatrixBox(max(32, min(256, power_above(together))), 2, 256, share=share)
+        return MatrixBox(_clustered_block(together), 2, 256, share=share)
     if rows <= MATRIX_FEW:
         return MatrixBox(128, -(-rows // 16), 256, 4, share=0)
     if rows * columns < MANY_PAIRS:
         return MatrixBox(128, 2, 128, share=share, groups=16, tiles=2)
-    return MatrixBox(128, 4, 128, share=share) if steps > 3 else MatrixBox(256, 2, 512, share=share)
+    if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):
+        return MatrixBox(128, 4, 256, share=share)
+    return MatrixBox(256, 2, 512, share=share)
 
 
-EXPONENTIAL = 3
-"""Operations of a pair beside which there is time for exponentials by multiplications."""
+def filter_box(steps: int, kept: int, rows: int, columns: int, together: float = float("inf")) -> MatrixBox:
+    """The same where products decide which columns are computed. kept: values that the operator keeps."""
+    if together < rows:
+        return MatrixBox(_clustered_block(together), 2, 256, sample=0)
+    if rows * columns < MANY_PAIRS:
+        return MatrixBox(128, 2, 128, groups=16, tiles=2, sample=0)
+    if kept > 1:
+        return MatrixBox(256, 2, 512, groups=8, sample=4)
+    return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
+
+
+def matrix_wide_box(numbers: int) -> MatrixWideBox:
+    """The box for scalars made of products times so many numbers of the column."""
+    return replace(MATRIX_WIDE, numbers=min(MATRIX_WIDE.numbers, -(-numbers // 8)))
+
+
+def _clustered_block(together: float) -> int:
+    """Rows of a group where so many come together."""
+    return max(32, min(256, power_above(together)))
 
 
 def power_above(number: float) -> int:
@@ -324,7 +350,7 @@ def power_above(number: float) -> int:
     return 1 << max(0, math.ceil(math.log2(max(1.0, number))))
 
 
-MATRIX_WIDE = MatrixWideBox(128, 2, 64)
+MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
 MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""

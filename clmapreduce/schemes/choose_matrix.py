@@ -11,13 +11,13 @@ from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning import MATRIX_LONG, MATRIX_WIDE, MatrixBox, MatrixLongBox, matrix_box
+from clmapreduce.tuning import MATRIX_LONG, MatrixBox, MatrixLongBox, filter_box, matrix_box, matrix_wide_box
 from clmapreduce.vector.pair import Pair
 
-MOST_NUMBERS = 8
-"""Numbers per row: more of them cost more than the exponents that they share."""
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
+LONG = 7
+"""Numbers of a vector that is better taken as a long one."""
 
 
 def choose_matrix(
@@ -26,8 +26,13 @@ def choose_matrix(
     """The box, where the device multiplies matrices and a scheme that does suits the pair."""
     if not facts.matrix_units or mode is ComputeMode.SEQUENTIAL or not domain.columns:
         return None
+    wide = layout.wide or layout
+    if wide.pair.expansion is not None and wide_factoring_of(wide, domain, mode) is not None:
+        numbers = wide.pair.expansion.size
+        if numbers >= LONG:
+            return matrix_wide_box(numbers)
     if layout.pair.expansion is not None:
-        return MATRIX_WIDE if wide_factoring_of(layout, domain, mode) is not None else None
+        return None
     if layout.pair.contractions:
         return MATRIX_LONG if product_of(layout, domain, mode, facts) is not None else None
     return _of_few_numbers(layout, domain, mode)
@@ -35,13 +40,13 @@ def choose_matrix(
 
 def _of_few_numbers(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixBox | None:
     pair, bound = layout.pair, layout.bound
-    numbers = bound.width + bound.weights
-    if numbers > MOST_NUMBERS or (bound.side and pair.cost < FILTERED):
-        return None
     factoring = factoring_of(layout, mode)
-    if factoring is None:
+    if factoring is None or (bound.side and pair.cost < FILTERED):
         return None
-    work = Pair(pair.inputs, factoring.values, pair.width, bilinear=factoring.products).cost
     steps = sum(Slots(len(product.rows)).steps for product in factoring.products)
+    rows, columns = domain.rows * domain.batch, domain.columns
     together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
-    return matrix_box(steps, work, domain.rows * domain.batch, domain.columns, together)
+    if bound.side:
+        return filter_box(steps, bound.kept, rows, columns, together)
+    left = Pair(pair.inputs, factoring.values, pair.width, bilinear=factoring.products)
+    return matrix_box(steps, left.cost, len(left.terms.rows), rows, columns, together)

@@ -1,7 +1,8 @@
 """The scalars of pairs, made of products by matrix instructions, as the operands of others: cut into two pieces of 16
 bits where they were computed, relative to a scale of their row.
 
-Scales are powers of two, and lowered where a stage brings a scalar that would leave the range of 16 bits.
+Scales are powers of two, and lowered where a stage brings a scalar that would leave the range of 16 bits. A scalar that
+is 2 to a product comes scaled: its product begins at the exponent of the row's scale.
 """
 
 from __future__ import annotations
@@ -9,13 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clmapreduce.formula.fast import EXP2_FAST
+from clmapreduce.formula.node import Apply
 from clmapreduce.schemes.matrix_text import DEPTH, ROW_WORDS, MatrixText
 from clmapreduce.tuning import MatrixWideBox
 
 AT_FIRST, AT_MOST = 12, 15
 """A row's largest scalar is scaled to about 2^12, anew when it would pass 2^15."""
-MOST = 126
-"""Scales are powers of two between 2^-126 and 2^126."""
+MOST = 100
+"""Scales are powers of two between 2^-100 and 2^100; at first the largest, with which every scalar that matters leaves
+the range.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class RaisedText(MatrixText):
+    """Products that begin at lift{v}, the exponent of the scale of their row."""
+
+    def _product_start(self, r: int, step: int) -> str:
+        lifts = f"(float4)(lift{2 * r}, lift{2 * r}, lift{2 * r + 1}, lift{2 * r + 1})"
+        return f"cmr_matrix_from_float4({lifts}, a{r}_{step}, b{step}, memory, lane)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +67,33 @@ class ScalarsText:
         """The scalars of every block of 8 columns, of products. Columns beyond the last are the last one."""
         yield self.matrix.load_rows()
         for n in range(self.box.tile // 8):
-            yield from self._block(n)
+            yield from self._block(n, self.matrix)
 
     def compute_held(self) -> Iterator[str]:
         """The same and their pieces, as in `hold`, a few columns at a time."""
+        raised = self._raised
         yield self.matrix.load_rows()
+        for v in self.rows if raised is not None else ():
+            yield f"const float lift{v} = (float)((as_int(up{v}) >> 23) - 127);"
         for step in range(self.steps):
             yield f"{{ {self.declare(range(4 * step, 4 * step + 4))}"
-            yield from self._block(2 * step)
-            yield from self._block(2 * step + 1)
-            yield from self._hold(step)
+            yield from self._block(2 * step, raised or self.matrix)
+            yield from self._block(2 * step + 1, raised or self.matrix)
+            yield from self._hold(step, raised is not None)
             yield "}"
 
-    def _block(self, n: int) -> Iterator[str]:
-        yield f"{{ {self.matrix.multiply(f'at / 8 + {n}')}"
+    @property
+    def _raised(self) -> MatrixText | None:
+        """What says the products of a scalar that is 2 to one of them."""
+        given = self.matrix
+        (value,) = given.pairs.pair.values
+        power = isinstance(value, Apply) and value.function is EXP2_FAST and len(given.products) == 1
+        if not isinstance(value, Apply) or not power or value.args[0] is not given.products[0].result:
+            return None
+        return RaisedText(given.exact, given.factoring, given.box, given.registers)
+
+    def _block(self, n: int, matrix: MatrixText) -> Iterator[str]:
+        yield f"{{ {matrix.multiply(f'at / 8 + {n}')}"
         yield self.matrix.columns(f"at + lane % 4 * 2 + {8 * n}")
         for v in self.rows:
             for c in range(2):
@@ -140,13 +167,15 @@ class ScalarsText:
         for step in range(self.steps):
             yield from self._hold(step)
 
-    def _hold(self, step: int) -> Iterator[str]:
+    def _hold(self, step: int, scaled: bool = False) -> Iterator[str]:
+        """scaled: whether the scalars come scaled."""
         for r in range(self.box.blocks):
             yield "{"
             places = ((0, 0), (0, 1), (1, 0), (1, 1))
             for n, side in places:
                 v, name, first = 2 * r + side, f"{n}{side}", 4 * step + 2 * n
-                yield f"const float x{name} = s{v}_{first} * up{v}, y{name} = s{v}_{first + 1} * up{v};"
+                x, y = (f"s{v}_{first + c}" + ("" if scaled else f" * up{v}") for c in range(2))
+                yield f"const float x{name} = {x}, y{name} = {y};"
                 yield f"const uint z{name} = cmr_half_pair_float(x{name}, y{name});"
                 if self.registers:
                     yield f"seen{r} = cmr_half_larger_uint(seen{r}, z{name});"

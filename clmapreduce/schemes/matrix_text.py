@@ -232,8 +232,8 @@ class MatrixText:
             for step, word in sorted(found):
                 if word % 4 == 0:
                     four = ", ".join(found[step, word + other] for other in range(4))
-                    at = f"{self.column_operand('put_block', step)} + put_column * 8 + {word}"
-                    lines.append(f"cmr_matrix_put_uint4(memory, {at}, (uint4)({four}));")
+                    place = f"{self.column_operand('put_block', step)} + put_column * 8 + {word}"
+                    lines.append(f"cmr_matrix_put_uint4(memory, {place}, (uint4)({four}));")
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 

@@ -60,13 +60,13 @@ def test_a_few_rows_are_walked_by_items_of_their_own() -> None:
 
 def test_boxes_follow_the_problem() -> None:
     """Few rows are shared by all warps; many pairs have large tiles; clusters as many rows as they hold."""
-    few = matrix_box(1, 2, 100, 10**7)
+    few = matrix_box(1, 2, 0, 100, 10**7)
     assert 16 * few.blocks >= 100 and few.across == few.block // 32
-    assert matrix_box(1, 2, 10**4, 10**4).tile < matrix_box(1, 2, 10**5, 10**5).tile
-    assert matrix_box(1, 2, 10**6, 10**6, together=60).block == 64
-    assert matrix_box(1, 9, 10**5, 10**5).share == 0 < matrix_box(1, 2, 10**5, 10**5).share
+    assert matrix_box(1, 2, 0, 10**4, 10**4).tile < matrix_box(1, 2, 0, 10**5, 10**5).tile
+    assert matrix_box(1, 2, 0, 10**6, 10**6, together=60).block == 64
+    assert matrix_box(1, 9, 0, 10**5, 10**5).share == 0 < matrix_box(1, 2, 0, 10**5, 10**5).share
     for together in (1, 31, 33, 10**5):
-        assert 32 <= matrix_box(1, 2, 10**6, 10**6, together=together).block <= 256
+        assert 32 <= matrix_box(1, 2, 0, 10**6, 10**6, together=together).block <= 256
 
 
 def test_blocks_of_pairs_too() -> None:

@@ -320,16 +320,20 @@ def matrix_box(
     if rows * columns < MANY_PAIRS:
         return MatrixBox(128, 2, 128, share=share, groups=16, tiles=2)
     if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):
-        return MatrixBox(128, 4, 256, share=share)
+        return MatrixBox(128, 4, 256 if steps < 4 else 128, share=share)
     return MatrixBox(256, 2, 512, share=share)
 
 
-def filter_box(steps: int, kept: int, rows: int, columns: int, together: float = float("inf")) -> MatrixBox:
-    """The same where products decide which columns are computed. kept: values that the operator keeps."""
+def filter_box(
+    steps: int, kept: int, rows: int, columns: int, together: float = float("inf")
+) -> MatrixBox | None:  # fmt: skip
+    """The same where products decide which columns are computed; None where there are too few pairs for them to be
+    worth it. kept: values that the operator keeps.
+    """
+    if rows * columns < MANY_PAIRS:
+        return None
     if together < rows:
         return MatrixBox(_clustered_block(together), 2, 256, sample=0)
-    if rows * columns < MANY_PAIRS:
-        return MatrixBox(128, 2, 128, groups=16, tiles=2, sample=0)
     if kept > 1:
         return MatrixBox(256, 2, 512, groups=8, sample=4)
     return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
@@ -337,7 +341,13 @@ def filter_box(steps: int, kept: int, rows: int, columns: int, together: float =
 
 def matrix_wide_box(numbers: int) -> MatrixWideBox:
     """The box for scalars made of products times so many numbers of the column."""
-    return replace(MATRIX_WIDE, numbers=min(MATRIX_WIDE.numbers, -(-numbers // 8)))
+    blocks = -(-numbers // 8)
+    if blocks > 2 * MATRIX_WIDE.numbers:  # blocks that are left over are idle
+        return min(
+            (replace(MATRIX_MANY, numbers=n) for n in (13, 10)), key=lambda box: -(-blocks // box.numbers) * box.numbers
+        )
+    box = replace(MATRIX_WIDE, numbers=min(MATRIX_WIDE.numbers, blocks))
+    return replace(box, chains=2) if box.numbers < 3 else box
 
 
 def _clustered_block(together: float) -> int:
@@ -351,6 +361,7 @@ def power_above(number: float) -> int:
 
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
+MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, longest=8192)
 MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""

@@ -15,7 +15,16 @@ from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning import MATRIX_LONG, MatrixBox, MatrixLongBox, MatrixWideBox, PairBox, TileBox, WideBox
+from clmapreduce.tuning import (
+    MATRIX_LONG,
+    MatrixBox,
+    MatrixLongBox,
+    MatrixWideBox,
+    PairBox,
+    TileBox,
+    WideBox,
+    matrix_wide_box,
+)
 
 Limits = dict[str, tuple[int, int]]
 
@@ -52,21 +61,22 @@ TEXT = 64
 PRIVATE_BYTES = 1 << 16
 """Bytes of one private array of sums, at most."""
 MATRIX_STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
-MATRIX_WIDE_START, MATRIX_FEW_START = MatrixWideBox(128, 2, 32), MatrixWideBox(128, 2, 64, numbers=2)
 _CLASSES = {kind.__name__: kind for kind in PARALLEL}
 
 
 def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> list[Box]:
-    """Where a search begins: the static box, then those of schemes that no device chooses by itself."""
+    """Where a search begins: the static box, then on devices with matrix units the one without them and others with."""
     found = [choose_box(layout, domain, mode, facts)]
-    if facts.matrix_units:
-        if layout.pair.expansion is None:
-            found += MATRIX_STARTS if factoring_of(layout, mode) is not None else ()
-            found += [MATRIX_LONG] if product_of(layout, domain, mode, facts) is not None else []
-        wide = layout.wide or layout
-        if wide_factoring_of(wide, domain, mode) is not None:
-            found.append(MATRIX_WIDE_START if wide is layout else MATRIX_FEW_START)
-    return found
+    if not facts.matrix_units:
+        return found
+    found.append(choose_box(layout, domain, mode, replace(facts, matrix_units=False)))
+    if layout.pair.expansion is None:
+        found += MATRIX_STARTS if factoring_of(layout, mode) is not None else ()
+        found += [MATRIX_LONG] if product_of(layout, domain, mode, facts) is not None else []
+    wide = layout.wide or layout
+    if wide.pair.expansion is not None and wide_factoring_of(wide, domain, mode) is not None:
+        found.append(matrix_wide_box(wide.pair.expansion.size))
+    return list(dict.fromkeys(found))
 
 
 def varied(box: Box, mode: ComputeMode) -> Limits:

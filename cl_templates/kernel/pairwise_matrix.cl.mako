@@ -93,8 +93,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         if (exactly) {
             ${exact.uniforms()}
             <%mode:each i="s" begin="0" end="count">
-                ${domain.find("s")}
-                ${exact.stage("column", "s")}
+                ${exact.stage(place("s", True), "s")}
             </%mode:each>
         }
         ${mode.sync()}

@@ -24,6 +24,8 @@ RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""
+ALIGNED = 128
+"""Bytes of local memory between arrays, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class MatrixLongText:
     def least_memory(self) -> int:
         """Bytes of local memory that a group needs."""
         known = 4 * sum(side.facts * side.tile for side in self.sides)
-        return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize
+        return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize + ALIGNED
 
     @property
     def parked(self) -> int:

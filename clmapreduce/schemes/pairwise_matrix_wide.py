@@ -19,6 +19,7 @@ from clmapreduce.schemes.pair_domain import Spread, spread_dense
 from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairwise_matrix import factoring_of
+from clmapreduce.schemes.pairwise_wide import argument_of
 from clmapreduce.tuning import WIDE_SCRATCH, MatrixWideBox
 from clmapreduce.vector.bilinear import Factoring
 
@@ -106,7 +107,7 @@ class _Wide:
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
-        arguments: Arguments = (*names, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
+        arguments: Arguments = (*self._given, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
         groups = self.stages * text.across * self.domain.batch
         return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
@@ -123,7 +124,12 @@ class _Wide:
         names = (*(given.name for given in layout.pair.inputs), PACKED)
         behind: Arguments = (*spread.behind, ("idx", text.across), ("idx", self.stages))
         groups = text.across * spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, (*names, *targets, *behind), names, targets)
+        return Stage(spec, groups, box.block, (*self._given, PACKED, *targets, *behind), names, targets)
+
+    @property
+    def _given(self) -> Arguments:
+        """The pair's inputs among a kernel's arguments."""
+        return tuple(part for one in self.layout.pair.inputs for part in argument_of(one, self.domain))
 
     def _numbers(self) -> dict[str, int]:
         box = self.box

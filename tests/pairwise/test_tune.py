@@ -19,7 +19,7 @@ from pairblocks import Halves, drawn_blocks
 from pairplans import vector
 
 import clmapreduce as cm
-from clmapreduce.pairwise import boxes, measured, search, tune, warm
+from clmapreduce.pairwise import boxes, measured, planned, search, tune, warm
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
 from clmapreduce.primitives.base import Options
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -58,7 +58,13 @@ def tuned(context: cm.Context, call: Callable[[], Any]) -> list[cm.Tuned]:
 
 @pytest.fixture
 def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
-    """A context of its own, tables that hold nothing, and one number of a box to vary, once up and once down."""
+    """A context of its own, tables that hold nothing, and one number of a box to vary, once up and once down; without
+    the schemes of matrix units.
+    """
+    monkeypatch.setattr(planned, "choose_matrix", lambda *_: None)
+    monkeypatch.setattr(boxes, "MATRIX_STARTS", ())
+    monkeypatch.setattr(boxes, "product_of", lambda *_: None)
+    monkeypatch.setattr(boxes, "wide_factoring_of", lambda *_: None)
     monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(measured, "TABLE", measured.Table())
     monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 1024)})

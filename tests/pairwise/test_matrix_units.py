@@ -1,0 +1,91 @@
+"""Reductions as a device with matrix units computes them, on every device: elsewhere their words are emulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pairdense import Case
+
+import clmapreduce as cm
+from clmapreduce import tuning
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.modes import ComputeMode
+from clmapreduce.pairwise import planned
+from clmapreduce.plan import Facts
+from clmapreduce.schemes.choose_matrix import choose_matrix
+from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.tuning import (
+    MATRIX_CPU,
+    MATRIX_LONG_CPU,
+    MATRIX_WIDE_CPU,
+    MatrixBox,
+    MatrixLongBox,
+    MatrixWideBox,
+)
+
+NAMES = ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"]
+
+pytestmark = pytest.mark.drawn(whole=["context", "sparse"])
+
+
+SMALL = {MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU, type(None): None}
+
+
+@pytest.fixture(autouse=True)
+def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every device has them, and no problem is too small; the boxes that were chosen."""
+    found: list[Any] = []
+
+    def choose(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Any:
+        box = choose_matrix(layout, domain, mode, replace(facts, matrix_units=True))
+        found.append(box if facts.kind != "cpu" else SMALL[type(box)])
+        return found[-1]
+
+    monkeypatch.setattr(planned, "choose_matrix", choose)
+    monkeypatch.setattr(tuning, "MANY_PAIRS", 0)
+    return found
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "blocks"])
+@pytest.mark.parametrize("name", NAMES)
+def test_reductions(
+    name: str, sparse: bool, context: cm.Context, rng: np.random.Generator, units: list[Any]
+) -> None:  # fmt: skip
+    """Points that are near, and others so far apart that products lose their digits; lists of many intervals."""
+    dim, centre = int(rng.choice([1, 3] if sparse else [1, 3, 20])), float(rng.choice([0, 1000]))
+    case = Case(name, dim, axis=int(rng.integers(2)), backend=str(rng.choice(["auto", "2D"])), sparse=sparse)
+    replace(case, centre=centre if dim < 20 else 0.0).check(rng, context, "parallel", [(67, 300), (300, 67)])
+    assert any(units)
+
+
+@pytest.mark.parametrize("numbers", [1, 4, 7, 16, 40])
+def test_vectors_of_numbers(numbers: int, context: cm.Context, rng: np.random.Generator, units: list[Any]) -> None:
+    """Kernels times vectors, a few numbers at a time or as products of their own; and softmax with such weights."""
+    x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((70, 3), (300, 3), (300, numbers)))
+    distances = ((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)
+    terms = np.exp(-np.square(x.astype("f8")[:, None] - y).sum(-1))
+    found = (-distances).exp().__matmul__(b, context=context, mode="parallel")
+    np.testing.assert_allclose(found, terms @ b, atol=1e-5 * np.abs(terms @ np.abs(b)).max())
+    found = (-distances).sumsoftmaxweight(cm.Vj(b), dim=1, context=context, mode="parallel")
+    np.testing.assert_allclose(found, terms @ b / terms.sum(1, keepdims=True), atol=2e-5)
+    assert any(units)
+
+
+def test_gradients(context: cm.Context, rng: np.random.Generator, units: list[Any]) -> None:
+    """A sum and its gradient in one pass, and the gradient alone."""
+    x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((70, 3), (300, 3), (300, 1)))
+    value = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp() * cm.Vj(b)
+    apart = x.astype("f8")[:, None] - y
+    terms = np.exp(-np.square(apart).sum(-1))[..., None] * b
+    slopes = -2 * apart * terms
+    how: dict[str, Any] = {"dim": 1, "context": context, "mode": "parallel"}
+    for asked, each in (
+        (value.concat(value.grad(cm.Vi(x), 1)), np.concatenate([terms, slopes], -1)),
+        (value.grad(cm.Vi(x), 1), slopes),
+    ):
+        found = asked.sum(**how)
+        assert np.all(np.abs(found - each.sum(1)) <= 1e-5 * np.abs(each).sum(1))
+    assert any(units)

@@ -4,7 +4,7 @@ than positions its columns are. Kernels walk these; where intervals begin and en
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ def laid(intervals: Whole, offsets: Integers, dtype: Any) -> Laid:
     cuts = np.searchsorted(offsets, np.arange(STRIP, len(intervals), STRIP))
     strips = list(pairwise(np.unique([0, *cuts, len(offsets) - 1]).tolist()))
 
-    def worker(mine: Iterator[tuple[int, int]]) -> None:
+    def worker(mine: Sequence[tuple[int, int]]) -> None:
         for a, b in mine:
             within = slice(offsets[a], offsets[b])
             made[within] = intervals[within]

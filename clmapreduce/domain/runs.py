@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,12 +13,14 @@ from clmapreduce.domain.strips import shared
 
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
-STRIP = 1 << 18
+STRIP = 1 << 19
 """Cells looked at together: what is made of them stays in a core's cache."""
 SEARCHED = 0.04
 """NumPy searches for the next True where at most a tenth is, else it looks at every place alike, which takes as long
 for any share: less than the search where more than this share is True.
 """
+KEPT = 1 / 8
+"""Strips with fewer changes are done where they are counted, and copied; it is faster to find more of them anew."""
 
 
 def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[Integers, Laid]:
@@ -33,30 +35,40 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
         return np.zeros(rows + 1, np.int64), Laid(np.zeros((0, 2), np.int32))
     bounds, cell_of = _bounds(cells, columns)
     high = max(1, min(rows, STRIP // len(bounds)))
-    tops = range(0, rows, high)
-    counts = np.zeros(len(tops) + 1, np.int64)
+    tops, where = range(0, rows, high), np.tile(bounds, high)
+    counts, offsets = np.zeros(len(tops) + 1, np.int64), np.zeros(rows + 1, np.int64)
+    kept: dict[int, Whole] = {}
 
-    def count(mine: Iterator[int]) -> None:
+    def write(at: Integers, top: int, strip: Whole) -> None:
+        where.take(at, mode="clip", out=strip.reshape(-1))
+        ends = np.searchsorted(at, len(bounds) * np.arange(min(high, rows - top) + 1)) // 2
+        offsets[top + 1 : top + high + 1] = ends[1:]
+        lay(strip, ends)
+
+    def count(mine: Sequence[int]) -> None:
         changes = _Changes(matrix, cell_of, high)
         for top in mine:
-            counts[top // high + 1] = np.count_nonzero(changes.edges(top))
+            edges = changes.edges(top)
+            counts[top // high + 1] = found = np.count_nonzero(edges)
+            if found < KEPT * edges.size:
+                kept[top] = np.empty((found // 2, 2), bounds.dtype)
+                write(changes.found(edges, found), top, kept[top])
 
     shared(tops, count)
     before = np.cumsum(counts) // 2
-    offsets, places = np.zeros(rows + 1, np.int64), np.empty((before[-1], 2), bounds.dtype)
-    where = np.tile(bounds, high)
+    places = np.empty((before[-1], 2), bounds.dtype)
 
-    def write(mine: Iterator[int]) -> None:
+    def gather(mine: Sequence[int]) -> None:
         changes = _Changes(matrix, cell_of, high)
         for top in mine:
             first, end = before[top // high : top // high + 2]
-            at, ends = changes.found(top, 2 * int(end - first))
-            strip = places[first:end]
-            where.take(at, mode="clip", out=strip.reshape(-1))
-            offsets[top + 1 : top + high + 1] = first + ends
-            lay(strip, np.append(0, ends))
+            if top in kept:
+                places[first:end] = kept.pop(top)
+            else:
+                write(changes.found(changes.edges(top), 2 * (end - first)), top, places[first:end])
+            offsets[top + 1 : top + high + 1] += first
 
-    shared(tops, write)
+    shared(tops, gather)
     return offsets, Laid(places)
 
 
@@ -80,12 +92,10 @@ class _Changes:
         np.not_equal(strip[:, 1:], strip[:, :-1], out=edges[:, 1:-1])
         return edges
 
-    def found(self, top: int, count: int) -> tuple[Integers, Integers]:
-        """(where the `count` changes of a strip are, row after row; how many runs end up to each row's end)."""
-        size = self.edges(top).size
-        many = SEARCHED * size < count < size / 8
-        at = np.flatnonzero(self.flags if many else self.flags[:size])[:count]
-        return at, np.searchsorted(at, np.arange(self.width, size + 1, self.width)) // 2
+    def found(self, edges: Booleans, count: int) -> Integers:
+        """Where the `count` changes of the strip last asked for are, row after row."""
+        many = SEARCHED * edges.size < count < edges.size / 8
+        return np.flatnonzero(self.flags if many else edges)[:count]
 
 
 def _bounds(cells: int, columns: Integers | None) -> tuple[Whole, Whole]:

@@ -1,11 +1,11 @@
-"""Strips of an array handed to several threads: NumPy's loops run side by side."""
+"""Strips of an array shared among threads: NumPy's loops run side by side."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from threading import Lock, Thread
+from threading import Thread
 from typing import TypeVar
 
 S = TypeVar("S")
@@ -13,48 +13,35 @@ S = TypeVar("S")
 THREADS = min(8, os.cpu_count() or 1)
 """At most so many, the caller's among them: more would wait for memory, and for Python between two loops."""
 EACH = 4
-"""Strips for every thread, at least. A strip takes some tenths of a millisecond, to start a thread one tenth."""
+"""Strips for every thread, at least. A strip takes half a millisecond, to start a thread a tenth."""
 
 
-def shared(strips: Sequence[S], worker: Callable[[Iterator[S]], None]) -> None:
-    """worker(iterator) in this thread, and in others where there are many strips. The iterators hand out each strip
-    once, the first ones first; workers write to places of their strips alone.
+def shared(strips: Sequence[S], worker: Callable[[Sequence[S]], None]) -> None:
+    """worker(some of the strips) in this thread, and in others where there are many. Each has neighbours, in order:
+    memory that is touched first has large pages, and two threads that touch one clear it twice. Workers write to places
+    of their strips alone.
 
-    Raises what a worker raises; of several errors, that of the first strip, as one thread would.
+    Raises what a worker raises; of several errors the one of the first strips, as one thread would.
     """
     threads = max(1, min(THREADS, len(strips) // EACH))
-    if threads == 1:
-        worker(iter(strips))
-        return
-    lock, source = Lock(), iter(enumerate(strips))
-    failed: list[tuple[int, BaseException]] = []
+    cuts = [len(strips) * t // threads for t in range(threads + 1)]
+    failed: dict[int, BaseException] = {}
 
-    def run() -> None:
-        at = -1
-
-        def mine() -> Iterator[S]:
-            nonlocal at
-            while True:
-                with lock:
-                    given = None if failed else next(source, None)
-                if given is None:
-                    return
-                at, strip = given
-                yield strip
-
+    def run(t: int) -> None:
         try:
-            worker(mine())
+            worker(strips[cuts[t] : cuts[t + 1]])
         except BaseException as error:  # raised below, in the caller's thread
-            failed.append((at, error))
+            failed[t] = error
 
-    helpers = [Thread(target=run) for _ in range(threads - 1)]
-    started = []
-    with suppress(RuntimeError):  # no more threads to be had: those there are do all of it
+    helpers = [Thread(target=run, args=(t,)) for t in range(1, threads)]
+    alive = 0
+    with suppress(RuntimeError):  # no more threads to be had
         for helper in helpers:
             helper.start()
-            started.append(helper)
-    run()
-    for helper in started:
+            alive += 1
+    for t in (0, *range(alive + 1, threads)):
+        run(t)
+    for helper in helpers[:alive]:
         helper.join()
     if failed:
-        raise min(failed, key=lambda told: told[0])[1]
+        raise failed[min(failed)]

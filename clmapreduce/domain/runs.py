@@ -40,7 +40,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
     kept: dict[int, Whole] = {}
 
     def write(at: Integers, top: int, strip: Whole) -> None:
-        where.take(at, mode="clip", out=strip.reshape(-1))
+        where.take(at, mode="wrap", out=strip.reshape(-1))
         ends = np.searchsorted(at, len(bounds) * np.arange(min(high, rows - top) + 1)) // 2
         offsets[top + 1 : top + high + 1] = ends[1:]
         lay(strip, ends)
@@ -78,7 +78,7 @@ class _Changes:
     def __init__(self, matrix: Booleans, cell_of: Whole, high: int) -> None:
         cells, width = matrix.shape[1], len(cell_of) + 1
         self.matrix, self.cell_of, self.high, self.width = matrix, cell_of, high, width
-        self.flags = np.ones(high * width + high * width // 8 + 1, bool)  # a strip's, and a ninth behind it that is True
+        self.flags = np.ones(high * width + high * width // 9 + 2, bool)  # a strip's, and what is True behind it
         self.spaced = np.zeros((high, cells + 1), bool)  # with a cell behind that is False, as gaps are
 
     def edges(self, top: int) -> Booleans:
@@ -94,8 +94,10 @@ class _Changes:
 
     def found(self, edges: Booleans, count: int) -> Integers:
         """Where the `count` changes of the strip last asked for are, row after row."""
-        many = SEARCHED * edges.size < count < edges.size / 8
-        return np.flatnonzero(self.flags if many else edges)[:count]
+        looked = edges.size
+        if count > SEARCHED * looked:
+            looked += max(0, (looked - 10 * count) // 9 + 2)  # so that more than a tenth is True
+        return np.flatnonzero(self.flags[:looked])[:count]
 
 
 def _bounds(cells: int, columns: Integers | None) -> tuple[Whole, Whole]:

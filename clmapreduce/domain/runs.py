@@ -49,7 +49,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
         changes = _Changes(matrix, cell_of, high)
         for top in mine:
             edges = changes.edges(top)
-            counts[top // high + 1] = found = np.count_nonzero(edges)
+            counts[top // high + 1] = found = int(np.count_nonzero(edges))
             if found < KEPT * edges.size:
                 kept[top] = np.empty((found // 2, 2), bounds.dtype)
                 write(changes.found(edges, found), top, kept[top])
@@ -65,7 +65,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
             if top in kept:
                 places[first:end] = kept.pop(top)
             else:
-                write(changes.found(changes.edges(top), 2 * (end - first)), top, places[first:end])
+                write(changes.found(changes.edges(top), 2 * int(end - first)), top, places[first:end])
             offsets[top + 1 : top + high + 1] += first
 
     shared(tops, gather)
@@ -114,8 +114,9 @@ def _bounds(cells: int, columns: Integers | None) -> tuple[Whole, Whole]:
 
 
 def runs_of_places(offsets: Whole, places: Whole, columns: Integers | None = None) -> tuple[Integers, Whole]:
-    """As `runs_of_matrix`, where row i is True in the cells places[offsets[i]:offsets[i + 1]], which rise; intervals are
-    (L, 2) first columns and ends.
+    """As `runs_of_matrix`, where row i is True in the cells places[offsets[i]:offsets[i + 1]], which rise.
+
+    Intervals are (L, 2) first columns and ends.
     """
     if columns is None:
         begin = places.astype(shortest(int(places.max(initial=0)) + 1), copy=False)

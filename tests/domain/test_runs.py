@@ -46,8 +46,8 @@ def test_runs_are_what_a_walk_finds(
         columns = columns_drawn(rng, shape[1], spread) if spread else None
         wanted = walked(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
         places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1].astype(rng.choice(["i4", "i8"]))
-        offsets, found = runs.runs_of_matrix(matrix, columns)
-        for offsets, intervals in ((offsets, intervals_of(found, offsets)), runs.runs_of_places(*places, columns)):
+        ends, laid = runs.runs_of_matrix(matrix, columns)
+        for offsets, intervals in ((ends, intervals_of(laid, ends)), runs.runs_of_places(*places, columns)):
             assert offsets.dtype == np.int64 and intervals.shape == (offsets[-1], 2)
             if len(intervals):
                 far = columns is not None and columns[-1, 1] >= 2**31

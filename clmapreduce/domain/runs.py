@@ -14,7 +14,7 @@ from clmapreduce.domain.strips import shared
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 STRIP = 1 << 19
-"""Cells looked at together: what is made of them stays in a core's cache."""
+"""Cells looked at together. With fewer, threads wait for each other between NumPy's loops; with more, for memory."""
 SEARCHED = 0.04
 """NumPy searches for the next True where at most a tenth is, else it looks at every place alike, which takes as long
 for any share: less than the search where more than this share is True.

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from clmapreduce.domain.laid import Laid, intervals_of, laid, lengths_of
+
 Integers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 Whole: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.signedinteger[Any]]]"
 """Of 32 or 64 bits."""
@@ -20,8 +22,8 @@ class Blocks:
     clusters: (K, 2) int64, first row and end of each cluster: sorted, disjoint, none empty. Rows outside all of them
     have no columns, like those of a cluster without intervals.
     offsets: (K + 1,) int64: cluster k has the intervals offsets[k] to offsets[k + 1].
-    intervals: (L, 2) int32 or int64, first column and end: sorted within a cluster, disjoint, those that touch or
-    overlap made one, none empty. So every pair counts once.
+    lists: the intervals, (L, 2) int32 or int64, first column and end, or laid: sorted within a cluster, disjoint, those
+    that touch or overlap made one, none empty. So every pair counts once. `intervals` and `laid` are either form.
     rows, columns: of all, covered or not.
 
     Taken as they are: who makes one keeps this promise. Equal only to itself, so that plans can be kept per object.
@@ -29,9 +31,21 @@ class Blocks:
 
     clusters: Integers
     offsets: Integers
-    intervals: Whole
+    lists: Whole | Laid
     rows: int
     columns: int
+
+    @cached_property
+    def intervals(self) -> Whole:
+        """(L, 2) first column and end of every interval."""
+        return intervals_of(self.lists, self.offsets) if isinstance(self.lists, Laid) else self.lists
+
+    @cached_property
+    def laid(self) -> Laid:
+        """The intervals as positions and shifts."""
+        if isinstance(self.lists, Laid):
+            return self.lists
+        return laid(self.lists, self.offsets, shortest(self.columns))
 
     @cached_property
     def sizes(self) -> Integers:
@@ -46,9 +60,7 @@ class Blocks:
     @cached_property
     def lengths(self) -> Integers:
         """(K,) columns that every row of a cluster meets."""
-        before = np.zeros(len(self.intervals) + 1, np.int64)
-        np.cumsum(self.intervals[:, 1] - self.intervals[:, 0], out=before[1:])
-        return np.diff(before[self.offsets])
+        return lengths_of(self.laid, self.offsets)
 
     @cached_property
     def pairs(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
+from clmapreduce.domain.laid import Laid
 from clmapreduce.domain.runs import Booleans, runs_of_matrix, runs_of_places
 from clmapreduce.errors import DTypeError, ShapeError
 
@@ -38,7 +39,7 @@ def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any
     return found
 
 
-def runs(matrix: Any, columns: Integers | None = None) -> tuple[Integers, Whole]:
+def runs(matrix: Any, columns: Integers | None = None) -> tuple[Integers, Whole | Laid]:
     """`runs_of_matrix` of what `boolean` gives."""
     if is_sparse(matrix):
         return runs_of_places(matrix.indptr, matrix.indices, columns)

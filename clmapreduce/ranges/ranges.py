@@ -265,7 +265,7 @@ class Ranges:
     def __repr__(self) -> str:
         whole = self._whole
         return (
-            f"Ranges({whole.rows} x {whole.columns}: {len(whole.clusters)} clusters, {len(whole.intervals)} intervals, "
+            f"Ranges({whole.rows} x {whole.columns}: {len(whole.clusters)} clusters, {whole.offsets[-1]} intervals, "
             f"density {whole.density:.3g}, balance {whole.balance:.3g})"
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pairblocks import columns_of, drawn_blocks
 
-from clmapreduce.domain import stretches
+from clmapreduce.domain import laid
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import FEW, BlockSparse, Cut, sparse
@@ -53,9 +53,9 @@ def test_every_pair_is_met_once(
 ) -> None:
     """Intervals are looked at list by list, some lists at a time, or all at once."""
     for _ in range(20):
-        monkeypatch.setattr(stretches, "STRIP", int(rng.choice([1, 5, 1 << 15])))
+        monkeypatch.setattr(laid, "STRIP", int(rng.choice([1, 5, 1 << 15])))
         drawn = drawn_blocks(rng, *size)
-        blocks = replace(drawn, intervals=drawn.intervals.astype(rng.choice(["i4", "i8"])))
+        blocks = replace(drawn, lists=drawn.intervals.astype(rng.choice(["i4", "i8"])))
         mask = np.zeros(size, int)
         for first, end, columns in columns_of(blocks):
             mask[first:end, columns] = 1

@@ -5,7 +5,7 @@ Each row was measured; docs/benchmarks.md says where and what lost.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from clmapreduce.errors import DeviceMemoryError
@@ -306,15 +306,16 @@ of rows a warp are best; with more of them four, where no more numbers are kept 
 
 
 def matrix_box(
-    steps: int, work: int, terms: int, rows: int, columns: int, together: float = float("inf")
+    steps: int, work: int, terms: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
 ) -> MatrixBox:  # fmt: skip
     """The box for pairs whose products matrix instructions compute. steps: instructions for 16 rows and 8 columns.
     work: operations that are left to do per pair. terms: numbers kept per row. rows, columns: of the whole problem.
-    together: rows of a cluster.
+    padded: for rows in clusters, the pairs that groups of so many rows walk.
     """
-    share = 4 if work <= EXPONENTIAL and steps < 3 else 0
-    if together < rows:
-        return MatrixBox(_clustered_block(together), 2, 256, share=share)
+    light = work <= EXPONENTIAL and steps < 3
+    if padded is not None:
+        return replace(_clustered_box(padded), share=3 if light else 0)
+    share = 4 if light else 0
     if rows <= MATRIX_FEW:
         return MatrixBox(128, -(-rows // 16), 256, 4, share=0)
     if rows * columns < MANY_PAIRS:
@@ -325,15 +326,15 @@ def matrix_box(
 
 
 def filter_box(
-    steps: int, kept: int, rows: int, columns: int, together: float = float("inf")
+    steps: int, kept: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
 ) -> MatrixBox | None:  # fmt: skip
     """The same where products decide which columns are computed; None where there are too few pairs for them to be
     worth it. kept: values that the operator keeps.
     """
     if rows * columns < MANY_PAIRS:
         return None
-    if together < rows:
-        return MatrixBox(_clustered_block(together), 2, 256, sample=0)
+    if padded is not None:
+        return replace(_clustered_box(padded), sample=0)
     if kept > 1:
         return MatrixBox(256, 2, 512, groups=8, sample=4)
     return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
@@ -350,14 +351,14 @@ def matrix_wide_box(numbers: int) -> MatrixWideBox:
     return replace(box, chains=2) if box.numbers < 3 else box
 
 
-def _clustered_block(together: float) -> int:
-    """Rows of a group where so many come together."""
-    return max(32, min(256, power_above(together)))
+STAGING = 19
+"""Rows whose pairs with a column take as long as staging it."""
 
 
-def power_above(number: float) -> int:
-    """The least power of two that is no less."""
-    return 1 << max(0, math.ceil(math.log2(max(1.0, number))))
+def _clustered_box(padded: Callable[[int], float]) -> MatrixBox:
+    """Groups of as many rows as suit the clusters, least work in all."""
+    block = min((256, 128, 64, 32), key=lambda rows: padded(rows) * (1 + STAGING / rows))
+    return MatrixBox(block, 2, max(128, 2 * block))
 
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)

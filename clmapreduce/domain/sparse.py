@@ -76,6 +76,12 @@ class BlockSparse(Pairwise):
         pairs = max(1.0, float(sizes @ lengths))
         return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
 
+    def padded(self, span: int) -> float:
+        """Pairs that groups of `span` rows walk, with the rows that the last group of a cluster lacks."""
+        given = self._kept().stretches
+        groups = -(-(given.end - given.first) // span)
+        return float((groups * span).astype(float) @ given.columns.astype(float))
+
     def work(self, cut: Cut) -> Work:
         """The pieces of a cut."""
         cut = replace(cut, groups=max(1, cut.groups // self.batch))

@@ -45,8 +45,8 @@ def _of_few_numbers(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> 
         return None
     steps = sum(Slots(len(product.rows)).steps for product in factoring.products)
     rows, columns = domain.rows * domain.batch, domain.columns
-    together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
+    padded = domain.padded if isinstance(domain, BlockSparse) else None
     if bound.side:
-        return filter_box(steps, bound.kept, rows, columns, together)
+        return filter_box(steps, bound.kept, rows, columns, padded)
     left = Pair(pair.inputs, factoring.values, pair.width, bilinear=factoring.products)
-    return matrix_box(steps, left.cost, len(left.terms.rows), rows, columns, together)
+    return matrix_box(steps, left.cost, len(left.terms.rows), rows, columns, padded)

@@ -68,7 +68,8 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(measured, "TABLE", measured.Table())
     monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 1024)})
-    monkeypatch.setitem(boxes.PARALLEL, PairBox, {"tile": (32, 128)})
+    tile = tile_of("parallel", context)
+    monkeypatch.setitem(boxes.PARALLEL, PairBox, {"tile": (tile // 4, tile)})
     return cm.Context(context.device)
 
 
@@ -92,9 +93,9 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "compared", compared)
 
 
-def tile_of(mode: str) -> int:
-    """The longest tile that may be met."""
-    return 1024 if mode == "sequential" else 128
+def tile_of(mode: str, context: cm.Context) -> int:
+    """The longest tile that may be met, twice the static one."""
+    return 1024 if mode == "sequential" else 128 if context.facts.kind == "cpu" else 256
 
 
 def test_what_is_found_is_used_from_then_on(
@@ -107,7 +108,7 @@ def test_what_is_found_is_used_from_then_on(
         close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
     assert MEASURED not in explained(fresh, given, mode)
     (found,) = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
-    assert found.box_after == replace(found.box_before, tile=tile_of(mode)) != found.box_before
+    assert found.box_after == replace(found.box_before, tile=tile_of(mode, fresh)) != found.box_before
     assert (found.ms_before, found.ms_after) == (1e3, 1e3 * found.box_before.tile / found.box_after.tile)
     assert repr(found) == (
         f"{found.what}: 1000 ms with PairBox(tile={found.box_before.tile}), 500 ms with PairBox(tile={found.box_after.tile})"
@@ -124,7 +125,7 @@ def test_what_is_found_is_used_from_then_on(
     for table, context in ((measured.TABLE, fresh), (measured.Table(), cm.Context(fresh.device))):
         monkeypatch.setattr(measured, "TABLE", table)
         told = explained(context, given, mode)
-        assert f"{tile_of(mode)} columns a tile; {MEASURED}" in told
+        assert f"{tile_of(mode, fresh)} columns a tile; {MEASURED}" in told
         close(reduce_pairs(ASKED, given, mode=mode, context=context), dense(given))
         assert MEASURED in explained(context, drawn(rng, 31, 2000), mode)
         assert MEASURED not in explained(context, drawn(rng, 33, 1100), mode)
@@ -150,7 +151,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
         return reduce_pairs(asked, given, mode=mode, context=fresh, ranges=ranges)
 
     found = cm.tune(lambda: close(call(), wanted))
-    assert all(one.box_after.tile == tile_of(mode) for one in found)
+    assert all(one.box_after.tile == tile_of(mode, fresh) for one in found)
     close(call(), wanted)
     assert (MEASURED in explained(fresh, given, mode, asked, ranges)) == bool(found)
 
@@ -162,7 +163,7 @@ def test_both_passes_of_long_weights(
     """Each has a box of its own; what is not faster stays."""
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
     monkeypatch.setitem(boxes.SEQUENTIAL, boxes.WideBox, {"stage": (64, 128)})
-    monkeypatch.setitem(boxes.PARALLEL, boxes.WideBox, {"stage": (4, 8)})
+    monkeypatch.setitem(boxes.PARALLEL, boxes.WideBox, {"stage": (4, 8) if fresh.facts.kind == "cpu" else (32, 64)})
     x, y, w = (Variable(k, dim, min(k, 1)) for k, dim in enumerate((2, 2, 20)))
     text, weight = "-SqDist(Vi(0,2),Vj(1,2))", vector("Vj(2,20)")
     asked = PairCall(vector(text), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, weight)
@@ -272,7 +273,7 @@ def test_wrong_candidates_are_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     given = drawn(rng)
-    chosen = 512 if mode == "sequential" else 64
+    chosen = tile_of(mode, fresh) // 2
     plain = search.Candidate.values
 
     def values(self: search.Candidate) -> list[Any]:

@@ -63,10 +63,14 @@ def test_boxes_follow_the_problem() -> None:
     few = matrix_box(1, 2, 0, 100, 10**7)
     assert 16 * few.blocks >= 100 and few.across == few.block // 32
     assert matrix_box(1, 2, 0, 10**4, 10**4).tile < matrix_box(1, 2, 0, 10**5, 10**5).tile
-    assert matrix_box(1, 2, 0, 10**6, 10**6, together=60).block == 64
     assert matrix_box(1, 9, 0, 10**5, 10**5).share == 0 < matrix_box(1, 2, 0, 10**5, 10**5).share
-    for together in (1, 31, 33, 10**5):
-        assert 32 <= matrix_box(1, 2, 0, 10**6, 10**6, together=together).block <= 256
+
+
+@pytest.mark.parametrize(("sizes", "block"), [([60], 64), ([244], 256), ([260] * 9, 64), ([9], 32), ([1953], 256)])
+def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
+    """Whole groups, or little that is idle."""
+    padded = lambda rows: float(sum(-(-size // rows) * rows for size in sizes))  # noqa: E731
+    assert matrix_box(1, 2, 0, 10**6, 10**6, padded).block == block
 
 
 def test_blocks_of_pairs_too() -> None:

@@ -358,7 +358,7 @@ STAGING = 19
 def _clustered_box(padded: Callable[[int], float]) -> MatrixBox:
     """Groups of as many rows as suit the clusters, least work in all."""
     block = min((256, 128, 64, 32), key=lambda rows: padded(rows) * (1 + STAGING / rows))
-    return MatrixBox(block, 2, max(128, 2 * block))
+    return MatrixBox(block, 2, 512 if block > 64 else 128)
 
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)

@@ -29,7 +29,7 @@ from clmapreduce.tuning import (
 Limits = dict[str, tuple[int, int]]
 
 _GROUPS: Limits = {"groups": (4, 256)}
-_MATRIX: Limits = {"block": (64, 512), "blocks": (1, 4), "share": (0, 16), **_GROUPS}
+_MATRIX: Limits = {"block": (64, 256), "blocks": (1, 4), "share": (0, 16), **_GROUPS}
 PARALLEL: dict[type[Any], Limits] = {
     PairBox: {
         "block": (32, 512), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **_GROUPS,

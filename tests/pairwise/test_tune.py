@@ -163,7 +163,7 @@ def test_both_passes_of_long_weights(
     """Each has a box of its own; what is not faster stays."""
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
     monkeypatch.setitem(boxes.SEQUENTIAL, boxes.WideBox, {"stage": (64, 128)})
-    monkeypatch.setitem(boxes.PARALLEL, boxes.WideBox, {"stage": (4, 8) if fresh.facts.kind == "cpu" else (32, 64)})
+    monkeypatch.setitem(boxes.PARALLEL, boxes.WideBox, {"stage": (4, 8) if fresh.facts.kind == "cpu" else (16, 32)})
     x, y, w = (Variable(k, dim, min(k, 1)) for k, dim in enumerate((2, 2, 20)))
     text, weight = "-SqDist(Vi(0,2),Vj(1,2))", vector("Vj(2,20)")
     asked = PairCall(vector(text), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, weight)

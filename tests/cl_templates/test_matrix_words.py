@@ -1,0 +1,85 @@
+"""Sums of products by matrix instructions: their places, and how far they are off, in units or emulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mako.lookup import TemplateLookup
+
+import cl_templates
+import clmapreduce as cm
+from clmapreduce.schemes.matrix_filter import DOUBT
+from hostsched import JobGraph, KernelJob, build
+
+COUNT = 400
+LOOKUP = TemplateLookup([str(Path(cl_templates.__file__).parent)], strict_undefined=True, input_encoding="utf-8")
+SOURCE = """#define INLINE static inline __attribute__((always_inline))
+{helpers}
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void cmr_tried(__global const uint *rows, __global const uint *columns, __global const float *begin, __global float *out) {{
+    __local uint memory[192] __attribute__((aligned(16)));
+    const int lane = (int)get_local_id(0);
+    const size_t group = get_group_id(0);
+    for (int k = lane; k < 128; k += 32) memory[k] = rows[group * 128 + k];
+    for (int k = lane; k < 64; k += 32) memory[128 + k] = columns[group * 64 + k];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int place = lane / 4 * 8 + lane % 4 * 2;
+    begin += group * 128; out += group * 384;
+    const float4 c = (float4)(begin[place], begin[place + 1], begin[place + 64], begin[place + 65]);
+    const uint4 a = cmr_matrix_rows_uint4(memory, 0, lane);
+    const uint2 b = cmr_matrix_columns_uint2(memory, 128, lane);
+    const float4 sums[3] = {{cmr_matrix_start_float4(a, b, memory, lane), cmr_matrix_product_float4(c, a, b, memory, lane),
+                             cmr_matrix_from_float4(c, a, b, memory, lane)}};
+    for (int k = 0; k < 3; k++) {{
+        out[k * 128 + place] = sums[k].x; out[k * 128 + place + 1] = sums[k].y;
+        out[k * 128 + place + 64] = sums[k].z; out[k * 128 + place + 65] = sums[k].w;
+    }}
+}}"""
+WORDS = {
+    "half_value": "float", "matrix_rows": "uint4", "matrix_columns": "uint2", "matrix_product": "float4",
+    "matrix_start": "float4", "matrix_from": "float4",
+}  # fmt: skip
+
+
+def packed(numbers: np.ndarray, side: str) -> np.ndarray:
+    """Operands (COUNT, lines, 16) of float16 as words where the instruction looks for them."""
+    words = np.ascontiguousarray(numbers).view(np.uint32)  # (COUNT, lines, 8)
+    found = np.empty((len(numbers), words.shape[1] * 8), np.uint32)
+    for line in range(words.shape[1]):
+        for k in range(8):
+            rows = line % 8 * 16 + line // 8 + k % 4 * 4 + k // 4 * 2
+            found[:, rows if side == "rows" else line * 8 + k % 4 * 2 + k // 4] = words[:, line, k]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling"])
+def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rng: np.random.Generator) -> None:
+    """Against float64: an eighth of what the filter allows for, which also has pieces and its bar to cover."""
+    shapes = ((COUNT, 16, 16), (COUNT, 8, 16))
+    rows, columns = (rng.uniform(-1, 1, shape) for shape in shapes)
+    begin = rng.uniform(-4, 4, (COUNT, 16, 8)).astype("f4")
+    if kind == "of all sizes":
+        rows, columns = (x * 2.0 ** rng.integers(-12, 12, x.shape) for x in (rows, columns))
+        begin *= np.float32(2) ** rng.integers(-12, 12, begin.shape).astype("f4")
+    rows, columns = rows.astype("f2"), columns.astype("f2")
+    if kind == "cancelling":
+        rows[..., 8:] = rows[..., :8]
+        columns[..., 8:] = -columns[..., :8]
+        rows[..., 15] *= np.float16(1 + 2**-9)
+    vendors = ["nvidia", "portable"] if context.facts.matrix_units else ["portable"]
+    words = [LOOKUP.get_template(f"vendor/{vendor}.cl.mako") for vendor in vendors]
+    said = [next(w for w in words if w.has_def(word)).get_def(word).render_unicode(T=T) for word, T in WORDS.items()]
+    source = SOURCE.format(helpers="\n".join(said))
+    kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
+    given = [packed(rows, "rows"), packed(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
+    arrays = [cm.array(array, context) for array in given]
+    buffers = tuple(array.buffer for array in arrays)
+    JobGraph([KernelJob(kernel, COUNT, 32, buffers, buffers[:3], buffers[3:])]).submit(context.queue, ())
+    found = np.moveaxis(arrays[3].to_numpy().astype("f8"), 1, 0)
+    products = rows.astype("f8")[:, :, None] * columns.astype("f8")[:, None]
+    sums, sizes = products.sum(-1), np.abs(products).sum(-1)
+    for result, start in zip(found, (0.0, begin, begin), strict=True):
+        off = np.abs(result - (sums + start))
+        assert np.all(off <= DOUBT / 8 * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))

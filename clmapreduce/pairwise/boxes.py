@@ -32,14 +32,14 @@ _GROUPS: Limits = {"groups": (4, 256)}
 _MATRIX: Limits = {"block": (64, 256), "blocks": (1, 4), "share": (0, 16), **_GROUPS}
 PARALLEL: dict[type[Any], Limits] = {
     PairBox: {
-        "block": (32, 512), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **_GROUPS,
+        "block": (32, 256), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **_GROUPS,
     },
     TileBox: {
-        "block": (32, 512), "rows": (1, 8), "columns": (2, 8), "depth": (4, 64), "unroll": (1, 40), "folded": (1, 8),
+        "block": (32, 256), "rows": (1, 8), "columns": (2, 8), "depth": (4, 64), "unroll": (1, 40), "folded": (1, 8),
         **_GROUPS,
     },
     WideBox: {
-        "block": (64, 512), "rows": (4, 16), "numbers": (2, 16), "stage": (4, 128), "unroll": (1, 16),
+        "block": (64, 256), "rows": (4, 16), "numbers": (2, 16), "stage": (4, 128), "unroll": (1, 16),
         "loads": (1, 16), **_GROUPS,
     },
     MatrixBox: {

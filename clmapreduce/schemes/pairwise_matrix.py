@@ -90,10 +90,11 @@ class _Matrix:
         targets, out = targets_of(spread, layout.outputs)
         bars = ["__global const float *restrict bars"] if self.sample is not None else []
         numbers = {
-            "block": box.block, "blocks": box.blocks, "tile": box.tile, "unroll": box.unroll,
-            "across": box.across, "share": box.share, "ahead": box.ahead, "partial": spread.partial,
-            "domain": spread.word, "barred": self.sample is not None,
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "share": box.share,
+            "ahead": box.ahead, "partial": spread.partial, "domain": spread.word, "barred": self.sample is not None,
         }  # fmt: skip
+        if not isinstance(text, FilterText):
+            numbers["unroll"] = box.unroll
         spec = kernel_spec(
             "pairwise_matrix_filter" if isinstance(text, FilterText) else "pairwise_matrix",
             self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},

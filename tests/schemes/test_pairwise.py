@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,11 +126,12 @@ def test_long_rows_are_split_for_precision() -> None:
 
 def test_long_vectors_take_tiles_only_where_work_items_meet() -> None:
     text = "Exp(-SqDist(Vi(0,50),Vj(1,50)))"
-    plans = {m: pair_plan(layout_of(text), 1000, 1000, m, FACTS["nvidia"]) for m in MODES}
+    facts = replace(FACTS["nvidia"], matrix_units=False)
+    plans = {m: pair_plan(layout_of(text), 1000, 1000, m, facts) for m in MODES}
     kernels = {m: [stage.spec.kernel for stage in plan.stages] for m, plan in plans.items()}
     assert "cmr_pairwise" in kernels[SEQUENTIAL] and "cmr_pairwise_tiles" in kernels[PARALLEL]
     for layout in (layout_of(text, SECOND), layout_of("Normalize(Vi(0,50))|Normalize(Vj(1,50))"), layout_of(GAUSSIAN)):
-        assert pair_plan(layout, 1000, 1000, PARALLEL, FACTS["nvidia"]).stages[0].spec.kernel == "cmr_pairwise"
+        assert pair_plan(layout, 1000, 1000, PARALLEL, facts).stages[0].spec.kernel == "cmr_pairwise"
 
 
 def test_a_group_merges_a_row_where_rows_are_few_and_order_is_free() -> None:

@@ -23,7 +23,14 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import Box, PairLayout
-from clmapreduce.tuning import MATRIX_CPU, MATRIX_LONG, MATRIX_LONG_CPU, MATRIX_WIDE_CPU, MatrixBox, MatrixLongBox
+from clmapreduce.tuning_matrix import (
+    MATRIX_CPU,
+    MATRIX_LONG,
+    MATRIX_LONG_CPU,
+    MATRIX_WIDE_CPU,
+    MatrixBox,
+    MatrixLongBox,
+)
 from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -173,7 +180,10 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "matrix kahan", plan(layout_of(scheme="kahan_scheme"), 500, 500, box=box)
     yield "matrix argmin", plan(layout_of(DISTANCE, "ArgMin"), 500, 500, box=replace(box, sample=0))
     yield "matrix k-min with bars", plan(layout_of(DISTANCE, "KMin_ArgKMin", k=2), 500, 20_000, box=box)
-    yield "matrix argmax of batches with bars", plan(layout_of(DISTANCE, "ArgMax", rank=2), 70, 20_000, batch=6, box=box)
+    yield (
+        "matrix argmax of batches with bars",
+        plan(layout_of(DISTANCE, "ArgMax", rank=2), 70, 20_000, batch=6, box=box),
+    )
     yield "matrix k-min of blocks", plan(layout_of(DISTANCE, "KMin_ArgKMin", k=2), 500, 500, box=box, sparse=True)
     two = "Exp(-SqDist(Vi(0,3),Vj(1,3)))+Exp((Vi(0,3)|Vj(1,3))-Vj(2,1))"
     yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)
@@ -190,7 +200,10 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
-    yield "matrix wide of batches", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,300)", rank=1), 500, 500, batch=6, box=wide)
+    yield (
+        "matrix wide of batches",
+        plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,300)", rank=1), 500, 500, batch=6, box=wide),
+    )
 
 
 # ------------------------------------------------------------------------------------------------- pairs on numbers

@@ -17,7 +17,7 @@ ROWS = (
     ("errors", "modes", "dtypes", "version"),
     ("formula", "reductions", "domain", "math", "ranges"),
     ("program", "vector"),
-    ("plan", "tuning", "schemes", "choose"),
+    ("plan", "tuning", "tuning_matrix", "schemes", "choose"),
     ("runtime", "context", "array", "arguments", "call"),
     ("primitives", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),

@@ -15,16 +15,8 @@ from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning import (
-    MATRIX_LONG,
-    MatrixBox,
-    MatrixLongBox,
-    MatrixWideBox,
-    PairBox,
-    TileBox,
-    WideBox,
-    matrix_wide_box,
-)
+from clmapreduce.tuning import PairBox, TileBox, WideBox
+from clmapreduce.tuning_matrix import MATRIX_LONG, MatrixBox, MatrixLongBox, MatrixWideBox, matrix_wide_box
 
 Limits = dict[str, tuple[int, int]]
 

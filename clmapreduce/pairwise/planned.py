@@ -21,7 +21,8 @@ from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, TileBox, WideBox, clustered, few_box, pair_box
+from clmapreduce.tuning import TileBox, WideBox, clustered, few_box, pair_box
+from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
 from clmapreduce.vector.pair import Pair
 
 Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"

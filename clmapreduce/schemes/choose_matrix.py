@@ -11,7 +11,7 @@ from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning import MATRIX_LONG, MatrixBox, MatrixLongBox, filter_box, matrix_box, matrix_wide_box
+from clmapreduce.tuning_matrix import MATRIX_LONG, MatrixBox, MatrixLongBox, filter_box, matrix_box, matrix_wide_box
 from clmapreduce.vector.pair import Pair
 
 FILTERED = 6

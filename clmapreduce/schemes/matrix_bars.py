@@ -25,7 +25,8 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.matrix_filter import NearText
 from clmapreduce.schemes.pair_domain import Spread, spread_dense
 from clmapreduce.schemes.pairwise import cut_columns
-from clmapreduce.tuning import WIDE_SCRATCH, MatrixBox, sample_box
+from clmapreduce.tuning import WIDE_SCRATCH
+from clmapreduce.tuning_matrix import MatrixBox, sample_box
 
 FEWEST_BUCKETS, BUCKETS = 2, 4
 """Buckets for each value that is kept: at least, lest several of the best columns meet in one and bars are loose; and

@@ -17,7 +17,7 @@ from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.operand_text import OperandText
 from clmapreduce.schemes.pair_text import PairText, element
-from clmapreduce.tuning import MatrixLongBox
+from clmapreduce.tuning_matrix import MatrixLongBox
 from clmapreduce.vector.pair import Pair
 
 RELATIVE, ABSOLUTE = 12, 16

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.node import Apply
 from clmapreduce.schemes.matrix_text import DEPTH, ROW_WORDS, MatrixText
-from clmapreduce.tuning import MatrixWideBox
+from clmapreduce.tuning_matrix import MatrixWideBox
 
 AT_FIRST, AT_MOST = 12, 15
 """A row's largest scalar is scaled to about 2^12, anew when it would pass 2^15."""

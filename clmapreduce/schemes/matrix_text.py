@@ -22,7 +22,7 @@ from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import MatrixBox
+from clmapreduce.tuning_matrix import MatrixBox
 from clmapreduce.vector.bilinear import Bilinear, Factoring
 from clmapreduce.vector.pair import Pair, PairInput, Role
 

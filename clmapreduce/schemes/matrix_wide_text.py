@@ -16,7 +16,7 @@ from functools import cached_property
 from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import MatrixWideBox
+from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
 """Weights are scaled to about 2^14: below 65,504, where 16 bits end."""

@@ -18,7 +18,8 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, PairBox, TileBox, WideBox
+from clmapreduce.tuning import PairBox, TileBox, WideBox
+from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
 from clmapreduce.vector.pair import Pair, Role
 
 Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"

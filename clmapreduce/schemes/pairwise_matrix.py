@@ -18,7 +18,7 @@ from clmapreduce.schemes.matrix_text import MatrixText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
-from clmapreduce.tuning import MatrixBox
+from clmapreduce.tuning_matrix import MatrixBox
 from clmapreduce.vector.bilinear import Factoring, factored_pair
 
 

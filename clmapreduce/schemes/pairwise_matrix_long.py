@@ -20,7 +20,7 @@ from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairwise_tiles import norms_stage
 from clmapreduce.schemes.tile_norms import NORMS, Distance
-from clmapreduce.tuning import MatrixLongBox
+from clmapreduce.tuning_matrix import MatrixLongBox
 from clmapreduce.vector.pair import Role
 
 OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")

@@ -20,7 +20,8 @@ from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_wide import argument_of
-from clmapreduce.tuning import WIDE_SCRATCH, MatrixWideBox
+from clmapreduce.tuning import WIDE_SCRATCH
+from clmapreduce.tuning_matrix import MatrixWideBox
 from clmapreduce.vector.bilinear import Factoring
 
 PACKED = "packed0"

@@ -27,17 +27,8 @@ from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import Box
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
-from clmapreduce.tuning import (
-    MATRIX_CPU,
-    MATRIX_LONG,
-    MATRIX_WIDE_CPU,
-    MatrixBox,
-    MatrixLongBox,
-    MatrixWideBox,
-    PairBox,
-    TileBox,
-    WideBox,
-)
+from clmapreduce.tuning import PairBox, TileBox, WideBox
+from clmapreduce.tuning_matrix import MATRIX_CPU, MATRIX_LONG, MATRIX_WIDE_CPU, MatrixBox, MatrixLongBox, MatrixWideBox
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"

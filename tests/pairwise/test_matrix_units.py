@@ -10,14 +10,14 @@ import pytest
 from pairdense import Case
 
 import clmapreduce as cm
-from clmapreduce import tuning
+from clmapreduce import tuning_matrix
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise import planned
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.tuning import (
+from clmapreduce.tuning_matrix import (
     MATRIX_CPU,
     MATRIX_LONG_CPU,
     MATRIX_WIDE_CPU,
@@ -45,7 +45,7 @@ def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return found[-1]
 
     monkeypatch.setattr(planned, "choose_matrix", choose)
-    monkeypatch.setattr(tuning, "MANY_PAIRS", 0)
+    monkeypatch.setattr(tuning_matrix, "MANY_PAIRS", 0)
     return found
 
 

@@ -13,7 +13,7 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.tuning import MatrixBox, MatrixLongBox, MatrixWideBox, matrix_box
+from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox, matrix_box
 
 NEW = FACTS["nvidia"]
 GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"

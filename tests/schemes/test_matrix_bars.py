@@ -17,7 +17,7 @@ from clmapreduce.plan import Plan, Stage
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
-from clmapreduce.tuning import MATRIX_CPU, MatrixBox
+from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(whole=["context"])

@@ -16,7 +16,7 @@ from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.tuning import MATRIX_CPU, MatrixBox
+from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(whole=["context"])
@@ -223,7 +223,9 @@ def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, n
         plain = reduce_pairs(call, {x: xs, y: ys}, mode="parallel", context=context)
         prepared = prepare_pairs(call, {x: xs, y: ys}, Options("parallel", context), box_of(context))
         assert isinstance(prepared, Prepared)
-        assert any(stage.spec.template.startswith("kernel/pairwise_matrix") for stage in prepared.executable.plan.stages)
+        assert any(
+            stage.spec.template.startswith("kernel/pairwise_matrix") for stage in prepared.executable.plan.stages
+        )
         for one, two in zip(prepared.run(), plain if isinstance(plain, tuple) else (plain,), strict=True):
             np.testing.assert_array_equal(one, two, kind)
 

@@ -15,7 +15,7 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning import MATRIX_WIDE_CPU, MatrixWideBox
+from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MatrixWideBox
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(whole=["context"])

@@ -1,0 +1,153 @@
+"""Launch boxes of schemes that matrix instructions compute: numbers only, measured on an H200; docs/benchmarks.md says
+what lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from clmapreduce.plan import Facts
+
+
+@dataclass(frozen=True)
+class MatrixBox:
+    """For pairs whose products matrix instructions compute. block: work-items per group, a multiple of 32. blocks: of
+    16 rows per warp. tile: columns between two sums of sums, a multiple of 8. across: warps that share rows, a power of
+    two. unroll: of the loop over a tile, 8 columns a turn. share: every so many exponentials are left to
+    multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
+    do. sample: every how many columns are looked at beforehand, to know what may matter; 0: none. groups, tiles,
+    merge_block: as in a PairBox.
+    """
+
+    block: int
+    blocks: int
+    tile: int
+    across: int = 1
+    unroll: int = 8
+    share: int = 4
+    ahead: int = 4
+    sample: int = 8
+    groups: int = 40
+    tiles: int = 4
+    merge_block: int = 128
+
+
+@dataclass(frozen=True)
+class MatrixWideBox(MatrixBox):
+    """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of every
+    row that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side, as an
+    instruction waits for the one before it in its own chain. longest: as in a WideBox.
+    """
+
+    numbers: int = 8
+    chains: int = 1
+    longest: int = 4096
+
+
+MATRIX_FEW = 112
+"""With up to so many rows all warps of a group share them: 7 blocks."""
+MANY_PAIRS = 2 * 10**8
+"""Fewer leave too few groups of the largest boxes."""
+EXPONENTIAL, LIGHT, FEW_TERMS = 3, 5, 4
+"""Operations left of a pair beside which there is time for exponentials by multiplications; and with which two blocks
+of rows a warp are best; with more of them four, where no more numbers are kept of every row.
+"""
+
+
+def matrix_box(
+    steps: int, work: int, terms: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
+) -> MatrixBox:  # fmt: skip
+    """The box for pairs whose products matrix instructions compute. steps: instructions for 16 rows and 8 columns.
+    work: operations that are left to do per pair. terms: numbers kept per row. rows, columns: of the whole problem.
+    padded: for rows in clusters, the pairs that groups of so many rows walk.
+    """
+    light = work <= EXPONENTIAL and steps < 3
+    if padded is not None:
+        return replace(_clustered_box(padded), share=3 if light else 0)
+    share = 4 if light else 0
+    if rows <= MATRIX_FEW:
+        return MatrixBox(128, -(-rows // 16), 256, 4, share=0)
+    if rows * columns < MANY_PAIRS:
+        return MatrixBox(128, 2, 128, share=share, groups=16, tiles=2)
+    if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):
+        return MatrixBox(128, 4, 256 if steps < 4 else 128, share=share)
+    return MatrixBox(256, 2, 512, share=share)
+
+
+def filter_box(
+    steps: int, kept: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
+) -> MatrixBox | None:  # fmt: skip
+    """The same where products decide which columns are computed; None where there are too few pairs for them to be
+    worth it. kept: values that the operator keeps.
+    """
+    if rows * columns < MANY_PAIRS:
+        return None
+    if padded is not None:
+        return replace(_clustered_box(padded), sample=0)
+    if kept > 1:
+        return MatrixBox(256, 2, 512, groups=8, sample=4)
+    return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
+
+
+def matrix_wide_box(numbers: int) -> MatrixWideBox:
+    """The box for scalars made of products times so many numbers of the column."""
+    blocks = -(-numbers // 8)
+    if blocks > 2 * MATRIX_WIDE.numbers:  # blocks that are left over are idle
+        return min(
+            (replace(MATRIX_MANY, numbers=n) for n in (13, 10)), key=lambda box: -(-blocks // box.numbers) * box.numbers
+        )
+    box = replace(MATRIX_WIDE, numbers=min(MATRIX_WIDE.numbers, blocks))
+    return replace(box, chains=2) if box.numbers < 3 else box
+
+
+STAGING = 19
+"""Rows whose pairs with a column take as long as staging it."""
+
+
+def _clustered_box(padded: Callable[[int], float]) -> MatrixBox:
+    """Groups of as many rows as suit the clusters, least work in all."""
+    block = min((256, 128, 64, 32), key=lambda rows: padded(rows) * (1 + STAGING / rows))
+    return MatrixBox(block, 2, 512 if block > 64 else 128)
+
+
+MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
+MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, longest=8192)
+MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
+MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
+"""Where a group's items read operands for themselves: to be right, not fast."""
+_SAMPLE_GPU = MatrixBox(256, 2, 256, groups=8)
+
+
+def sample_box(box: MatrixBox, facts: Facts) -> MatrixBox:
+    """The box for the look at some columns before a launch with `box`; it keeps two numbers a row, not lists."""
+    if facts.kind == "cpu":
+        return box
+    return replace(_SAMPLE_GPU, sample=box.sample, block=min(_SAMPLE_GPU.block, facts.max_group_size))
+
+
+@dataclass(frozen=True)
+class MatrixLongBox:
+    """For pairs of long vectors whose inner products matrix instructions compute. block: work-items per group, a
+    multiple of 32. rows: blocks of 16 rows per warp. columns: blocks of 8 columns per warp. across: warps side by side
+    along the columns, a power of two. groups, tiles, merge_block: as in a PairBox.
+    """
+
+    block: int
+    rows: int
+    columns: int
+    across: int
+    groups: int = 40
+    tiles: int = 8
+    merge_block: int = 128
+
+    @property
+    def tile(self) -> int:
+        """Columns that a group computes at once."""
+        return 8 * self.columns * self.across
+
+
+MATRIX_LONG = MatrixLongBox(128, 4, 8, 2)
+"""Tiles of 128 rows and 128 columns."""
+MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
+"""Where a group's items read operands for themselves: to be right, not fast."""

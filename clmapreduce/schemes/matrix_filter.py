@@ -17,8 +17,8 @@ from clmapreduce.schemes.pair_text import PairText
 LARGEST_ADDEND = 4
 """Rows' addends are scaled to about 2⁴, and all else with them."""
 DOUBT = 2.0**-18
-"""What products may be off by: so much of the magnitudes that meet in them. Pieces cost 2⁻²²; the rest is room for sums
-inside the instructions, which no GPU was asked about yet.
+"""What products may be off by: so much of the magnitudes that meet in them. Pieces cost 2⁻²², each of up to four
+instructions 2⁻²¹ (tests/cl_templates/test_matrix_words; 2⁻²²·³ was seen on an H200).
 """
 
 

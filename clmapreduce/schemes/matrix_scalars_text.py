@@ -17,9 +17,9 @@ from clmapreduce.tuning_matrix import MatrixWideBox
 
 AT_FIRST, AT_MOST = 12, 15
 """A row's largest scalar is scaled to about 2^12, anew when it would pass 2^15."""
-MOST = 100
-"""Scales are powers of two between 2^-100 and 2^100; at first the largest, with which every scalar that matters leaves
-the range.
+MOST, BEGIN = 126, 100
+"""Scales are powers of two between 2^-126 and 2^126; a row's begins at 2^100, with which every scalar that matters
+leaves the range, and only falls.
 """
 
 
@@ -149,8 +149,8 @@ class ScalarsText:
             yield f"top{v} = as_float(tops[turn * {self.matrix.rows} + {self.matrix.places.row_place(v)}]);"
 
     def scales(self) -> str:
-        """Declares the rows' scales, up{v}, the largest ones."""
-        return "\n".join(f"float up{v} = {2.0**MOST}f;" for v in self.rows)
+        """Declares the rows' scales, up{v}."""
+        return "\n".join(f"float up{v} = {2.0**BEGIN}f;" for v in self.rows)
 
     def odd(self) -> str:
         """C text of whether one of the item's scalars is not finite."""

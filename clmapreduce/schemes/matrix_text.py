@@ -84,9 +84,14 @@ class MatrixText:
 
     @cached_property
     def pairs(self) -> PairText:
-        """The values, made of products, which are small: where an operator would shift exponents it need not."""
+        """The values, made of products. Where they are products themselves they are small, and an operator that would
+        shift exponents need not.
+        """
         pair, given, sums = self.exact.pair, self.factoring, self.exact.bound.in_plain_sums()
         values, bound = given.values, self.exact.bound
+        results = {id(product.result) for product in given.products}
+        if any(id(value) not in results for value in values[: pair.width]):
+            sums = None
         if sums is not None:
             values, bound = tuple(sums.terms(values)), sums.bound
         width = pair.width if sums is None else len(values)

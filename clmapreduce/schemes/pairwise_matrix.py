@@ -34,6 +34,8 @@ def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
         found = factored_pair(pair)
         alone = found is not None and len(found.products) == 1 and found.values[0] is found.products[0].result
         return found if alone else None
+    if not bound.smooth:
+        return None
     return factored_pair(pair, exponents=pair.width if bound.exponents else 0, every=False)
 
 

@@ -23,8 +23,8 @@ def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False) -> int:
     """The final status of `event`, 0 or negative: looked at over and over for `spin_us`, then between naps.
 
     `in_driver`: instead of napping, let a thread of ours wait inside the driver while this one stays open to Ctrl-C. On
-    CPUs that thread wakes at once, where a nap overshoots by 5 % of the command's time; and Intel's runtime computes in
-    the threads that wait for it (2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
+    CPUs that thread wakes at once, where naps overshoot; and Intel's runtime computes in the threads that wait for it
+    (2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
 
     Intel's CPU runtime (2026.2) calls a command complete whose wait list failed, and tells the truth only to who waits
     for it; so a complete command is waited for, which returns at once.

@@ -14,12 +14,14 @@ from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.tile_norms import distance_of
 from clmapreduce.vector.pair import Pair, PairInput, Role
+from clmapreduce.vector.relative import relative_nodes
 
 
 @dataclass(frozen=True)
 class LongProduct:
     """A pair's only contraction: the squared distance of a row's and a column's input, or their inner product. slopes:
-    where only exponents to base 2 are made of it, their derivatives by it, the same for all pairs; else None.
+    where only exponents to base 2 are made of it, of powers that may be computed roughly, their derivatives by it, the
+    same for all pairs; else None.
     """
 
     row: PairInput
@@ -57,10 +59,11 @@ def slopes_of(pair: Pair, bound: PairBound) -> tuple[Node, ...] | None:
     """The slopes of a LongProduct."""
     slope: dict[int, Node] = {id(pair.contractions[0].result): Literal(1, FLOAT32)}
     found: list[Node] = []
+    rough = relative_nodes(pair.values, 0 if bound.summed else pair.width)
     for node in postorder(pair.values):
         if not isinstance(node, Apply) or not any(id(arg) in slope for arg in node.args):
             continue
-        if node.function is EXP2_FAST:
+        if node.function is EXP2_FAST and id(node) in rough:
             found.append(slope[id(node.args[0])])
             continue
         made = _slope(node, slope, pair.terms.role)

@@ -109,18 +109,13 @@ class ScalarsText:
         yield f"float told[{len(self.rows) * each}];\n#pragma unroll 1"
         yield f"for (int e = 0; e < {len(self.rows) * each}; e++) {{"
         yield f"const int v = e / {each}, k = lane % 4 * 2 + e % {each} / 2 * 8 + e % 2;"
-        yield f"const idx row = {self.index};\ntold[e] = 0.0f;"
+        yield f"const idx row = {self.matrix.places.row_index('v')};\ntold[e] = 0.0f;"
         statements, (text,) = exact.values(0, 0)
         terms = f"{exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, place.replace('$', 'k'))}"
         yield f"if (k < count) {{ {terms}"
         yield f"{statements}\ntold[e] = {text}; }} }}"
         for v in self.rows:
             yield " ".join(f"s{v}_{c} = told[{v * each + c}];" for c in self._columns)
-
-    @property
-    def index(self) -> str:
-        """C text of the index of the item's row v."""
-        return f"min((idx)(first + {self.matrix.places.row_place(0)} + v / 2 * 16 + v % 2 * 8), (idx)(last - 1))"
 
     def tops(self) -> Iterator[str]:
         """Declares the item's largest scalar of each of its rows, top{v}; NaN where one is."""

@@ -198,7 +198,8 @@ class MatrixWideText:
         yield f"const float ups[{len(self.scalars.rows)}] = {{ {', '.join(f'up{v}' for v in self.scalars.rows)} }};"
         yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self.scalars.rows)} * count; e++) {{"
         yield "const int v = e / count, k = e % count;"
-        yield f"const idx row = {self.scalars.index}, column = {place.replace('$', 'k')};\nfloat scalar;"
+        row = self.matrix.places.row_index("v")
+        yield f"const idx row = {row}, column = {place.replace('$', 'k')};\nfloat scalar;"
         yield f"{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
         yield f"scalar = {text} * ups[v] * {1 / (1 << AT_FIRST)}f; }}"
         yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{"

@@ -23,7 +23,7 @@ from clmapreduce.vector.bilinear import Factoring, factored_pair
 
 
 def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
-    """The products of a pair that are but exponents, so that what they are off by is a factor of the results' terms; or
+    """The products of a pair that are but exponents, so that what they are off by is a share of the results' terms; or
     the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
     order of merging that is not free.
     """
@@ -36,7 +36,8 @@ def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
         return found if alone else None
     if not bound.smooth:
         return None
-    return factored_pair(pair, exponents=pair.width if bound.exponents else 0, every=False)
+    exponents = pair.width if bound.exponents else 0
+    return factored_pair(pair, exponents=exponents, every=False, summed=bound.summed)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 from clmapreduce.vector.expander import Expander
 from clmapreduce.vector.pair import Pair, Role, roles
 from clmapreduce.vector.polynomial import Monomial, Sum, Writer, factors
+from clmapreduce.vector.relative import relative_nodes
 from clmapreduce.vector.unique import never_negative, unique
 
 ROOTS = frozenset({"sqrt", "sqrt_fast", "power", "log", "log2", "log10"})
@@ -30,7 +31,7 @@ class Bilinear:
 
     result: the symbol that stands for it in a factoring's values. rows, row: made of the row's inputs, parameters,
     centres and literals. columns, column: of the column's, parameters, centres and literals. exponent: whether only
-    exponentials to base 2 use it.
+    exponentials to base 2 use it that may be computed roughly.
     """
 
     result: Symbol
@@ -58,15 +59,19 @@ class Factoring:
     centres: tuple[tuple[Symbol, Node], ...]
 
 
-def factored_pair(pair: Pair, limit: int = 16, exponents: int = 0, every: bool = True) -> Factoring | None:
+def factored_pair(
+    pair: Pair, limit: int = 16, exponents: int = 0, every: bool = True, summed: bool = True
+) -> Factoring | None:
     """The inner products of a float32 pair, each of at most `limit` summands and with as much inside as there is; None
     where there are none, for other dtypes and where coordinates are walked in loops. exponents: so many values, the
-    first ones, count as used by exponentials. every: else those that something else uses stay as they are.
+    first ones, count as used by exponentials. every: else those that something else uses stay as they are. summed:
+    whether the values are terms of sums, which may be off by a share of themselves; else only the weights are.
     """
     if pair.dtype != FLOAT32 or pair.loops:
         return None
     values = unique(pair.values)
-    finding = _Finding(roles(values, (), pair.inputs), limit)
+    rough = relative_nodes(values, 0 if summed else pair.width)
+    finding = _Finding(roles(values, (), pair.inputs), limit, rough)
     finding.find(values, exponents)
     parts = {place: part for place, part in finding.parts.items() if every or part.exponent}
     if not parts:
@@ -99,10 +104,13 @@ class _Part:
 
 @dataclass
 class _Finding:
-    """The largest parts of some values that are inner products, by id and in the order they are met."""
+    """The largest parts of some values that are inner products, by id and in the order they are met. rough: nodes that
+    may be off by a share of themselves.
+    """
 
     role: dict[int, Role]
     limit: int
+    rough: frozenset[int]
     writer: Writer = field(default_factory=Writer)
     parts: dict[int, _Part] = field(default_factory=dict)
 
@@ -124,7 +132,8 @@ class _Finding:
                     continue
                 left.add(id(node))
                 if groups != []:
-                    todo += [(arg, node.function is EXP2_FAST) for arg in node.args[::-1]]
+                    power = node.function is EXP2_FAST and id(node) in self.rough
+                    todo += [(arg, power) for arg in node.args[::-1]]
 
     def bilinear(self, k: int, part: _Part) -> Bilinear:
         """The k-th part."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
+
+FACTORS = 16
+"""Of a product with more factors left, they are not followed."""
 
 
 def unique(values: Sequence[Node]) -> tuple[Node, ...]:
@@ -27,17 +30,23 @@ def unique(values: Sequence[Node]) -> tuple[Node, ...]:
 
 def never_negative(values: Sequence[Node]) -> frozenset[int]:
     """Ids of the nodes below some values that are seen to be squares, or made of such and numbers from 0 on."""
-    found: set[int] = set()
+    odd: dict[int, frozenset[int]] = {}
     for node in postorder(values):
-        if isinstance(node, Literal):
-            holds = bool(node.dtype.kind == "f" and node.value >= 0)
-        elif isinstance(node, Apply):
-            args, name = node.args, node.function.name
-            square = name == "multiply" and args[0] is args[1]
-            whole = name in ("add", "multiply", "divide", "divide_fast") and all(id(arg) in found for arg in args)
-            holds = square or whole or name in ("abs", "exp2_fast", "sqrt_fast")
-        else:
-            holds = False
-        if holds:
-            found.add(id(node))
-    return frozenset(found)
+        left = _factors_left(node, odd)
+        odd[id(node)] = left if len(left) <= FACTORS else frozenset({id(node)})
+    return frozenset(place for place, left in odd.items() if not left)
+
+
+def _factors_left(node: Node, odd: Mapping[int, frozenset[int]]) -> frozenset[int]:
+    """The factors of a node that may be negative and occur an odd number of times. odd: those of its arguments."""
+    if isinstance(node, Literal):
+        holds = bool(node.dtype.kind == "f" and node.value >= 0)
+    elif isinstance(node, Apply):
+        args, name = [odd[id(arg)] for arg in node.args], node.function.name
+        if name == "multiply":
+            return args[0] ^ args[1]
+        whole = name in ("add", "divide", "divide_fast") and not any(args)
+        holds = whole or name in ("abs", "exp2_fast", "sqrt_fast")
+    else:
+        holds = False
+    return frozenset() if holds else frozenset({id(node)})

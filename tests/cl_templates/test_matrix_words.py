@@ -56,7 +56,9 @@ def packed(numbers: np.ndarray, side: str) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling"])
 def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rng: np.random.Generator) -> None:
-    """Against float64: an eighth of what the filter allows for, which also has pieces and its bar to cover."""
+    """Against float64. 17 numbers added in float32, in any order, are off by 2^-20 of their sizes at most: a quarter of
+    what the filter allows for, which also has pieces and its bar to cover. Units keep an eighth.
+    """
     shapes = ((COUNT, 16, 16), (COUNT, 8, 16))
     rows, columns = (rng.uniform(-1, 1, shape) for shape in shapes)
     begin = rng.uniform(-4, 4, (COUNT, 16, 8)).astype("f4")
@@ -80,6 +82,7 @@ def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rn
     found = np.moveaxis(arrays[3].to_numpy().astype("f8"), 1, 0)
     products = rows.astype("f8")[:, :, None] * columns.astype("f8")[:, None]
     sums, sizes = products.sum(-1), np.abs(products).sum(-1)
+    allowed = DOUBT / (8 if context.facts.matrix_units else 4)
     for result, start in zip(found, (0.0, begin, begin), strict=True):
         off = np.abs(result - (sums + start))
-        assert np.all(off <= DOUBT / 8 * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))
+        assert np.all(off <= allowed * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))

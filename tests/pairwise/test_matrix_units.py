@@ -89,3 +89,24 @@ def test_gradients(context: cm.Context, rng: np.random.Generator, units: list[An
         found = asked.sum(**how)
         assert np.all(np.abs(found - each.sum(1)) <= 1e-5 * np.abs(each).sum(1))
     assert any(units)
+
+
+def test_exponentials_that_may_not_be_rough(context: cm.Context, rng: np.random.Generator, units: list[Any]) -> None:
+    """Of what is made of them: exponents that they are large parts of, differences that they nearly cancel in, vectors
+    of which the largest decides. Each is as accurate as without units.
+    """
+    x, y = (rng.uniform(0, 0.2, size=(n, 3)).astype("f4") for n in (70, 300))
+    kernel = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp()
+    terms = np.exp(-np.square(x.astype("f8")[:, None] - y).sum(-1))
+    how: dict[str, Any] = {"dim": 1, "context": context, "mode": "parallel"}
+    found = (1e3 * kernel).logsumexp(**how)[:, 0]
+    top = 1e3 * terms.max(1)
+    wanted = top + np.log(np.exp(1e3 * terms - top[:, None]).sum(1))
+    np.testing.assert_allclose(found, wanted, atol=1e3 * 4e-7)
+    np.testing.assert_allclose((1 - kernel).sum(**how)[:, 0], (1 - terms).sum(1), atol=300 * 2e-7)
+    second = (-2 * ((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp()
+    best = kernel.concat(second).argmax(**how)
+    for d, power in enumerate((terms, terms**2)):
+        chosen = np.take_along_axis(power, best[:, d : d + 1].astype(int), 1)[:, 0]
+        assert np.all(power.max(1) - chosen <= 4e-7)
+    assert not any(units)

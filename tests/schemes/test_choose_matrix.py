@@ -69,7 +69,10 @@ def test_boxes_follow_the_problem() -> None:
 @pytest.mark.parametrize(("sizes", "block"), [([60], 64), ([244], 256), ([260] * 9, 64), ([9], 32), ([1953], 256)])
 def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
     """Whole groups, or little that is idle."""
-    padded = lambda rows: float(sum(-(-size // rows) * rows for size in sizes))  # noqa: E731
+
+    def padded(rows: int) -> float:
+        return float(sum(-(-size // rows) * rows for size in sizes))
+
     assert matrix_box(1, 2, 0, 10**6, 10**6, padded).block == block
 
 

@@ -200,12 +200,12 @@ def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, 
 def test_products_of_other_kinds(context: cm.Context, rng: np.random.Generator) -> None:
     """Two products in a formula, of which one is no distance and one has a bandwidth for each row; and what is left."""
     x, y, r, c = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 0), Variable(3, 1, 1)
-    formula = F["Exp"](-F["SqDist"](x, y) * r) + c * F["Exp"]((x | y) - r) * F["Square"](x - y)
+    formula = F["Exp"](-F["SqDist"](x, y) * r) + F["Square"](c) * F["Exp"]((x | y) - r) * F["Square"](x - y)
     given = {v: rng.uniform(0.2, 1, (n, v.dim)).astype("f4") for v, n in ((x, 50), (r, 50), (y, 120), (c, 120))}
     found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
     a, b, rows, columns = (given[v].astype("f8") for v in (x, y, r, c))
     near = np.exp(-np.square(a[:, None] - b[None]).sum(-1) * rows)
-    other = columns.T * np.exp(a @ b.T - rows)
+    other = columns.T**2 * np.exp(a @ b.T - rows)
     wanted = near.sum(1)[:, None] + np.einsum("ij,ijd->id", other, np.square(a[:, None] - b[None]))
     np.testing.assert_allclose(found, wanted, rtol=PROMISED)
 

@@ -71,10 +71,6 @@ class TwoPasses:
     last: PairBound
 
 
-SMALL = 64.0
-"""Powers of two up to it, and many of them, are far from the ends of float32."""
-
-
 @dataclass(frozen=True)
 class PlainSums:
     """An operator on numbers near 0 as plain sums. terms: what is summed, from the formula's numbers and the weights.
@@ -92,11 +88,11 @@ class PairBound(Bound):
     tile's columns are accumulated. rare: whether there are `rarely` and `adjust`. one_by_one: see above. smooth: values
     that are off by a few roundings move the result as little, as in sums; places may jump. exponents: whether the
     formula's numbers are but exponents, to base 2 once scaled, so that what they are off by is a factor of the
-    result's terms, however small they are. side: -1 where only values below `bar(acc)` change the accumulator, 1 where
-    only those above it do; 0 where any may. kept: how many values an accumulator keeps, where there is a side: what is
-    worse than so many others never matters; 0 where that is not so. linear: whether the result is a plain sum in the
-    values' dtype, up to a factor. reuses: whether a number is used more than once, so that it had better have a
-    variable.
+    result's terms, however small they are. summed: whether all numbers are terms of sums, so that a share of a number
+    is as small a share of its term. side: -1 where only values below `bar(acc)` change the accumulator, 1 where only
+    those above it do; 0 where any may. kept: how many values an accumulator keeps, where there is a side: what is worse
+    than so many others never matters; 0 where that is not so. linear: whether the result is a plain sum in the values'
+    dtype, up to a factor. reuses: whether a number is used more than once, so that it had better have a variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -108,6 +104,7 @@ class PairBound(Bound):
     one_by_one: bool = False
     smooth: bool = False
     exponents: bool = False
+    summed: bool = False
     side: int = 0
     kept: int = 0
     linear: bool = False
@@ -151,7 +148,8 @@ class PairBound(Bound):
         return None
 
     def in_plain_sums(self) -> PlainSums | None:
-        """The same result of columns whose numbers are all within SMALL of 0; None where there is no such way."""
+        """The same result of columns whose numbers are all within 64 of 0, so that their powers of two,
+        and sums of them, are far from the ends of float32; None where there is no such way."""
         return None
 
     def finish(self, acc: Record) -> Value:

@@ -195,10 +195,10 @@ class BoundSmallShifts(PairBound):
         self.shifted = shifted
         self.width, self.components, self.outputs = len(shifted.terms), shifted.components, shifted.outputs
         tile = shifted.block.components[-1].dtype
-        self.block = BoundPairSum(shifted.computing, self.width, tile, tile, None, False)
+        self.block: PairBound = BoundPairSum(shifted.computing, self.width, tile, tile, None, False)
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
-        raise NotImplementedError("columns are absorbed by the block")
+        return self.merge(acc, self.widened(self.block.absorb(identity(self.block), values, indices)))
 
     def merge(self, a: Record, b: Record) -> Record:
         return self.shifted.merge(a, b)

@@ -27,9 +27,8 @@ from clmapreduce.reductions.sum import tree_sum, two_sum
 class BoundPairSum(PairBound):
     """Plain accumulators; with `mean`, divided by the number of columns at the end."""
 
+    smooth = summed = True
     reuses = False
-
-    smooth = True
 
     def __init__(self, value: DType, width: int, acc: DType, result: DType, tile: DType | None, mean: bool) -> None:
         self.value, self.width, self._mean = value, width, mean

@@ -31,7 +31,7 @@ def check_offsets(
         host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
         few = host or len(offsets) - 1 < FEW
         if few or not _on_device(offsets, sources, length, count, starts, options):
-            _check(_numbers(offsets), _numbers(sources), length, count, starts, name)
+            check_on_host(_numbers(offsets), _numbers(sources), length, count, starts, name)
 
     arrays = [offsets] if sources is None else [offsets, sources]
     remembered(arrays, ("offsets", length, count, starts), check)
@@ -53,34 +53,44 @@ def _wrong(begin: Node, end: Node, length: Node, last: Node, source: Any = None,
     wrong = (end < begin) | ((as_node(index) == 0) & (begin != 0)) | ((index == last) & (end != length))
     if source is None:
         return wrong
-    far = cast(source, np.dtype(np.int64)) + (end - begin)
-    return wrong | (source < 0) | (far > count)
+    room = count - cast(end - begin, np.dtype(np.int64))  # a sum of source and length may not fit 64 bits
+    return wrong | (source < 0) | (source > room)
 
 
 def _wrong_starts(begin: Node, end: Node, length: Node, last: Node) -> Node:
     return (end < begin) | ((as_node(index) == 0) & (begin != 0)) | ((index == last) & (end > length))
 
 
-def _check(offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str) -> None:
+def check_on_host(offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str) -> None:
+    """`check_offsets` for NumPy arrays."""
     if offsets[0] != 0:
         raise ShapeError(f"{name}[0] is {offsets[0]}; the first segment begins at 0")
-    falls = offsets[1:] < offsets[:-1]
-    if falls.any():
-        at = int(falls.argmax()) + 1
-        before = f"{name}[{at - 1}] = {offsets[at - 1]}"
-        raise ShapeError(f"{name}[{at}] is {offsets[at]}, less than {before}; they must never decrease")
+    falls = (offsets[1:] < offsets[:-1]).any()
     end, last = int(offsets[-1]), len(offsets) - 1
-    if starts and end > length:
-        at = int(np.searchsorted(offsets, length, side="right"))
-        raise ShapeError(f"{name}[{at}] is {offsets[at]}, but there are {length} elements; start at {length} at most")
+    if falls or end > length:
+        _tell_first(offsets, length, sources is None, starts, name)
     if not starts and end != length:
-        at = int(np.searchsorted(offsets, length, side="right")) if end > length else last
         hint = " (or pass starts=True, if it holds no more than where segments begin)" if name == "offsets" else ""
-        raise ShapeError(
-            f"{name}[{at}] is {offsets[at]}, but there are {length} elements; {name} must end with {length}{hint}"
-        )
+        raise ShapeError(f"{_found(offsets, last, length, name)}; {name} must end with {length}{hint}")
     if sources is not None:
         _check_sources(offsets, sources, count)
+
+
+def _tell_first(offsets: Any, length: int, bounded: bool, starts: bool, name: str) -> None:
+    """Raises ShapeError for the first offset that is less than the one before it or, if `bounded`, beyond the elements.
+    There is one.
+    """
+    falls = offsets[1:] < offsets[:-1]
+    at = int((falls | (offsets[1:] > length) if bounded else falls).argmax()) + 1
+    if falls[at - 1]:
+        before = f"{name}[{at - 1}] = {offsets[at - 1]}"
+        raise ShapeError(f"{name}[{at}] is {offsets[at]}, less than {before}; they must never decrease")
+    wanted = f"start at {length} at most" if starts else f"{name} must end with {length}"
+    raise ShapeError(f"{_found(offsets, at, length, name)}; {wanted}")
+
+
+def _found(offsets: Any, at: int, length: int, name: str) -> str:
+    return f"{name}[{at}] is {offsets[at]}, but there are {length} elements"
 
 
 def _check_sources(offsets: Any, sources: Any, count: int) -> None:

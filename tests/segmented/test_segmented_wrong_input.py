@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from segments import RANDOM
 
 import clmapreduce as cm
+from clmapreduce.primitives.base import Options
+from clmapreduce.segmented import check
 
 LONG = np.arange(10_001)
 """Offsets of 10,000 segments of one: too many to be read back for a check."""
@@ -42,11 +48,15 @@ OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
     (changed(7000, 3), {}, r"offsets\[7000\] is 3, less than offsets\[6999\] = 6999"),
     (changed(7000, 9000), {}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 9000"),
     (LONG[:-1], {}, r"offsets\[9999\] is 9999, but there are 10000 elements; offsets must end with 10000 \(or pass starts=True"),
-    (np.append(LONG, [20_000]), {}, r"offsets\[10001\] is 20000, but there are 10000 elements"),
+    (np.append(LONG, [20_000]), {}, r"offsets\[10001\] is 20000, but there are 10000 elements; offsets must end with 10000$"),
+    (changed(7000, 20_000), {}, r"offsets\[7000\] is 20000, but there are 10000 elements"),
+    (np.where(LONG > 6000, LONG + 3000, LONG), {}, r"offsets\[7001\] is 10001, but there are 10000 elements"),
     (np.append(LONG, [20_000]), {"starts": True}, r"offsets\[10001\] is 20000, .*start at 10000 at most"),
     (changed(7000, 3), {"starts": True}, r"offsets\[7000\] is 3, less than"),
     (changed(0, 1), {"starts": True}, r"offsets\[0\] is 1"),
     (LONG, {"sources": changed(20, 9_999)[:-1] * 0 - (LONG[:-1] == 20)}, r"sources\[20\] is -1: segment 20 has 1 elements, and there are 10000 to read"),
+    (changed(7000, 20_000), {"starts": True}, r"offsets\[7000\] is 20000, .*start at 10000 at most"),
+    (changed(7000, 20_000), {"sources": 0 * LONG[:-1]}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 20000"),
     (LONG, {"sources": np.where(LONG == 9000, 10_000, 0)[:-1]}, r"sources\[9000\] is 10000: segment 9000 has 1 elements"),
 ]  # fmt: skip
 
@@ -98,15 +108,56 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "more", "error", "told"), CALLS, ids=[f"{told[:30]}" for *_, told in CALLS])
-def test_wrong_calls(given: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
+@pytest.mark.parametrize(("given_", "more", "error", "told"), CALLS, ids=[f"{told[:30]}" for *_, told in CALLS])
+def test_wrong_calls(given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
     with pytest.raises(error, match=told):
-        cm.segmented_reduce(*given, context=context, **more)
+        cm.segmented_reduce(*given_, context=context, **more)
 
 
 def test_arrays_of_two_contexts(context: cm.Context) -> None:
     with pytest.raises(cm.DeviceError):
         cm.segmented_reduce(cm.array(X, context), cm.array(np.array([0, 5]), cm.Context(context.device)))
+
+
+@pytest.mark.parametrize("wrong", [2**63 - 1, -(2**63), 2**31])
+def test_sources_whose_ends_fit_no_number(wrong: int, context: cm.Context, mode: str) -> None:
+    x, offsets = cm.array(np.zeros(10_000, "f4"), context), cm.array(LONG, context)
+    sources = cm.array(np.where(LONG == 9000, wrong, 0)[:-1], context)
+    with pytest.raises(cm.ShapeError, match=rf"sources\[9000\] is {wrong}"):
+        cm.segmented_reduce(x, offsets, sources=sources, mode=mode)
+
+
+LIMITS = [-(2**63), -(2**31), -1, 0, 1, 2, 3, 4, 5, 6, 7, 2**31 - 1, 2**31, 2**63 - 1]
+
+
+@RANDOM
+@example(ends=[1, 2, 3, 4, 5], at=0, wrong=0, source=2**63 - 1, dtype="i8", starts=False)
+@given(
+    ends=st.lists(st.integers(0, 6), min_size=5, max_size=5), at=st.integers(0, 6), wrong=st.sampled_from(LIMITS),
+    source=st.none() | st.sampled_from(LIMITS), dtype=st.sampled_from(["i4", "i8"]), starts=st.booleans(),
+)  # fmt: skip
+def test_devices_find_wrong_what_the_host_does(
+    context: cm.Context, mode: str, ends: list[int], at: int, wrong: int, source: int | None, dtype: str, starts: bool
+) -> None:
+    """Both against the definition, in Python's integers. source: of the third segment; the others begin at 0."""
+    numbers, sources = [0, *sorted(ends), 6], None if source is None else [0, 0, source, 0, 0, 0]
+    numbers[at] = wrong
+    if any(abs(2 * v + 1) >> 8 * np.dtype(dtype).itemsize for v in (*numbers, *(sources or ()))):
+        dtype = "i8"
+    starts = starts and sources is None
+    length, count = (max(0, numbers[-1]) if sources else 6), 6
+    right = numbers[0] == 0 and all(a <= b for a, b in pairwise(numbers)) and (numbers[-1] <= 6 if starts else numbers[-1] == length)
+    if sources is not None:
+        right = right and all(s >= 0 and s + b - a <= count for s, a, b in zip(sources, numbers[:-1], numbers[1:], strict=True))
+    made = [None if v is None else np.array(v, dtype) for v in (numbers, sources)]
+    held = [None if v is None else cm.array(v, context) for v in made]
+    assert check._on_device(*held, length, count, starts, Options(mode, context)) == right
+    try:
+        check.check_on_host(*made, length, count, starts, "offsets")
+    except cm.ShapeError:
+        assert not right
+    else:
+        assert right
 
 
 def test_numbers_beyond_what_offsets_hold(context: cm.Context) -> None:

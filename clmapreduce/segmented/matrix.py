@@ -12,6 +12,7 @@ from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
+from clmapreduce.segmented.check import check_on_host
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Gathered, indices
 from clmapreduce.segmented.remembered import remembered
@@ -52,20 +53,36 @@ def matrix_arrays(matrix: Any) -> tuple[Any, Any, Any, int | None]:
         matrix, kind = matrix.tocsr(), "csr"
     if kind == "csr":
         return matrix.indptr, matrix.indices, matrix.data, int(matrix.shape[1])
+    rows, width = matrix.shape
     if kind == "csc":  # by hand, because tocsr may add what stands at one place, and another algebra has another sum
-        columns = np.repeat(np.arange(matrix.shape[1], dtype=matrix.indices.dtype), np.diff(matrix.indptr))
-        return (*_by_rows(matrix.indices, columns, matrix.data, matrix.shape[0]), int(matrix.shape[1]))
-    return (*_by_rows(matrix.row, matrix.col, matrix.data, matrix.shape[0]), int(matrix.shape[1]))
+        check_on_host(matrix.indptr, None, len(matrix.indices), 0, False, "indptr")
+        columns = np.repeat(np.arange(width, dtype=matrix.indices.dtype), np.diff(matrix.indptr))
+        return (*_by_rows(matrix.indices, columns, matrix.data, rows, "indices"), int(width))
+    _check_places(matrix.col, int(width), "col", "columns")
+    return (*_by_rows(matrix.row, matrix.col, matrix.data, rows, "row"), int(width))
 
 
-def _by_rows(rows: Any, columns: Any, data: Any, count: int) -> tuple[Any, Any, Any]:
-    """(indptr, indices, data) of entries in any order; those of one row keep theirs."""
+def _by_rows(rows: Any, columns: Any, data: Any, count: int, name: str) -> tuple[Any, Any, Any]:
+    """(indptr, indices, data) of entries in any order; those of one row keep theirs. name: of `rows`. Raises ShapeError
+    for rows that are not among `count`.
+    """
+    if len(data) != len(rows):
+        raise ShapeError(f"data has length {len(data)}, {name} has {len(rows)}; they must agree")
+    _check_places(rows, count, name, "rows")
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(np.bincount(rows, minlength=count))
     offsets = np.concatenate([[0], ends])
     if len(rows) < NARROW_LIMIT:
         offsets = offsets.astype(np.int32)
     return offsets, columns[order], data[order]
+
+
+def _check_places(places: Any, limit: int, name: str, what: str) -> None:
+    """Raises ShapeError naming the first place that is negative, or not below the limit. what: there are so many of."""
+    wrong = (places < 0) | (places >= limit)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ShapeError(f"{name}[{at}] is {places[at]}; there are {limit} {what}")
 
 
 def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate: bool, options: Options) -> Matrix:
@@ -104,7 +121,7 @@ def check_columns(columns: Any, needed: int, limit: int | None) -> None:
     if needed <= (1 << bits if limit is None else limit):
         return
     numbers = columns.to_numpy() if isinstance(columns, DeviceArray) else columns
-    wrong = (numbers < 0) | (numbers >= (1 << bits if limit is None else limit))
-    at = int(wrong.argmax())
-    told = "must not be negative" if limit is None else f"there are {limit} columns"
-    raise ShapeError(f"indices[{at}] is {numbers[at]}; {told}")
+    if limit is not None:
+        _check_places(numbers, limit, "indices", "columns")
+    at = int((numbers < 0).argmax())
+    raise ShapeError(f"indices[{at}] is {numbers[at]}; must not be negative")

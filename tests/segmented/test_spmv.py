@@ -173,6 +173,20 @@ def test_wrong_calls(a: Any, x: Any, more: dict[str, Any], error: type[Exception
             cm.spmv(tuple(cm.array(v, context) for v in a), x, **more)
 
 
+@pytest.mark.parametrize(("kind", "array", "wrong", "told"), [
+    ("coo", "row", 6, r"row\[2\] is 6; there are 6 rows"), ("coo", "row", -1, r"row\[2\] is -1; there are 6 rows"),
+    ("coo", "col", 4, r"col\[2\] is 4; there are 4 columns"), ("csc", "indices", 6, r"indices\[2\] is 6; there are 6 rows"),
+    ("csc", "indptr", 9, r"indptr\[2\] is 9, but there are 5"), ("csc", "indptr", -1, r"indptr\[2\] is -1, less than"),
+    ("csr", "indices", 4, r"indices\[2\] is 4; there are 4 columns"),
+])  # fmt: skip
+def test_matrices_of_scipy_that_point_outside(kind: str, array: str, wrong: int, told: str, context: cm.Context) -> None:
+    """Positions are those of the caller's arrays, although the entries are sorted."""
+    a = sparse.coo_array((np.ones(5, "f4"), ([5, 0, 3, 3, 1], [3, 2, 0, 1, 2])), shape=(6, 4)).asformat(kind)
+    getattr(a, array)[2] = wrong
+    with pytest.raises(cm.ShapeError, match=told):
+        cm.spmv(a, np.ones(4, "f4"), context=context)
+
+
 def test_plans_check_the_vectors_they_meet(context: cm.Context) -> None:
     with pytest.raises(cm.ShapeError, match=r"indices\[1\] is -2; must not be negative"):
         cm.SpmvPlan(([0, 2], [0, -2], None), context=context)

@@ -77,3 +77,15 @@ def test_runs_of_keys_give_the_same_bits(contexts: list[cm.Context], mode: str, 
         found = [cm.reduce_by_key(keys, values, op, context=c, mode=mode) for c in contexts]
         assert_one_bit_pattern([sums for _, sums in found], (op, mode))
         assert_one_bit_pattern([kept for kept, _ in found], (op, mode))
+
+
+def test_sparse_products_give_the_same_bits(contexts: list[cm.Context], mode: str, rng: np.random.Generator) -> None:
+    """Entries are powers of two: compilers may round a product and its sum together, and each does as it likes."""
+    for shape in ("1 to 40", "1 to 4000", "power law", "a giant among ones"):
+        indptr = shaped(shape, rng)
+        size = int(indptr[-1])
+        matrix = indptr, rng.integers(0, 2000, size), (2.0 ** rng.integers(-6, 6, size)).astype("f4")
+        for trailing in ((), (3,)):
+            x = numbers(rng, 2000 * int(np.prod(trailing, dtype=int))).reshape(2000, *trailing)
+            found = [cm.spmv(matrix, x, context=c, mode=mode) for c in contexts]
+            assert_one_bit_pattern(found, (shape, trailing, mode))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PLAIN, assert_near, assert_same, factors, into_poison, unit, values
 from segments import EDGES, RANDOM, check_segments, check_sums, geometries, offsets_of, ragged, shaped, slices
@@ -40,6 +40,29 @@ def test_sums_of_every_geometry(name: str, context: cm.Context, mode: str, rng: 
 def test_random_geometries(context: cm.Context, mode: str, offsets: np.ndarray, op: str, seed: int) -> None:
     x = np.random.default_rng(seed).integers(-50, 50, int(offsets[-1])).astype("f4" if seed % 2 else "i4")
     check_segments(op, x, offsets, cm.segmented_reduce(x, offsets, op, context=context, mode=mode))
+
+
+@settings(RANDOM, max_examples=8)
+@given(
+    offsets=geometries(), op=st.sampled_from(["sum", "argmin", "logsumexp"]), given_by=st.sampled_from(["offsets", "starts", "sources"]),
+    dtype=st.sampled_from(["i4", "i8"]), on_device=st.booleans(), seed=st.integers(0, 2**32),
+)  # fmt: skip
+def test_random_geometries_said_in_every_way(
+    context: cm.Context, mode: str, offsets: np.ndarray, op: str, given_by: str, dtype: str, on_device: bool, seed: int
+) -> None:
+    """Floats, against float64."""
+    rng, lengths, length = np.random.default_rng(seed), np.diff(offsets), int(offsets[-1])
+    x, sources = values(rng, "f4", max(length, 1) if given_by == "sources" else length), None
+    if given_by == "sources":
+        sources = rng.integers(0, x.size - lengths + 1).astype(dtype)
+    put = (lambda v: cm.array(v, context)) if on_device else (lambda v: v)
+    got = cm.segmented_reduce(
+        put(x), put((offsets[:-1] if given_by == "starts" else offsets).astype(dtype)), op, starts=given_by == "starts",
+        sources=None if sources is None else put(sources), context=context, mode=mode,
+    )  # fmt: skip
+    if sources is not None:
+        x = x[np.arange(length) + np.repeat(sources - offsets[:-1], lengths)]
+    check_segments(op, x, offsets, got)
 
 
 @pytest.mark.drawn(whole=["context"])

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from hypothesis import given
+from hypothesis import strategies as st
 from oracles import assert_near, assert_same, unit, values
-from segments import offsets_of, ragged, slices
+from segments import RANDOM, geometries, offsets_of, ragged, slices
 
 import clmapreduce as cm
 
@@ -24,8 +26,8 @@ def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype:
 def check_product(a: Any, x: np.ndarray, got: np.ndarray, told: object = "") -> None:
     """Asserts that `got` is a @ x, in float64 and rounded."""
     assert got.dtype == np.result_type(a.dtype, x.dtype), told
-    wide = sparse.csr_array((a.data.astype("f8"), a.indices.copy(), a.indptr.copy()), shape=a.shape)
-    size = abs(wide) @ np.abs(x.astype("f8"))
+    wide, size = (sparse.csr_array((v.astype("f8"), a.indices, a.indptr), shape=a.shape) for v in (a.data, np.abs(a.data)))
+    size = size @ np.abs(x.astype("f8"))  # not abs(wide), which adds up what stands at one place first
     assert_near(got, wide @ x.astype("f8"), 300 * unit(got.dtype) * size + 1e-30, told)
 
 
@@ -36,9 +38,9 @@ def test_products(trailing: tuple[int, ...], context: cm.Context, mode: str, rng
     assert got.shape == (400, *trailing)
     check_product(a, x, got)
     plan = cm.SpmvPlan(a, context=context, mode=mode)
-    for given in (x, cm.array(x, context)):
-        again = plan.apply(given, mode=mode)
-        assert isinstance(again, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
+    for vector in (x, cm.array(x, context)):
+        again = plan.apply(vector, mode=mode)
+        assert isinstance(again, cm.DeviceArray) == isinstance(vector, cm.DeviceArray)
         assert_same(again, got)
     arrays = tuple(cm.array(v, context) for v in (a.indptr, a.indices, a.data))
     assert_same(cm.spmv(arrays, cm.array(x, context), mode=mode), got)
@@ -47,13 +49,37 @@ def test_products(trailing: tuple[int, ...], context: cm.Context, mode: str, rng
     assert_same(out, got)
 
 
+@RANDOM
+@given(indptr=geometries(), columns=st.integers(1, 5000), reach=st.sampled_from([0, 1, 60, 5000]), seed=st.integers(0, 2**32))
+def test_random_matrices(context: cm.Context, mode: str, indptr: np.ndarray, columns: int, reach: int, seed: int) -> None:
+    """reach: how far from the diagonal, which wraps around, columns may lie."""
+    rng, size = np.random.default_rng(seed), int(indptr[-1])
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    indices = ((rows + rng.integers(-reach, reach + 1, size)) % columns).astype("i4")
+    a = sparse.csr_array((values(rng, "f4", size), indices, indptr), shape=(indptr.size - 1, columns))
+    for trailing in ((), (4,)):
+        x = values(rng, "f4", (columns, *trailing))
+        check_product(a, x, cm.spmv(a, x, context=context, mode=mode))
+    plan, device = cm.SpmvPlan(a, context=context, mode=mode), cm.array(x, context)
+    check_product(a, x, plan.apply(device, mode=mode).to_numpy())
+
+
+def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    a = matrix(rng, 3000)
+    plan = cm.SpmvPlan(a, context=context)
+    for trailing in ((), (3,)):
+        x = values(rng, "f4", (300, *trailing))
+        held, first = cm.array(x, context), cm.spmv(a, x, context=context, mode=mode).tobytes()
+        assert {plan.apply(held, mode=mode).to_numpy().tobytes() for _ in range(200)} == {first}
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
 def test_every_format(kind: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a = matrix(rng, 60, 40)
     a.sum_duplicates()
     x = rng.standard_normal(40).astype("f4")
-    for given in (a.asformat(kind), sparse.csr_matrix(a).asformat(kind)):
-        check_product(a, x, cm.spmv(given, x, context=context, mode=mode), kind)
+    for made in (a.asformat(kind), sparse.csr_matrix(a).asformat(kind)):
+        check_product(a, x, cm.spmv(made, x, context=context, mode=mode), kind)
 
 
 def test_duplicates_meet_in_the_algebra_asked_for(context: cm.Context, mode: str) -> None:
@@ -61,10 +87,10 @@ def test_duplicates_meet_in_the_algebra_asked_for(context: cm.Context, mode: str
     coo = sparse.coo_array((data, (rows, columns)), shape=(3, 4))
     csc = sparse.csc_array((data[[1, 3, 0, 2]], [0, 1, 1, 1], [0, 2, 2, 4, 4]), shape=(3, 4))
     x = np.zeros(4, "f4")
-    for given in (coo, csc):
-        got = cm.spmv(given, x, multiply="sum", add="minimum", context=context, mode=mode)
+    for made in (coo, csc):
+        got = cm.spmv(made, x, multiply="sum", add="minimum", context=context, mode=mode)
         assert_same(got, np.array([1, 3, np.inf], "f4"))
-        assert_same(cm.spmv(given, x + 1, context=context, mode=mode), np.array([1, 17, 0], "f4"))
+        assert_same(cm.spmv(made, x + 1, context=context, mode=mode), np.array([1, 17, 0], "f4"))
 
 
 SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = [

@@ -13,7 +13,7 @@ from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
-from clmapreduce.tuning import SegmentBox, TeamBox
+from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox
 
 BOXES = {
     "team": TeamBox(most=4096, join_block=32),
@@ -28,7 +28,7 @@ def run(context: cm.Context, box: Any, values: Any, offsets: Any, op: Any, out: 
     segments = offsets.size - 1
     prepared = prepare_segments(
         asked, [Element(values)], offsets, values.size, (), segments, context,
-        Options("parallel", context, (), out), False, box,
+        Options("sequential" if isinstance(box, LanesBox) else "parallel", context, (), out), False, box,
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     return prepared.run()[0]
@@ -78,3 +78,20 @@ def test_the_same_bits_in_every_run(context: cm.Context, rng: np.random.Generato
     for box in BOXES.values():
         runs = [run(context, box, values, offsets, "sum", None) for _ in range(20)]
         assert all(np.array_equal(runs[0], again) for again in runs)
+
+
+@pytest.mark.parametrize("box", [*BOXES, "lanes"])
+def test_indices_of_64_bits(box: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for more than 2^31 elements or segments."""
+    if box == "lanes" and context.facts.kind != "cpu":
+        pytest.skip("for CPUs")
+    monkeypatch.setattr("clmapreduce.domain.segments.NARROW_LIMIT", 0)
+    own = cm.Context(context.device)  # its plans are not kept with others
+    for geometry in ("all empty", "1 to 40", "power law", "a giant among ones", "empty ones, then one"):
+        offsets = shaped(geometry, rng, "i8")
+        values = rng.integers(-5, 6, offsets[-1]).astype("f4")
+        for op, reduce, empty in (("sum", np.sum, 0), ("argmin", np.argmin, -1)):
+            made = LanesBox(1, 2048, 128, bytes=64) if box == "lanes" else BOXES[box]
+            out = np.full(offsets.size - 1, -77, "i8" if op == "argmin" else "f4")
+            run(own, made, values, offsets, op, out)
+            np.testing.assert_array_equal(out, by_segment(values, offsets, reduce, empty), (geometry, op))

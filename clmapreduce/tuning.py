@@ -364,9 +364,9 @@ def team_box(mean: float, facts: Facts) -> TeamBox:
     """The box for segments whose chunks are streamed by teams. mean: length of a segment."""
     if facts.kind == "cpu":
         return TeamBox(most=4096, join_block=32)
-    if mean < 2 or 6 <= mean < 24:
-        return TeamBox(most=32768, unroll=1)
-    return TeamBox()
+    if mean < 6:
+        return TeamBox(most=32768, unroll=1) if mean < 2 else TeamBox()
+    return TeamBox(most=32768, unroll=1, window=4) if mean < 24 else TeamBox(window=2)
 
 
 @dataclass(frozen=True)

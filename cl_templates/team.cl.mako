@@ -13,6 +13,7 @@ def striped(j):
 #define PLACE(p) ((p) + 4 * ((p) >> 4))
 #define STRIPED PLACE(4 * lane)
 #define FULL(t) ((t) >= begin && (t) + ${16 * block} <= end)
+#define INSIDE(t) ((t) + ${16 * block} <= n)
 </%def>
 <%def name="locals()">
 <% op, TILE = text.tile, 16 * block %>
@@ -38,8 +39,9 @@ def striped(j):
         ${op.declare(f"u{j}", 4)}
 % endfor
 % if warp:
-        if (FULL(t)) {
+        if (INSIDE(t)) {
             ${text.lift_raw("t + 4 * lane")}
+            if (!FULL(t)) ${text.leave_out("t + 4 * lane", "begin", "end")}
         } else
 % endif
         {
@@ -59,11 +61,15 @@ def striped(j):
 % endfor
         }
 </%def>
-## Loads what the next tile needs, if it is full.
-<%def name="load_ahead()">
+## Loads what a tile needs that does not reach beyond the last element of all.
+<%def name="load(t)">
 % if subgroup == block:
-            if (FULL(t + ${16 * block})) ${text.load_raw(f"t + {16 * block} + 4 * lane")}
+    if (FULL(${t})) ${text.load_raw(f"{t} + 4 * lane")}
+    else if (INSIDE(${t})) ${text.load_raw(f"{t} + 4 * lane", "end")}
 % endif
+</%def>
+<%def name="load_ahead()">
+${load(f"t + {16 * block}")}
 </%def>
 ## Where no segment ends in the tile: an item folds its elements into an accumulator of its own, nothing else.
 <%def name="folded()">

@@ -49,7 +49,7 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
     idx t = begin;
 % if warp:
     ${text.declare_raw()}
-    if (FULL(t)) ${text.load_raw("t + 4 * lane")}
+    ${team.load("t")}
 % endif
     uint word = marks[(t >> 5) + (lane >> 1)];
     const uint upto_lane = 0xffffffffu >> (31 - lane);

@@ -47,7 +47,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ["const idx 
     idx t = begin & ~(idx)3;
 % if warp:
     ${text.declare_raw()}
-    if (FULL(t)) ${text.load_raw("t + 4 * lane")}
+    ${team.load("t")}
 % endif
     const uint upto_lane = 0xffffffffu >> (31 - lane);
     for (int i = lane; i < ${TILE // 4}; i += ${block}) flags[i] = 0;

@@ -48,15 +48,28 @@ class TeamText(SegmentText):
         """Declares the registers of one tile's loads."""
         return "\n".join(f"{kind}4 {', '.join(f'raw{j}_{name}' for j in range(QUADS))};" for name, kind in self.raw)
 
-    def load_raw(self, at: str) -> str:
-        """Loads the tile whose first element of this item is `at`."""
-        size = 4 * TEAM
-        lines = [
-            f"raw{j}_{name} = cmr_stream_load_{kind}4({name} + ({at}) + {size * j});"
-            for j in range(QUADS)
-            for name, kind in self.raw
-        ]
-        return "{ " + " ".join(lines) + " }"
+    def load_raw(self, at: str, end: str | None = None) -> str:
+        """Loads the tile whose first element of this item is `at`. end: where elements end that are asked for; behind
+        it, zeros stand for them.
+        """
+        return "{\n" + "\n".join(self._loaded(j, f"({at}) + {4 * TEAM * j}", end) for j in range(QUADS)) + "\n}"
+
+    def _loaded(self, j: int, at: str, end: str | None) -> str:
+        loads = [f"raw{j}_{name} = cmr_stream_load_{kind}4({name} + {at});" for name, kind in self.raw]
+        if end is None:
+            return " ".join(loads)
+        zeros = [f"raw{j}_{name} = ({kind}4)(0);" for name, kind in self.raw]
+        return f"if ({at} < {end}) {{ {' '.join(loads)} }} else {{ {' '.join(zeros)} }}"
+
+    def leave_out(self, at: str, begin: str, end: str) -> str:
+        """Makes u0 … u3 the identity for elements before `begin`, and from `end` on. at: as in `lift_raw`."""
+        lines = [self.tile.declare("none")]
+        for j in range(QUADS):
+            for k in range(4):
+                none = " ".join(f"u{j}_{name}.s{k} = none_{name};" for name in self.tile.dtypes)
+                place = f"({at}) + {4 * TEAM * j + k}"
+                lines.append(f"if ({place} < {begin} || {place} >= {end}) {{ {none} }}")
+        return "{\n" + "\n".join(lines) + "\n}"
 
     def lift_raw(self, at: str) -> str:
         """Sets u0 … u3 to the accumulators of the loaded elements, the first of which is `at`."""

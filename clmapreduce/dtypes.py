@@ -4,8 +4,8 @@ A *scalar dtype* is bool, (u)int8…64, float16/32/64 or complex64/128. A *recor
 fields are scalar dtypes or small arrays of one; its *leaves* are the single numbers it consists of. Vector types have
 `lanes` components; complex numbers are `float2`/`double2` and only have one lane.
 
-bfloat16, a float32's upper 16 bits, is stored and not computed with: pairwise reductions widen it. NumPy has it from the
-package ml_dtypes, which is never imported here: the dtype tells itself by its name.
+bfloat16, a float32's upper 16 bits, is stored and not computed with: pairwise reductions widen it. NumPy has it from
+the package ml_dtypes, which is never imported here: the dtype is known by its name.
 """
 
 from __future__ import annotations

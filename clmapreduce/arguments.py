@@ -21,6 +21,7 @@ from clmapreduce.dtypes import (
     DType,
     check_constant,
     holds,
+    refuse_bfloat16,
 )
 from clmapreduce.errors import DeviceError, ShapeError
 from clmapreduce.formula.formula import Access, Input, symbol
@@ -43,7 +44,9 @@ class Signature:
     varies: bool = False
 
     def input(self, i: int) -> Input:
+        """The formula's input number i. Raises DTypeError for bfloat16."""
         name = f"argument {i + 1}"
+        refuse_bfloat16(self.dtype, name)
         value: Value = symbol(name, self.dtype, self.varies)
         if self.weak is not None:
             value = Symbol(name, self.dtype, self.weak(0), self.varies)

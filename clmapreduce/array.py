@@ -10,7 +10,7 @@ import numpy as np
 
 import hostsched
 from clmapreduce.context import Context, current_context
-from clmapreduce.dtypes import DType, aligned, check_supported
+from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import DeviceError, DeviceMemoryError, DTypeError, ShapeError
 from clmapreduce.runtime import take, translated
 
@@ -161,7 +161,7 @@ def host_array(x: Any) -> NumpyArray:
             x = np.from_dlpack(x) if dlpack else np.asarray(x)
         except ValueError as error:
             raise ShapeError(f"{type(x).__name__} is no array: {error}") from None
-    dtype = check_supported(x.dtype, "the array")
+    dtype = check_stored(x.dtype, "the array")
     return np.asarray(x, dtype=dtype)
 
 
@@ -243,7 +243,7 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     if not x.flags.c_contiguous:
         raise ShapeError(f"a pyopencl array with strides {x.strides} cannot be used in place; make it contiguous first")
     if x.size == 0:
-        return empty(x.shape, check_supported(x.dtype, "the array"), context or foreign_context(x))
+        return empty(x.shape, check_stored(x.dtype, "the array"), context or foreign_context(x))
     if x.offset:
         raise ShapeError(f"a pyopencl array with an offset of {x.offset} bytes cannot be used in place; pass x.copy()")
     data = x.data
@@ -256,7 +256,7 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     for event in getattr(x, "events", ()):
         with suppress(AttributeError):
             event.wait()
-    return DeviceArray(home, _shared_buffer(data, home), x.shape, check_supported(x.dtype, "the array"))
+    return DeviceArray(home, _shared_buffer(data, home), x.shape, check_stored(x.dtype, "the array"))
 
 
 def is_wrapped(x: DeviceArray) -> bool:

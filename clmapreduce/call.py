@@ -116,7 +116,7 @@ class Call:
 
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
         """A buffer that holds a host array: its own memory where the device shares it, else a copy."""
-        flat = values.reshape(-1)
+        flat = values.reshape(-1).view(np.uint8)  # drivers take no array of bfloat16
         if not flat.size:
             return self.scratch(1)  # a kernel that reads nothing still has the argument
         self._alive.append(flat)
@@ -124,7 +124,7 @@ class Call:
             return self._arena.borrow(flat, writable=False)
         buffer = self.scratch(flat.nbytes)
         if flat.size:
-            self._before.append(hostsched.WriteJob(buffer, flat.view(np.uint8)))
+            self._before.append(hostsched.WriteJob(buffer, flat))
         return buffer
 
     def scratch(self, nbytes: int) -> hostsched.Buffer:

@@ -3,6 +3,9 @@
 A *scalar dtype* is bool, (u)int8…64, float16/32/64 or complex64/128. A *record dtype* is a NumPy structured dtype whose
 fields are scalar dtypes or small arrays of one; its *leaves* are the single numbers it consists of. Vector types have
 `lanes` components; complex numbers are `float2`/`double2` and only have one lane.
+
+bfloat16, a float32's upper 16 bits, is stored and not computed with: pairwise reductions widen it. NumPy has it from
+the package ml_dtypes, which is never imported here: the dtype is known by its name.
 """
 
 from __future__ import annotations
@@ -51,12 +54,16 @@ def _code(dtype: DType) -> str:
     return f"{dtype.kind}{dtype.itemsize}"
 
 
+def is_bfloat16(dtype: DType) -> bool:
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
 def is_complex(dtype: DType) -> bool:
     return dtype.kind == "c"
 
 
 def is_float(dtype: DType) -> bool:
-    return dtype.kind == "f"
+    return dtype.kind == "f" or is_bfloat16(dtype)
 
 
 def is_integer(dtype: DType) -> bool:
@@ -69,12 +76,24 @@ def check_supported(dtype: DType, what: str) -> DType:
     if dtype.names is not None:
         _check_fields(dtype, what)
         return dtype.newbyteorder("=")
+    refuse_bfloat16(dtype, what)
     if not is_scalar(dtype):
         raise DTypeError(
             f"{what} has dtype {dtype}; use bool, (u)int8…64, float16/32/64, complex64/128, "
             "or a structured dtype of these"
         )
     return dtype.newbyteorder("=")
+
+
+def check_stored(dtype: DType, what: str) -> DType:
+    """As `check_supported`, for arrays in memory, which hold bfloat16 as well."""
+    return dtype if is_bfloat16(dtype) else check_supported(dtype, what)
+
+
+def refuse_bfloat16(dtype: DType, what: str) -> None:
+    """Raises DTypeError naming `what` where it holds bfloat16, which formulas of single indices do not compute with."""
+    if is_bfloat16(dtype):
+        raise DTypeError(f"{what} has dtype bfloat16, which only pairwise reductions take; pass x.astype('float32')")
 
 
 def _check_fields(dtype: DType, what: str) -> None:
@@ -104,8 +123,11 @@ def check_elements(count: int, what: str) -> None:
 
 
 def c_name(dtype: DType, lanes: int = 1) -> str:
-    """The OpenCL C type that computes with this dtype: "float", "float16", "double2" for complex128, …"""
-    return _C_NAMES[_code(dtype)] + (str(lanes) if lanes > 1 else "")
+    """The OpenCL C type that computes with this dtype: "float", "float16", "double2" for complex128, …; that holds it
+    for bfloat16, "ushort".
+    """
+    kind = "ushort" if is_bfloat16(dtype) else _C_NAMES[_code(dtype)]
+    return kind + (str(lanes) if lanes > 1 else "")
 
 
 def mask_name(bits: int, lanes: int) -> str:
@@ -215,6 +237,11 @@ def promote(*operands: Any) -> DType:
             f"{', '.join(str(d) for d in dtypes) or 'these constants'} meet in {dtype}, which no kernel holds"
         )
     return dtype
+
+
+def widened(dtype: DType) -> DType:
+    """The dtype in which pairs of such numbers are computed: float32 for floats of 16 bits, else their own."""
+    return FLOAT32 if is_float(dtype) and dtype.itemsize == 2 else dtype
 
 
 def floating(dtype: DType) -> DType:

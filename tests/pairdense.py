@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from pairblocks import Halves, columns_of, drawn_blocks
 from pairplans import vector
@@ -22,6 +23,8 @@ FEW = [(1, 4097), (5, 4500)]
 """Rows few enough and columns many enough for items to share rows, in both modes."""
 
 K = 3
+HALVES = ("f2", "bfloat16")
+"""Floats of 16 bits, which are computed with as float32."""
 OPERATORS = {
     "either": Operator(lambda a, b: a + b - a * b, 0.0, name="either"),
     "last": Operator(lambda a, b: a * 0 + b, 0.0, commutative=False, name="last"),
@@ -179,6 +182,8 @@ class Case:
             made = dense(self.name, f, w, K)
         else:
             made = self._placed(f, w, columns)
+        if self.formula.whole:  # as exact as memory holds them
+            made = [each.astype(self._stored(each)) for each in made]
         return made, self._allowed(made, f, w) if f.shape[-1] else [0.0 for _ in made]
 
     def _placed(self, f: Any, w: Any, columns: Any) -> list[Any]:
@@ -193,7 +198,7 @@ class Case:
         """How far rounding may lead: of every term a few units, as many more as its exponent is long; and of sums
         that are added in blocks a few units of the sum of what they add.
         """
-        eps, count = float(np.finfo("f4" if self.code == "f2" else self.code).eps), f.shape[-1]
+        eps, count = float(np.finfo("f4" if self.code in HALVES else self.code).eps), f.shape[-1]
         if self.formula.whole:
             return [0.0 for _ in made]
         with np.errstate(all="ignore"):
@@ -212,8 +217,9 @@ class Case:
                 far = near[self.name]()
             else:
                 far = unit * (1 + top) * np.where(np.isfinite(made[0]), np.abs(made[0]), 0) + unit
-            if self.code == "f2":
-                far = far + np.finfo("f2").eps * np.abs(made[0])
+            if self.code in HALVES:
+                numbers = ml_dtypes.finfo(self.code)
+                far = far + float(numbers.eps) / 2 * np.abs(made[0]) + float(numbers.smallest_subnormal) / 2
         return [far]
 
 

@@ -12,7 +12,7 @@ from pairblocks import drawn_blocks
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import sparse as blocks_of_pairs
-from clmapreduce.dtypes import FLOAT16, FLOAT32
+from clmapreduce.dtypes import FLOAT32, widened
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.modes import ComputeMode
@@ -46,7 +46,7 @@ def inputs_of(
 ) -> dict[Variable, PairInput]:
     """How variables reach a kernel. rank: batch dimensions of every array, but the numbers that `slotted` takes out."""
     stored = np.dtype(code)
-    dtype = FLOAT32 if stored == FLOAT16 else stored
+    dtype = widened(stored)
     inputs = {}
     for k, v in enumerate(variables):
         symbols = tuple(Symbol(f"in{k}.{d}", dtype) for d in range(v.dim))
@@ -77,7 +77,7 @@ def layout_of(
 ) -> PairLayout:  # fmt: skip
     """A pair with its operator."""
     formula, weights, inputs = _read(text, weight, code, axis, rank)
-    computing = np.dtype("f4" if code == "f2" else code)
+    computing = widened(np.dtype(code))
     count = weights.dim if weights is not None else 0
     how = PairOptions(**options)
     bound = pair_reduction(op).bind(computing, formula.dim, count, np.dtype(index), how)

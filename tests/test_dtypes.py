@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,11 +19,13 @@ from clmapreduce.dtypes import (
     aligned,
     c_name,
     check_constant,
+    check_stored,
     check_supported,
     floating,
     highest,
     holds,
     is_aligned,
+    is_bfloat16,
     is_complex,
     is_float,
     is_integer,
@@ -34,6 +37,7 @@ from clmapreduce.dtypes import (
     mask_name,
     promote,
     record,
+    widened,
 )
 from clmapreduce.errors import DTypeError
 
@@ -56,6 +60,17 @@ def test_every_scalar_dtype_has_its_c_type(dtype: np.dtype[Any]) -> None:
     assert c_name(dtype) == NAMES[str(dtype)]
     if not is_complex(dtype):
         assert [c_name(dtype, lanes) for lanes in LANES[1:]] == [NAMES[str(dtype)] + str(n) for n in LANES[1:]]
+
+
+def test_bfloat16_is_stored_and_not_computed_with() -> None:
+    dtype = np.dtype(ml_dtypes.bfloat16)
+    assert is_bfloat16(dtype) and is_float(dtype) and not is_scalar(dtype)
+    assert c_name(dtype) == "ushort" and widened(dtype) == widened(np.dtype("f2")) == np.float32
+    assert check_stored(dtype, "x") == dtype
+    with pytest.raises(DTypeError, match="x has dtype bfloat16, which only pairwise reductions take"):
+        check_supported(dtype, "x")
+    others = [*SCALARS, np.dtype("V2"), np.dtype([("bfloat16", "f2")]), np.dtype(ml_dtypes.float8_e4m3fn)]
+    assert not any(map(is_bfloat16, others)) and all(widened(d) == d for d in others if d != np.float16)
 
 
 @pytest.mark.parametrize("code", list("bBhHiIlLqQpP"))

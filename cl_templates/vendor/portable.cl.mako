@@ -396,6 +396,16 @@ INLINE ${T} cmr_half_larger_${T}(${T} a, ${T} b) {
     return (x > y ? x : y) | (z > w ? z : w);
 }
 </%def>
+## Floats of 16 bits that are the upper half of a float's (bfloat16): the float, and the bits of the nearest one to a number, the even one of two.
+<%def name="bfloat_value(T)">
+INLINE ${T} cmr_bfloat_value_${T}(ushort bits) { return as_${T}((uint)bits << 16); }
+</%def>
+<%def name="bfloat_bits(T)">
+INLINE ushort cmr_bfloat_bits_${T}(${T} x) {
+    const uint bits = as_uint(x), nearest = bits + 0x7fffu + (bits >> 16 & 1);
+    return (ushort)(((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : nearest) >> 16);
+}
+</%def>
 ## Products of 16 rows and 8 columns, 16 floats of 16 bits deep, by the 32 items of a warp: c + a · b, summed up as floats. An item holds four of the
 ## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,
 ## word(row, k / 2) = 16 (row % 8) + 4 (k / 2 % 4) + 2 (k / 8) + row / 8 and word(column, k / 2) = 8 column + 2 (k / 2 % 4) + k / 8 behind `at`, where

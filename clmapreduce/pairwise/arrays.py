@@ -11,12 +11,10 @@ import numpy as np
 from clmapreduce.arguments import Given, Shape, Signature, collapsed, held, home_of, product
 from clmapreduce.array import DeviceArray, contiguous
 from clmapreduce.context import Context
-from clmapreduce.dtypes import FLOAT16, FLOAT32, FLOAT64, DType
+from clmapreduce.dtypes import DType, is_float, widened
 from clmapreduce.errors import DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.vector.node import Category, Constant, Variable
-
-FLOATS = (FLOAT16, FLOAT32, FLOAT64)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ def gather_pairs(
     extents = (_extent(values, told, Category.I), _extent(values, told, Category.J))
     batch = _batch(values, told)
     given = {variable: _given(variable, value, batch) for variable, value in values.items()}
-    computing = FLOAT32 if dtype == FLOAT16 else dtype
+    computing = widened(dtype)
     for slot, constant in slots:
         number = np.asarray(constant.values, dtype=computing)
         access = Access.ARGUMENT if slot.dim == 1 else Access.VECTOR
@@ -69,8 +67,8 @@ def _check(variable: Variable, value: Any, name: str) -> None:
     wanted = f"(..., {variable.dim})" if needed == 1 else f"(..., {'MN'[variable.category]}, {variable.dim})"
     if value.ndim < needed or value.shape[-1] != variable.dim:
         raise ShapeError(f"{name} has shape {value.shape}; it must be {wanted}")
-    if value.dtype not in FLOATS:
-        raise DTypeError(f"{name} has dtype {value.dtype}; use float16, float32 or float64")
+    if not is_float(value.dtype):
+        raise DTypeError(f"{name} has dtype {value.dtype}; use float16, bfloat16, float32 or float64")
 
 
 def _dtype(values: Mapping[Variable, Any], told: Mapping[Variable, str]) -> DType:

@@ -12,7 +12,7 @@ from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import sparse
-from clmapreduce.dtypes import FLOAT16, FLOAT32, INT32, INT64, DType
+from clmapreduce.dtypes import FLOAT32, INT32, INT64, DType, widened
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
@@ -113,7 +113,14 @@ def prepare_pairs(
     given = gather_pairs(arrays, slots, options.context, dict(asked.names))
     context = given.context
     form = Form(
-        formula, weight, asked.reduction, asked.options, asked.axis, _arrays_of(given), _computing(given), _index(given)
+        formula,
+        weight,
+        asked.reduction,
+        asked.options,
+        asked.axis,
+        _arrays_of(given),
+        widened(given.dtype),
+        _index(given),
     )
     made = made_of(form)
     check_device([form.dtype, *(c.dtype for c in made.bound.components)], context)
@@ -144,10 +151,6 @@ def _arrays_of(given: PairArrays) -> tuple[tuple[Variable, DType, int, bool], ..
         (variable, g.signature.dtype, g.signature.rank, g.signature.access is Access.ARGUMENT)
         for variable, g in given.given.items()
     )
-
-
-def _computing(given: PairArrays) -> DType:
-    return FLOAT32 if given.dtype == FLOAT16 else given.dtype
 
 
 def _stored(dtype: DType, given: DType) -> DType:

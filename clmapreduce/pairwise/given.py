@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, host_array, is_foreign, wrap_foreign
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, is_complex, is_float
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.vector.node import Category
 
@@ -35,14 +35,16 @@ def as_array(x: Any, what: str = "the array") -> Array:
         given = x if isinstance(x, DeviceArray) else wrap_foreign(x) if is_foreign(x) else host_array(x)
     except (DTypeError, ShapeError) as error:
         raise type(error)(f"{what}: {error}") from None
-    if given.dtype.kind not in "fc":
+    if not (is_float(given.dtype) or is_complex(given.dtype)):
         raise DTypeError(f"{what} has dtype {given.dtype}; formulas compute with floats: pass x.astype('float32')")
     return given
 
 
 def is_number(x: Any) -> bool:
     """Whether `x` is one real number of Python or NumPy, which formulas hold as a constant."""
-    return isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, (bool, np.bool_))
+    if isinstance(x, np.generic):
+        return isinstance(x, np.integer) or is_float(x.dtype)
+    return isinstance(x, (int, float)) and not isinstance(x, bool)
 
 
 def numbers(x: Any) -> tuple[float, ...] | None:

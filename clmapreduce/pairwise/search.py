@@ -14,6 +14,7 @@ import numpy as np
 from clmapreduce.array import DeviceArray
 from clmapreduce.context import LOG, Context
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import is_float
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
@@ -253,7 +254,7 @@ def agree(found: list[Any], wanted: list[Any]) -> bool:
 
 
 def _near(found: Any, wanted: Any) -> bool:
-    if wanted.dtype.kind not in "fc":
+    if not is_float(wanted.dtype):
         return bool(np.array_equal(found, wanted))
     kept = np.abs(wanted[np.isfinite(wanted)], dtype="f8")
     part = TOLERANCE[wanted.dtype.itemsize]

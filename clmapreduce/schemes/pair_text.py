@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from clmapreduce.dtypes import FLOAT16, FLOAT32, HEX, DType, broadcast_text, c_name, literal
+from clmapreduce.dtypes import FLOAT16, HEX, DType, broadcast_text, c_name, is_bfloat16, literal, widened
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Node, Record, Symbol, postorder
@@ -349,8 +349,7 @@ class PairText:
         number = block.index(count)
         outputs = self.bound.finish_pairs(record, number)
         for k, (dtype, nodes) in enumerate(zip(self.outputs, outputs, strict=True)):
-            kept = FLOAT32 if dtype == FLOAT16 else dtype
-            texts = [block.texts(node.astype(kept))[""] for node in nodes]
+            texts = [block.texts(node.astype(widened(dtype)))[""] for node in nodes]
             for d, text in enumerate(texts):
                 for lane in range(lanes):
                     part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
@@ -481,6 +480,8 @@ def stored(output: int, dtype: DType, place: str, text: str) -> str:
     """The statement that stores a number in a result array, without its semicolon."""
     if dtype == FLOAT16:
         return f"vstore_half({text}, {place}, out{output})"
+    if is_bfloat16(dtype):
+        text = f"cmr_bfloat_bits_float({text})"
     return f"out{output}[{place}] = {text}"
 
 
@@ -525,4 +526,5 @@ def element(given: PairInput, at: str) -> str:
         return given.name
     if given.dtype == FLOAT16:
         return f"vload_half({at}, {given.name})"
-    return f"{given.name}[{at}]"
+    text = f"{given.name}[{at}]"
+    return f"cmr_bfloat_value_float({text})" if is_bfloat16(given.dtype) else text

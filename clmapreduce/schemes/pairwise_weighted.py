@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.dtypes import FLOAT16, FLOAT32, DType, c_name
+from clmapreduce.dtypes import DType, c_name, widened
 from clmapreduce.formula.block import Block
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -46,8 +46,7 @@ class LastText:
         lines += [f"const {c_name(c.dtype)} acc_{c.name} = {text};" for c, text in zip(parts, texts, strict=True)]
         block = Block(1, self.narrow, "f")
         (nodes,) = self.bound.finish_pairs(block.record("acc", {c.name: c.dtype for c in parts}), block.index("0"))
-        kept = FLOAT32 if self.output == FLOAT16 else self.output
-        *leading, own = [block.texts(node.astype(kept))[""] for node in nodes]
+        *leading, own = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
         base = f"(size_t)row * {len(leading) + self.size}"
         for k, text in enumerate(leading):
             block.add(f"if (d == 0) {stored(0, self.output, f'{base} + {k}', text)};")

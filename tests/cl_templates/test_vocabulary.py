@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401  # names bfloat16
 import numpy as np
 import pytest
 from mako.lookup import TemplateLookup
@@ -154,6 +155,7 @@ TYPES = {
     "gather": "float4 float8 float16 int4 int8 int16 double4 double8 long8 uchar16 half16",
     "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
     "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
+    "bfloat_value": "float", "bfloat_bits": "float",
     "half_low": "float", "half_high": "float", "half_larger": "uint", "magnitude": "float",
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
@@ -163,7 +165,7 @@ TYPES = {
 
 RESULTS = {
     "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
-    "half_bits": "uint", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
+    "bfloat_bits": "ushort", "half_bits": "uint", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
 }  # fmt: skip
 
 
@@ -318,6 +320,24 @@ def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: 
         assert error.max() <= ulps, (lanes, error.max(), x[normal][error.argmax()])
         assert (got[x == 0] == 1).all() and np.isnan(got[np.isnan(x)]).all() and not np.isnan(got[~np.isnan(x)]).any()
         assert (got[x >= highest] == np.inf).all() and (got[x < lowest - 20] == 0).all(), lanes
+
+
+def test_every_bfloat16_and_the_nearest_one_to_a_float(context: cm.Context) -> None:
+    """All upper halves with the lower ones around a tie: the even one of two, to infinity beyond the last, NaN stays."""
+    lower = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+    bits = (np.arange(2**16, dtype=np.uint32)[:, None] << 16 | lower).ravel()
+    texts = ("o0[k] = cmr_bfloat_bits_float(as_float(x[k]));", "o1[k] = cmr_bfloat_value_float((ushort)(x[k] >> 16));")
+    results = [(texts[0], np.zeros(len(bits), "i4")), (texts[1], np.zeros(len(bits), "f4"))]
+    functions = [("bfloat_bits", "float"), ("bfloat_value", "float")]
+    nearest, values = computed(context, bits.view("i4"), results, functions)
+    given = bits.view("f4")
+    with np.errstate(invalid="ignore"):
+        wanted = given.astype("bfloat16")
+    numbers = ~np.isnan(given)
+    np.testing.assert_array_equal(nearest[numbers], wanted.view("u2")[numbers])
+    assert np.isnan(nearest[~numbers].astype("u2").view("bfloat16")).all()
+    np.testing.assert_array_equal(values.view("u4")[numbers], (bits & 0xFFFF0000)[numbers])
+    assert np.isnan(values[(bits & 0x7F800000 == 0x7F800000) & (bits & 0x7F0000 != 0)]).all()
 
 
 def test_flags_are_lanes_as_bits(context: cm.Context, rng: np.random.Generator) -> None:

@@ -44,7 +44,7 @@ GIVEN: list[tuple[dict[Variable, Any], type[Exception], str]] = [
     ({B: zeros(6, 2)}, ShapeError, r"variables of j must agree in length, but variable 1 \(j\) has 5, variable 3 \(j\) has 6"),
     ({X: zeros(2, 7, 3), B: zeros(3, 5, 2)}, ShapeError, r"batch axes do not broadcast: variable 0 \(i\) has \(2,\).*variable 3 \(j\) has \(3,\)"),
     ({Y: zeros(5, 3, dtype="f8")}, DTypeError, r"variable 0 \(i\) has float32, variable 1 \(j\) has float64"),
-    ({X: zeros(7, 3, dtype="i4")}, DTypeError, r"variable 0 \(i\) has dtype int32; use float16, float32 or float64"),
+    ({X: zeros(7, 3, dtype="i4")}, DTypeError, r"variable 0 \(i\) has dtype int32; use float16, bfloat16, float32 or float64"),
     ({X: zeros(7, 3, dtype="c8")}, DTypeError, r"variable 0 \(i\) has dtype complex64"),
     ({X: zeros(7, 3, dtype="?")}, DTypeError, r"variable 0 \(i\) has dtype bool"),
 ]  # fmt: skip

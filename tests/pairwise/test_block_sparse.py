@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairdense import NAMES, Case
+from pairdense import HALVES, NAMES, Case
 
 import clmapreduce as cm
 from clmapreduce import context as context_module
@@ -26,9 +26,10 @@ BATCHES = [((2,), ()), ((2, 1), (1, 3)), ((), (2,))]
 
 def drawn(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
     """A case of this reduction, the rest by chance."""
-    code = str(rng.choice(["f4", "f4", "f8"] if context.facts.fp64 else ["f4"]))
+    code = str(rng.choice(["f4", "f8", *HALVES] if context.facts.fp64 else ["f4", *HALVES]))
+    dim = int(rng.choice([1, 3] if code == "f2" else [1, 3, 3, 20]))  # sums of 20 products leave float16
     return Case(
-        name, int(rng.choice([1, 3, 3, 20])), code, int(rng.integers(2)), str(rng.choice(["auto", "auto", "2D"])), sparse=True
+        name, dim, code, int(rng.integers(2)), str(rng.choice(["auto", "auto", "2D"])), sparse=True
     )  # fmt: skip
 
 

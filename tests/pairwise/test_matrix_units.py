@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from pairdense import Case
@@ -110,3 +111,75 @@ def test_exponentials_that_may_not_be_rough(context: cm.Context, rng: np.random.
         chosen = np.take_along_axis(power, best[:, d : d + 1].astype(int), 1)[:, 0]
         assert np.all(power.max(1) - chosen <= 4e-7)
     assert not any(units)
+
+
+TERMS: dict[str, tuple[int, int]] = {
+    "Gaussian": (3, 1), "Gaussian of numbers": (1, 1), "long vectors": (40, 1), "long weights": (3, 20),
+    "gradient": (3, 1), "vectors of 20 numbers": (20, 1),
+}  # fmt: skip
+"""Numbers of a point and of its weights, for sums of Gaussians times weights."""
+
+
+@pytest.mark.drawn(whole=["context"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "blocks"])
+@pytest.mark.parametrize("name", TERMS)
+def test_sums_of_floats_of_16_bits(
+    name: str, sparse: bool, dtype: str, context: cm.Context, rng: np.random.Generator, units: list[Any]
+) -> None:
+    """Points that are 0, -0, subnormal, infinite, NaN, or so large that products do not suffice."""
+    dim, numbers = TERMS[name]
+    drawn = [rng.normal(size=shape) for shape in ((67, dim), (301, dim), (301, numbers))]
+    x, y, b = drawn[0] / dim**0.5, drawn[1] / dim**0.5, drawn[2]
+    x[:7] = np.array([0, -0.0, 1e-7, 1e-39, np.inf, np.nan, 3e4])[:, None]
+    y[:4], b[:3] = x[:4], np.array([-0.0, 1e-7, 1e-39])[:, None]
+    x, y, b = (array.astype(dtype) for array in (x, y, b))
+    slopes = name == "gradient"
+    value = (-cm.Vi(x).sqdist(cm.Vj(y))).exp() * cm.Vj(b)
+    value = value.grad(cm.Vi(x), 1) if slopes else value
+    keep = np.repeat(np.repeat(rng.random((7, 31)) < 0.5, 10, 0)[:67], 10, 1)[:, :301] if sparse else None
+    ranges = None if keep is None else cm.Ranges.from_mask(keep)
+    found = value.sum(1, context=context, mode="parallel", ranges=ranges)
+    terms = gaussians(x, y, b, slopes)
+    near(found, terms if keep is None else np.where(keep[..., None], terms, 0), dtype)
+    assert sparse or any(units)
+
+
+def gaussians(x: Any, y: Any, b: Any, slopes: bool) -> Any:
+    """Every pair's Gaussian times weights in float64, or its slopes by x."""
+    x, y, b = (array.astype("f8") for array in (x, y, b))
+    with np.errstate(invalid="ignore"):
+        apart = x[:, None] - y
+        terms = np.exp(-np.square(apart).sum(-1, keepdims=True)) * b
+        return -2 * apart * terms if slopes else terms
+
+
+def near(found: Any, terms: Any, dtype: str) -> None:
+    """Sums as exact as products are, rounded to the dtype once; NaN where it belongs."""
+    numbers, wanted = ml_dtypes.finfo(dtype), terms.sum(1)
+    off = 1e-5 * np.abs(terms).sum(1) + float(numbers.eps) / 2 * np.abs(wanted) + float(numbers.smallest_subnormal)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(np.isnan(found.astype("f4")), np.isnan(wanted))
+    kept = ~np.isnan(wanted)
+    assert np.all(np.abs(found.astype("f8") - wanted)[kept] <= off[kept])
+
+
+@pytest.mark.drawn(whole=["context"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("name", "dim"), [("logsumexp", 3), ("logsumexp", 40), ("argmin", 3)])
+def test_exponents_and_places_of_floats_of_16_bits(
+    name: str, dim: int, dtype: str, context: cm.Context, rng: np.random.Generator, units: list[Any]
+) -> None:
+    """Of points of whole numbers, the first nearest one."""
+    x, y = (rng.integers(-3, 4, size=(n, dim)).astype(dtype) for n in (67, 301))
+    squares = np.square(x.astype("f8")[:, None] - y.astype("f8")).sum(-1)
+    distances = cm.Vi(x).sqdist(cm.Vj(y))
+    how: dict[str, Any] = {"dim": 1, "context": context, "mode": "parallel"}
+    if name == "argmin":
+        np.testing.assert_array_equal(distances.argmin(**how)[:, 0], squares.argmin(1))
+    else:
+        found, wanted = (-distances).logsumexp(**how)[:, 0], np.log(np.exp(-squares).sum(1))
+        assert found.dtype == dtype
+        rounded = float(ml_dtypes.finfo(dtype).eps) / 2 + 3e-6
+        np.testing.assert_allclose(found.astype("f8"), wanted, rtol=rounded, atol=1e-5)
+    assert all(units)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairdense import FEW, FORMULAS, NAMES, SIZES, SMOOTH, Case
+from pairdense import FEW, HALVES, NAMES, SIZES, SMOOTH, Case
 
 import clmapreduce as cm
 
@@ -23,12 +23,10 @@ SWEPT = [(1, 1), (1, 31), (31, 1), (193, 193), (193, 1000), (1000, 31), (1000, 4
 
 def drawn(rng: np.random.Generator, name: str, context: cm.Context, **how: Any) -> Case:
     """A case of this reduction, the rest by chance."""
-    code = str(rng.choice(["f4", "f4", "f8", "f2"] if context.facts.fp64 else ["f4", "f2"]))
-    if code == "f2" and not (FORMULAS[name].whole or name in ("Sum", "Mean")):
-        code = "f4"
-    dim = int(rng.choice([1, 3, 20]))
+    code = str(rng.choice(["f4", "f8", *HALVES] if context.facts.fp64 else ["f4", *HALVES]))
+    dim = int(rng.choice([1, 3] if code == "f2" else [1, 3, 20]))  # sums of 20 products leave float16
     chosen: dict[str, Any] = {
-        "dim": dim, "code": "f4" if dim > 3 and code == "f2" else code, "axis": int(rng.integers(2)),
+        "dim": dim, "code": code, "axis": int(rng.integers(2)),
         "backend": str(rng.choice(["auto", "1D", "2D"])), "batch": BATCHES[int(rng.integers(len(BATCHES)))],
     }  # fmt: skip
     return Case(name, **{**chosen, **how})
@@ -65,7 +63,8 @@ def test_points_far_from_the_origin(
 @pytest.mark.parametrize("name", ["Sum", "Max", "ArgMin", "LogSumExp", "KMin_ArgKMin", "SumSoftMaxWeight", "Any"])
 def test_nan_and_infinities(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Sums and exponentials keep a NaN, extrema pass over it; a distance of infinity weighs nothing."""
-    case = drawn(rng, name, context, batch=((), ()), code="f4", dim=int(rng.choice([1, 20])), strange=4)
+    code = str(rng.choice(["f4", "bfloat16"]))
+    case = drawn(rng, name, context, batch=((), ()), code=code, dim=int(rng.choice([1, 20])), strange=4)
     case.check(rng, context, mode, [(31, 31), (31, 193), (40, 1500)])
 
 

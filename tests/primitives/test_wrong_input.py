@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from oracles import assert_same
@@ -159,6 +160,26 @@ def test_records_need_a_users_operator(name: str, context: cm.Context, launches:
     for primitive in (cm.Reduce(name), cm.Scan(name), cm.Partials(name)):
         with pytest.raises(cm.DTypeError):
             primitive(x, context=context)
+    assert not launches
+
+
+TAKES: dict[str, Callable[..., Any]] = {
+    **PRIMITIVES, "partials": cm.Partials("sum"), "unfold": lambda x, context: cm.Unfold("product")(x.reshape(5)[0], 5, context=context),
+    "segments": lambda x, context: cm.segmented_reduce(x, np.array([0, 5]), context=context),
+    "centroids": lambda x, context: cm.cluster.cluster_centroids(x, np.zeros(5, int)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_bfloat16_is_for_pairs(name: str, context: cm.Context, launches: list[str]) -> None:
+    """From the host and, but for one value, the device."""
+    x = np.ones(5, ml_dtypes.bfloat16)
+    for given in (x,) if name == "unfold" else (x, cm.array(x, context)):
+        with pytest.raises(cm.DTypeError, match="bfloat16"):
+            TAKES[name](given, context=context)
+    if name in PRIMITIVES:
+        with pytest.raises(cm.DTypeError, match=r"only pairwise reductions take; pass x\.astype\('float32'\)"):
+            TAKES[name](x[:0], context=context)
     assert not launches
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes  # noqa: F401  # names bfloat16
 import pytest
 from pairplans import DISTANCE, layout_of, pair_plan
 from plans import FACTS, PARALLEL, SEQUENTIAL
@@ -24,18 +25,21 @@ def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: A
     return choose_box(layout, domain, mode, facts)
 
 
+@pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
 @pytest.mark.parametrize(
     ("text", "op", "kind"),
     [
         (GAUSS.format(1), "Sum", MatrixBox), (GAUSS.format(3) + "*Vj(2,1)", "Sum", MatrixBox),
         (GAUSS.format(16), "Mean", MatrixBox), (DISTANCE, "LogSumExp", MatrixBox), (DISTANCE, "ArgMin", MatrixBox),
         ("(Vi(0,8)|Vj(1,8))", "Max", MatrixBox), (f"(Vi(0,3)|Vj(1,3))*{GAUSS.format(3)}", "Sum", MatrixBox),
-        (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
+        (f"Grad({GAUSS.format(3)},Vi(0,3),Vi(2,1))", "Sum", MatrixBox), (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox),
+        (GAUSS.format(3) + "*Vj(2,20)", "Sum", MatrixWideBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
     ],
 )  # fmt: skip
-def test_products_go_to_the_units(text: str, op: str, kind: type[Any]) -> None:
-    layout = layout_of(text, op)
-    assert type(chosen(layout)) is kind
+def test_products_go_to_the_units(text: str, op: str, kind: type[Any], code: str) -> None:
+    """Of floats of 16 bits too, which are computed with as float32."""
+    layout = layout_of(text, op, code)
+    assert type(chosen(layout)) is kind and chosen(layout) == chosen(layout_of(text, op))
     for facts, mode in ((replace(NEW, matrix_units=False), PARALLEL), (FACTS["amd"], PARALLEL), (NEW, SEQUENTIAL)):
         box = chosen(layout, facts=facts, mode=mode)
         assert not isinstance(box, (MatrixBox, MatrixLongBox))
@@ -76,6 +80,7 @@ def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
     assert matrix_box(1, 2, 0, 10**6, 10**6, padded).block == block
 
 
-def test_blocks_of_pairs_too() -> None:
-    plan = pair_plan(layout_of(), 10_000, 10_000, PARALLEL, NEW, sparse=True)
+@pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
+def test_blocks_of_pairs_too(code: str) -> None:
+    plan = pair_plan(layout_of(code=code), 10_000, 10_000, PARALLEL, NEW, sparse=True)
     assert plan.stages[0].spec.template == "kernel/pairwise_matrix"

@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, DType, is_complex, is_float
+from clmapreduce.dtypes import BOOL, DType, is_complex, is_float, widened
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
 from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Value
@@ -201,4 +201,4 @@ def computing(value: DType) -> DType:
     """The dtype in which values are compared and added: float32 for float16, uint8 for bools, else their own."""
     if value == BOOL:
         return np.dtype(np.uint8)
-    return FLOAT32 if value == FLOAT16 else value
+    return widened(value)

@@ -45,12 +45,18 @@ class WarmCall:
         self._tables = prepared.executable.tables
         self._replay = prepared.executable.replay(strides, self._numbers)
 
+    def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
+        """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""
+        fits = [(out.shape, out.dtype)] == list(self._outputs)
+        return fits and all(array.buffer is not out.buffer for array in arrays)
+
     def __call__(
-        self, context: Context, arrays: Mapping[Any, DeviceArray], wait_for: Sequence[Any]
-    ) -> list[DeviceArray]:
-        """One result per output, not waited for. context: the one it was prepared for."""
+        self, context: Context, arrays: Mapping[Any, DeviceArray], wait_for: Sequence[Any],
+        out: DeviceArray | None = None,
+    ) -> list[DeviceArray]:  # fmt: skip
+        """One result per output, not waited for. context: the one it was prepared for. out: what it `takes`."""
         queue = context.queue
-        results = [empty(shape, dtype, context) for shape, dtype in self._outputs]
+        results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
         slots: dict[str, Any] = {name: arrays[variable].buffer for variable, name in self._names}
         slots |= self._numbers
         slots |= {name: table.buffer for name, table in self._tables.items()}

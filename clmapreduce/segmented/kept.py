@@ -36,7 +36,9 @@ class Kept:
         found = self._find(key)
         if found is not None:
             call, own = found
-            return call(self._context, {**own, **arrays}, options.wait_for)[0]
+            read = {**own, **arrays}
+            if options.out is None or call.takes(options.out, read.values()):
+                return call(self._context, read, options.wait_for, options.out)[0]
         prepared = prepare()
         if not isinstance(prepared, Prepared):
             return prepared[0]
@@ -51,9 +53,8 @@ class Kept:
 
     def _key(self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options) -> Hashable | None:
         """What the call depends on; None where it cannot be kept."""
-        if options.out is not None or not all(
-            type(v) is DeviceArray and v.context is self._context for v in arrays.values()
-        ):
+        given = [*arrays.values(), *([] if options.out is None else [options.out])]
+        if not all(type(v) is DeviceArray and v.context is self._context for v in given):
             return None
         shapes = tuple((place, v.shape, v.dtype) for place, v in arrays.items())
         key = (options.mode, shapes, tuple((type(a), a) for a in asked))

@@ -23,9 +23,19 @@ def geometry_of(request: pytest.FixtureRequest, rng: np.random.Generator) -> tup
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("columns", [1, 3])
-@pytest.mark.parametrize(("op", "more"), [("sum", {}), ("argmin", {"empty": -7}), ("maximum", {"init": 2.0})], ids=["sum", "argmin", "maximum"])
+@pytest.mark.parametrize(
+    ("op", "more"),
+    [("sum", {}), ("argmin", {"empty": -7}), ("maximum", {"init": 2.0})],
+    ids=["sum", "argmin", "maximum"],
+)
 def test_plans_give_the_bits_of_one_call(
-    geometry_of: Any, op: str, more: dict[str, Any], columns: int, context: cm.Context, mode: str, rng: np.random.Generator
+    geometry_of: Any,
+    op: str,
+    more: dict[str, Any],
+    columns: int,
+    context: cm.Context,
+    mode: str,
+    rng: np.random.Generator,
 ) -> None:
     offsets, count, sources = geometry_of
     plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)
@@ -49,7 +59,9 @@ def test_plans_of_several_arrays(geometry_of: Any, context: cm.Context, mode: st
     assert_same(out, expected)
 
 
-def test_later_calls_check_and_plan_nothing(geometry_of: Any, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_calls_check_and_plan_nothing(
+    geometry_of: Any, context: cm.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     offsets, count, sources = geometry_of
     plan = cm.SegmentPlan(offsets, count, sources, context=context)
     x = cm.array(np.ones(count, "f4"), context)
@@ -107,11 +119,45 @@ def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.rando
         for shape, dtype in shapes:
             x = rng.integers(-9, 9, shape).astype(dtype)
             for more in calls:
-                assert_same(plan.reduce(cm.array(x, context), mode=mode, **more), plan.reduce(x, mode=mode, **more), more)
+                assert_same(
+                    plan.reduce(cm.array(x, context), mode=mode, **more), plan.reduce(x, mode=mode, **more), more
+                )
     assert len(plan._kept._calls) == len(shapes) * len(calls)
     record = np.array((1.0, 2), [("a", "f4"), ("b", "i4")])
-    pairs = cm.Operator(lambda p, q: {"a": p["a"] + q["a"], "b": q["b"]}, record[()], dtype=record.dtype, commutative=False)
+    pairs = cm.Operator(
+        lambda p, q: {"a": p["a"] + q["a"], "b": q["b"]}, record[()], dtype=record.dtype, commutative=False
+    )
     held = np.full(84, record)
     for given in (held, cm.array(held, context)):
         got = plan.reduce(given, pairs, init=record[()], mode=mode)
         assert_same(np.asarray(got)["b"], np.full(4, 2, "i4"))
+
+
+@pytest.mark.drawn(whole=["context"])
+def test_kept_calls_with_an_array_for_the_results(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """The same one again, one that is read as well, and some that do not fit; nothing is prepared twice for those."""
+    rows = 90
+    indptr = np.arange(0, 4 * rows + 1, 4, dtype="i4")
+    plan = cm.SpmvPlan(
+        (indptr, rng.integers(0, rows, 4 * rows), values(rng, "f4", 4 * rows)), context=context, mode=mode
+    )
+    x, out = (cm.array(values(rng, "f4", rows), context) for _ in range(2))
+    for _ in range(3):
+        wanted = plan.apply(x.to_numpy(), mode=mode)
+        assert plan.apply(x, mode=mode, out=out) is out
+        assert_same(out.to_numpy(), wanted)
+        x = cm.array(values(rng, "f4", rows), context)
+    for _ in range(3):  # in place: every row reads x
+        wanted = plan.apply(x.to_numpy(), mode=mode)
+        assert plan.apply(x, mode=mode, out=x) is x
+        assert_same(x.to_numpy(), wanted)
+    assert len(plan._kept._calls) == 1
+    for wrong, error in ((values(rng, "f4", rows + 1), cm.ShapeError), (values(rng, "i4", rows), cm.DTypeError)):
+        with pytest.raises(error, match="out has"):
+            plan.apply(x, mode=mode, out=cm.array(wrong, context))
+    other = cm.Context(context.device)
+    with pytest.raises(cm.DeviceError, match="out lives on"):
+        plan.apply(x, mode=mode, out=cm.array(values(rng, "f4", rows), other))
+    host = np.full(rows, np.nan, "f4")
+    assert plan.apply(x, mode=mode, out=host) is host
+    assert_same(host, plan.apply(x.to_numpy(), mode=mode))

@@ -1,4 +1,4 @@
-"""Lists of intervals cut where tiles of all columns begin and end: whole tiles first, as they can be made once for every
+"""Lists of intervals cut where tiles of all columns begin and end: whole tiles first, of which one copy serves every
 list that has them, then what is left, which is put together as it lies.
 """
 

@@ -158,5 +158,14 @@ class MatrixLongBox:
 
 MATRIX_LONG = MatrixLongBox(128, 4, 8, 2)
 """Tiles of 128 rows and 128 columns."""
+_LONG_CLUSTERED = {128: MATRIX_LONG, **{16 * n: replace(MATRIX_LONG, block=64, rows=n) for n in (4, 2, 1)}}
+"""By rows of a group."""
+
+
+def matrix_long_box(padded: Callable[[int], float] | None = None) -> MatrixLongBox:
+    """The box for inner products of long vectors. padded: as above."""
+    return MATRIX_LONG if padded is None else _LONG_CLUSTERED[_suited(padded, list(_LONG_CLUSTERED))]
+
+
 MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""

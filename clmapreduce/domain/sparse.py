@@ -35,7 +35,8 @@ class Cut:
     are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
     that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
     and walk columns of their own, where a cluster has less than half as many as there are items. whole: whether columns
-    that lie as tiles of all columns come first.
+    that lie as tiles of all columns come first. aligned: what rows of groups are a multiple of, and begin
+    at multiples of, but a cluster's first ones.
     """
 
     block: int
@@ -48,6 +49,7 @@ class Cut:
     backend: str = "auto"
     sharing: bool = False
     whole: bool = False
+    aligned: int = 1
 
     @property
     def rows(self) -> int:
@@ -81,10 +83,10 @@ class BlockSparse(Pairwise):
         pairs = max(1.0, float(sizes @ lengths))
         return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
 
-    def padded(self, span: int) -> float:
-        """Pairs that groups of `span` rows walk, with the rows that the last group of a cluster lacks."""
+    def padded(self, span: int, aligned: int = 1) -> float:
+        """Pairs that groups of `span` rows walk, with the rows that groups of a cluster lack. aligned: as in a Cut."""
         given = self._stretches()
-        groups = -(-(given.end - given.first) // span)
+        groups = -(-(given.end - given.first // aligned * aligned) // span)
         return float((groups * span).astype(float) @ given.columns.astype(float))
 
     def work(self, cut: Cut) -> Work:
@@ -123,10 +125,11 @@ _made: WeakKeyDictionary[Blocks, dict[bool, _Kept]] = WeakKeyDictionary()
 
 
 def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
-    sizes = given.end - given.first
-    cluster, place = _counted(-(-sizes // cut.rows))
-    first = given.first[cluster] + place * cut.rows
-    rows = np.minimum(cut.rows, given.end[cluster] - first)
+    origin = given.first // cut.aligned * cut.aligned
+    cluster, place = _counted(-(-(given.end - origin) // cut.rows))
+    begin = origin[cluster] + place * cut.rows
+    first = np.maximum(begin, given.first[cluster])
+    rows = np.minimum(begin + cut.rows, given.end[cluster]) - first
     columns = given.columns[cluster]
     wide = np.full(len(rows), cut.block)
     if cut.sharing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
@@ -11,15 +12,15 @@ from clmapreduce.plan import Facts
 from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.schemes.pairwise_matrix_long import product_of
+from clmapreduce.schemes.pairwise_matrix_long import ALIGNED, product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning_matrix import (
-    MATRIX_LONG,
     MatrixBox,
     MatrixLongBox,
     MatrixWideBox,
     filter_box,
     matrix_box,
+    matrix_long_box,
     matrix_wide_box,
 )
 from clmapreduce.vector.pair import Pair
@@ -44,7 +45,7 @@ def choose_matrix(
     if layout.pair.expansion is not None:
         return None
     if layout.pair.contractions:
-        return MATRIX_LONG if product_of(layout, domain, mode, facts) is not None else None
+        return long_box_of(layout, domain, mode, facts)
     return _of_few_numbers(layout, domain, mode)
 
 
@@ -54,6 +55,14 @@ def wide_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Matr
     if wide.pair.expansion is None or wide_factoring_of(wide, mode) is None:
         return None
     return matrix_wide_box(wide.pair.expansion.size, _padded(domain))
+
+
+def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> MatrixLongBox | None:
+    """The box for long vectors, where the scheme suits."""
+    if product_of(layout, mode, facts) is None:
+        return None
+    aligned = partial(domain.padded, aligned=ALIGNED) if isinstance(domain, BlockSparse) else None
+    return matrix_long_box(aligned)
 
 
 def _padded(domain: Pairwise) -> Callable[[int], float] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import columns_of, drawn_blocks
+from pairblocks import drawn_blocks, mask_of
 
 from clmapreduce.domain import laid
 from clmapreduce.domain.blocks import Blocks
@@ -21,7 +21,7 @@ def drawn_cut(rng: np.random.Generator, **how: Any) -> Cut:
         "block": block, "vectors": int(rng.choice([1, 2, 8])), "tile": tile, "least": tile * int(rng.choice([1, 4])),
         "most": tile * int(rng.choice([3, 1000])), "groups": int(rng.choice([1, 10, 1000])), "parts": 1 << 40,
         "backend": str(rng.choice(["auto", "1D", "2D"])), "sharing": bool(rng.integers(2)),
-        "whole": bool(rng.integers(2)),
+        "whole": bool(rng.integers(2)), "aligned": int(rng.choice([1, block])),
     }  # fmt: skip
     return Cut(**{**chosen, **how})
 
@@ -40,6 +40,7 @@ def met(domain: BlockSparse, cut: Cut) -> Any:
         rows[rows < 0] = 0
         assert 0 < last - first <= cut.rows and wide <= cut.block
         assert last - first <= wide or wide == cut.block
+        assert last - first // cut.aligned * cut.aligned <= cut.rows
         while begin < end:
             over, shift = min(intervals[interval, 0], end), intervals[interval, 1]
             assert over > begin
@@ -58,10 +59,7 @@ def test_every_pair_is_met_once(
         monkeypatch.setattr(laid, "STRIP", int(rng.choice([1, 5, 1 << 15])))
         drawn = drawn_blocks(rng, *size)
         blocks = replace(drawn, lists=drawn.intervals.astype(rng.choice(["i4", "i8"])))
-        mask = np.zeros(size, int)
-        for first, end, columns in columns_of(blocks):
-            mask[first:end, columns] = 1
-        np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask)
+        np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))
 
 
 def test_merges_find_every_accumulator_once(rng: np.random.Generator) -> None:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import Halves, columns_of, drawn_blocks
+from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import layout_of
 from plans import PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
-from clmapreduce.domain.blocks import Blocks
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -113,14 +112,6 @@ def test_batches_splits_and_the_other_axis(context: cm.Context, rng: np.random.G
             assert_products(found[i, j], exponents(given[y][j], given[x][i, j]), given[b][i, 0])
 
 
-def mask_of(blocks: Blocks) -> Any:
-    """Which pairs count, as (rows, columns) booleans."""
-    keep = np.zeros((blocks.rows, blocks.columns), bool)
-    for first, end, columns in columns_of(blocks):
-        keep[first:end, columns] = True
-    return keep
-
-
 @pytest.mark.parametrize("backend", ["auto", "2D"])
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend: str) -> None:
     """Intervals that begin and end anywhere: whole stages, several in one, torn lists and none; clusters of one row.
@@ -129,11 +120,11 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend:
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1, backend=backend)
     for rows, columns in ((1, 1), (70, 31), (33, 300), (90, 1000)):
-        blocks, far = drawn_blocks(rng, rows, columns), float(rng.choice([0, 1000]))
-        given = {v: (points(rng, n, 3) + far).astype("f4") for v, n in ((x, rows), (y, columns))}
+        blocks, wide = drawn_blocks(rng, rows, columns), float(rng.choice([1, 8]))
+        given = {v: (points(rng, n, 3) * wide).astype("f4") for v, n in ((x, rows), (y, columns))}
         given[b] = rng.normal(size=(columns, 20)).astype("f4")
         exponent = np.where(mask_of(blocks), exponents(given[x], given[y]), -np.inf)
-        told = (rows, columns, far, blocks.clusters, blocks.intervals)
+        told = (rows, columns, wide, blocks.clusters, blocks.intervals)
         assert_products(run(call, given, context, Halves(1, blocks)), exponent, given[b], told)
 
 

@@ -1,7 +1,7 @@
 ## The domain vocabulary for blocks of pairs: groups are numbered by (batch, piece). A piece is some rows of a cluster and a stretch of its columns,
 ## counted along the cluster's intervals.
 ##   pieces [8]  first row, end, first interval, begin and end of the stretch, place of its accumulators or −1, columns of the cluster, rows side by side
-##   intervals [2]  position where it ends, what columns exceed positions by      rows, columns, count_pieces, slots  how many, the last of accumulators, in one element of the batch
+##   intervals [2]  in the order of positions: where it ends, what columns exceed positions by      rows, columns, count_pieces, slots  how many, the last of accumulators, in one element of the batch
 <%!
 _tables = [f"__global const idx *restrict {name}" for name in ("pieces", "intervals")]
 parameters = [*_tables, *(f"const idx {name}" for name in ("rows", "columns", "count_pieces", "slots", "total"))]

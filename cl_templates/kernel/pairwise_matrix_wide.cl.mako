@@ -4,7 +4,7 @@
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
 ##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where columns are too far
 ##   from the rows, these stages are computed as the formula says, and what is not finite is added so.
-##   Of blocks of pairs, stages that lie as those of all columns come first; the others are put together of columns that lie apart, and packed here.
+##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   across  blocks of d      stages  of all columns

@@ -24,10 +24,14 @@ if wide.scattered:
 %>
 ## Items that can ask each other share a number's columns, so that there is no barrier.
 <%def name="pack_weights(at, turn)">
-__local uint *to = memory + ${wide.weights_at} + (${turn}) * ${wide.weight_words};
+<%
+to, together = f"(memory + {wide.weights_at} + ({turn}) * {wide.weight_words})", block // wide.sharers
+live = f"n < {wide.numbers}"
+%>
 const int part = item % ${wide.sharers};
-if (item == 0) to[${wide.odd_at}] = 0;
-for (int n = item / ${wide.sharers}; n < ${wide.numbers}; n += ${block // wide.sharers}) {
+if (item == 0) ${to}[${wide.odd_at}] = 0;
+for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
+    const int n = s * ${together} + item / ${wide.sharers};
     const idx d = first_d + n;
     idx walked = ahead;
     float top = 0.0f;
@@ -37,18 +41,19 @@ for (int n = item / ${wide.sharers}; n < ${wide.numbers}; n += ${block // wide.s
         top = cmr_magnitude_float(top, weight);
     }
 % for e in range(wide.sharers.bit_length() - 1):
-    top = cmr_magnitude_float(top, cmr_shuffle_first_float(top, (uint)(lane ^ ${1 << e})));
+    const float beside${e} = cmr_shuffle_first_float(top, (uint)(lane ^ ${1 << e}));
+    top = cmr_magnitude_float(top, beside${e});
 % endfor
     const float scale = ${wide.scale("top")};
-    to[${wide.unscales_at} + n] = ${wide.unscale("scale")};
-    if (!isfinite(top)) odd_stage[${turn}] = (int)(${at});
+    if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("scale")};
+    if (${live} && !isfinite(top)) odd_stage[${turn}] = (int)(${at});
     walked = ahead;
-    for (int k = 2 * part; k < ${tile}; k += ${2 * wide.sharers}) {
+    for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
         float w0 = 0.0f, w1 = 0.0f;
 % for c in range(2):
         if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${wide.weight("column", "d")} w${c} = weight * scale; }
 % endfor
-        ${wide.put("to", "n", "k")}
+        ${wide.put(to, "n", "k")}
     }
 }
 </%def>

@@ -14,14 +14,17 @@ def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, Laid]:
     """(offsets, places) of lists as those of `blocks`, but that in every list the intervals come first that begin and
     end at multiples of `tile`, as long as they can be.
     """
-    begin, end = blocks.intervals.T.astype(np.int64)
-    owner = np.repeat(np.arange(len(blocks.counts)), blocks.counts)
+    begin, end = blocks.intervals.T
     low, high = -(-begin // tile) * tile, end // tile * tile
-    some = low < high
-    low, high = np.where(some, low, end), np.where(some, high, end)
-    parts = [(low, high, 0), (begin, low, 1), (high, end, 1)]
-    filled = [a < b for a, b, _ in parts]
-    intervals = np.concatenate([np.stack([a, b], 1)[f] for (a, b, _), f in zip(parts, filled, strict=True)])
-    order = np.concatenate([2 * owner[f] + kind for (_, _, kind), f in zip(parts, filled, strict=True)])
-    offsets = from_counts(np.bincount(order // 2, minlength=len(blocks.counts)))
-    return offsets, laid(intervals[np.argsort(order, kind="stable")], offsets, shortest(blocks.columns))
+    whole = (begin <= low) & (low < high)  # where integers end, what is rounded up may begin anew
+    low = np.where(whole, low, end)
+    left, right = begin < low, whole & (high < end)
+    wholes, others = from_counts(whole), from_counts(left.astype(np.int8) + right)
+    offsets = wholes[blocks.offsets] + others[blocks.offsets]
+    made = np.empty((offsets[-1], 2), blocks.intervals.dtype)
+    behind = np.repeat(others[blocks.offsets[:-1]], blocks.counts)[whole]  # what is left of the lists before
+    made[wholes[:-1][whole] + behind] = np.stack([low, high], 1)[whole]
+    before = np.repeat(wholes[blocks.offsets[1:]], blocks.counts) + others[:-1]
+    made[before[left]] = np.stack([begin, low], 1)[left]
+    made[(before + left)[right]] = np.stack([high, end], 1)[right]
+    return offsets, laid(made, offsets, shortest(blocks.columns))

@@ -55,7 +55,7 @@ class MatrixWideText:
 
     @property
     def sharers(self) -> int:
-        """Items that pack the weights of a number together: of a warp, which takes 8 numbers at once then."""
+        """Items of a warp that pack the weights of a number together."""
         return 4 if self.registers else 1
 
     @property

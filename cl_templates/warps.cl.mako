@@ -32,8 +32,7 @@ ${fetch(f"acc{v}", v) if fetch else ""}
     }
 % endfor
 <%
-at = f"first + {warps.row_place(v)}"
-live = [f"{at} < last && {warps.owner()}"]
+at, live = warps.row(v), [warps.live(v)]
 finished = pairs.finish(f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
 %>
     ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", [f"({at})"], live, "total"))}

@@ -4,7 +4,7 @@ what lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.plan import Facts
@@ -90,9 +90,14 @@ def filter_box(
     return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
 
 
-def matrix_wide_box(numbers: int) -> MatrixWideBox:
-    """The box for scalars made of products times so many numbers of the column."""
-    blocks = -(-numbers // 8)
+def matrix_wide_box(numbers: int, padded: Callable[[int], float] | None = None) -> MatrixWideBox:
+    """The box for scalars made of products times so many numbers of the column. padded: as above."""
+    box = _wide_box(-(-numbers // 8))
+    return box if padded is None else replace(box, block=_suited(padded, (128, 64, 32)))
+
+
+def _wide_box(blocks: int) -> MatrixWideBox:
+    """The same for so many blocks of 8 numbers."""
     if blocks > 2 * MATRIX_WIDE.numbers:  # blocks that are left over are idle
         return min(
             (replace(MATRIX_MANY, numbers=n) for n in (13, 10)), key=lambda box: -(-blocks // box.numbers) * box.numbers
@@ -106,9 +111,13 @@ STAGING = 19
 
 
 def _clustered_box(padded: Callable[[int], float]) -> MatrixBox:
-    """Groups of as many rows as suit the clusters, least work in all."""
-    block = min((256, 128, 64, 32), key=lambda rows: padded(rows) * (1 + STAGING / rows))
+    block = _suited(padded, (256, 128, 64, 32))
     return MatrixBox(block, 2, 512 if block > 64 else 128)
+
+
+def _suited(padded: Callable[[int], float], sizes: Sequence[int]) -> int:
+    """Of some rows a group as many as suit the clusters, least work in all."""
+    return min(sizes, key=lambda rows: padded(rows) * (1 + STAGING / rows))
 
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
@@ -149,5 +158,14 @@ class MatrixLongBox:
 
 MATRIX_LONG = MatrixLongBox(128, 4, 8, 2)
 """Tiles of 128 rows and 128 columns."""
+_LONG_CLUSTERED = {128: MATRIX_LONG, **{16 * n: replace(MATRIX_LONG, block=64, rows=n) for n in (4, 2, 1)}}
+"""By rows of a group."""
+
+
+def matrix_long_box(padded: Callable[[int], float] | None = None) -> MatrixLongBox:
+    """The box for inner products of long vectors. padded: as above."""
+    return MATRIX_LONG if padded is None else _LONG_CLUSTERED[_suited(padded, list(_LONG_CLUSTERED))]
+
+
 MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""

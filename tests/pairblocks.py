@@ -34,6 +34,14 @@ def drawn_blocks(rng: np.random.Generator, rows: int, columns: int) -> Blocks:
     return Blocks(clusters, offsets, np.concatenate([np.zeros((0, 2), int), *lists]), rows, columns)
 
 
+def mask_of(blocks: Blocks) -> Any:
+    """Which pairs count: (rows, columns) booleans."""
+    keep = np.zeros((blocks.rows, blocks.columns), bool)
+    for first, end, columns in columns_of(blocks):
+        keep[first:end, columns] = True
+    return keep
+
+
 def _columns(rng: np.random.Generator, columns: int) -> Any:
     """Which columns a cluster meets."""
     kind = rng.choice(["torn", "runs", "whole", "last", "none"], p=[0.25, 0.4, 0.1, 0.1, 0.15])

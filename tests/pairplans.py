@@ -193,6 +193,7 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     distance, inner = "SqDist(Vi(0,40),Vj(1,40))", "(Vi(0,40)|Vj(1,40))"
     yield "long matrix", plan(layout_of(f"Exp(-{distance}*Pm(2,1))*Vj(3,2)"), 10_000, 10_000, box=long)
     yield "long matrix split", plan(layout_of(f"Exp(-{distance})", backend="2D"), 70, 100_000, box=long)
+    yield "long matrix of blocks", plan(layout_of(f"Exp(-{distance})*Vj(2,2)"), 10_000, 10_000, box=long, sparse=True)
     yield "long matrix of batches", plan(layout_of(inner, rank=2), 500, 500, batch=6, box=long)
     yield "long matrix softmax", plan(layout_of(inner, "SumSoftMaxWeight", weight="Vj(2,3)"), 500, 500, box=long)
     yield "long matrix of float16", plan(layout_of(f"Sqrt({distance})", code="f2"), 500, 500, box=long)
@@ -200,6 +201,10 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
+    yield (
+        "matrix wide of blocks",
+        plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide, sparse=True),
+    )
     yield (
         "matrix wide of batches",
         plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,300)", rank=1), 500, 500, batch=6, box=wide),

@@ -84,7 +84,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
     if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
         tiles = re.compile(
             tiles.pattern + r"|if \(settled != 0xffffffffu\)|if \(apart\)|if \(next == first\)|else"
-            r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \(grown\)"
+            r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \(grown\)|if \((start|behind) < end\)"
         )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():

@@ -4,8 +4,13 @@ parameters = [f"const idx {name}" for name in ("rows", "columns", "share", "bloc
 merge_parameters = [f"const idx {name}" for name in ("rows", "columns", "splits", "share")]
 scattered = False  # whether columns of a tile may lie apart, and groups have any number of rows
 
+here = "j0"  # where a staged tile begins along the columns that a group walks
+
 def place(k, staged):
     return f"j0 + {k}"
+
+def whole(tile, cursor):  # whether the tile that begins where `seek` has sought is one of all columns' tiles
+    return "1"
 %>
 ## Declares what the group called `group` computes: `batch`, rows `first` to `last`, and `reduced`, the columns in all. span: rows of a group.
 <%def name="open(group, span)">
@@ -26,6 +31,10 @@ ${caller.body()}
 <%def name="open_places(tile)"></%def>
 <%def name="find(s)">
 const idx column = j0 + ${s};
+</%def>
+## Declares `column`, the one at a position along them; past the last one the last. cursor: an interval that lies no further, moved along.
+<%def name="seek(position, cursor='interval')">
+const idx column = CMR_MIN((idx)(${position}), (idx)(end - 1));
 </%def>
 ## The rows' results, or their accumulators. finished, left: the statements for both.
 <%def name="results(partial, finished, left)">

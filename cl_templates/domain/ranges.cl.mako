@@ -1,15 +1,20 @@
 ## The domain vocabulary for blocks of pairs: groups are numbered by (batch, piece). A piece is some rows of a cluster and a stretch of its columns,
 ## counted along the cluster's intervals.
 ##   pieces [8]  first row, end, first interval, begin and end of the stretch, place of its accumulators or −1, columns of the cluster, rows side by side
-##   intervals [2]  position where it ends, what columns exceed positions by      rows, columns, count_pieces, slots  how many, the last of accumulators, in one element of the batch
+##   intervals [2]  in the order of positions: where it ends, what columns exceed positions by      rows, columns, count_pieces, slots  how many, the last of accumulators, in one element of the batch
 <%!
 _tables = [f"__global const idx *restrict {name}" for name in ("pieces", "intervals")]
 parameters = [*_tables, *(f"const idx {name}" for name in ("rows", "columns", "count_pieces", "slots", "total"))]
 merge_parameters = ["__global const idx *restrict merges", *(f"const idx {name}" for name in ("rows", "count_merges", "slots", "total"))]
 scattered = True  # whether columns of a tile may lie apart, and groups have any number of rows
 
+here = "begin"
+
 def place(k, staged):
     return f"places[{k}]" if staged else f"j0 + {k}"
+
+def whole(tile, cursor):
+    return f"column % {tile} == 0 && sought + {tile} <= intervals[2 * {cursor}]"
 %>
 <%def name="open(group, span)">
 const idx group = ${group}, batch = group / count_pieces;
@@ -43,6 +48,11 @@ __local idx places[${tile}];
 while (begin + ${s} >= intervals[2 * interval]) interval++;
 const idx column = begin + ${s} + intervals[2 * interval + 1];
 places[${s}] = column;
+</%def>
+<%def name="seek(position, cursor='interval')">
+const idx sought = CMR_MIN((idx)(${position}), (idx)(end - 1));
+while (sought >= intervals[2 * ${cursor}]) ${cursor}++;
+const idx column = sought + intervals[2 * ${cursor} + 1];
 </%def>
 <%def name="results(partial, finished, left)">
 % if partial:

@@ -2,6 +2,7 @@
 ##   A group owns a tile of rows and walks its share of the columns, tile by tile; 16 coordinates of both a stage. While warps multiply one stage, the
 ##   next one is copied to local memory. The products stay in registers: an item makes its own pairs' values of them and folds these into its accumulators,
 ##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
+##   Of blocks of pairs a tile's columns lie apart: they are found a tile ahead. Rows begin at a multiple of 16 before the group's own.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
 ##   Local memory: two stages, what is known of the rows and of a tile's columns, one accumulator per item, and as many
@@ -14,22 +15,30 @@ pairs = matrix.pairs
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
-mine, place = matrix.warps.mine, domain.attr.place
-row_stage, column_stage = (side.stage // 4 for side in matrix.sides)
+mine, here = matrix.warps.mine, domain.attr.here
+def place(c):
+    return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
+## The columns of the tile at a position, in one half of `places`.
+<%def name="find_columns(position, half)">
+for (int s = item; s < ${tile}; s += ${block}) {
+    ${domain.seek(f"{position} + s")}
+    places[(${half}) * ${tile} + s] = column;
+}
+</%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
 {
 % for k in (c, c + 1):
-${pairs.column(k, matrix.column_index(k) if guarded else place(matrix.column_place(k), True))}
+${pairs.column(k, matrix.column_index(k) if guarded else place(k))}
 % endfor
 % for v in mine:
 % if guarded:
 % for k in (c, c + 1):
-if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(matrix.column_place(k), True)], op, k)} }
+if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(k)], op, k)} }
 % endfor
 % else:
-{ ${pairs.absorb(f"{acc}{v}", v, [place(matrix.column_place(k), True) for k in (c, c + 1)], op, c)} }
+{ ${pairs.absorb(f"{acc}{v}", v, [place(k) for k in (c, c + 1)], op, c)} }
 % endif
 % endfor
 }
@@ -43,6 +52,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % if matrix.parked:
     ${mode.group_scratch(pairs.outer, block * matrix.parked, "parked")}
 % endif
+    ${domain.open_places(2 * tile)}
     ${domain.open("(idx)get_group_id(0)", matrix.rows)}
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
@@ -58,18 +68,29 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${pairs.outer.declare(f"acc{v}")}
 % endif
 % endfor
-    __global const uint4 *my_rows = row_operands + (size_t)(first / ${matrix.rows}) * ${matrix.steps * row_stage} + item;
-    __global const uint4 *my_columns = column_operands + (size_t)(begin / ${tile}) * ${matrix.steps * column_stage} + item;
+    ${matrix.find()}
     int turn = 0;
+% if matrix.scattered:
+    int now = 0;
+    if (begin < end) { ${find_columns("begin", "0")} }
+    ${mode.sync()}
+    if (begin < end) { ${matrix.copy("0", "0", "0")} }
+% else:
     ${matrix.copy("0", "0")}
+% endif
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${matrix.open()}
         for (int s = 0; s < ${matrix.steps}; s++) {
             cmr_copy_wait_int();
             ${mode.sync()}
-            if (s == 0) { ${matrix.copy_columns()} }
+            if (s == 0) {
+                ${matrix.copy_columns()}
+% if matrix.scattered:
+                if (${here} + ${tile} < end) { ${find_columns(f"{here} + {tile}", "now ^ 1")} }
+% endif
+            }
             const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
-            if (behind > 0 || j0 + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind")} }
+            if (behind > 0 || ${here} + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }
             ${matrix.multiply("turn")}
             turn ^= 1;
             ${matrix.collect("s")}
@@ -95,6 +116,9 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
         ${matrix.park(v)}
 % endif
 % endfor
+% if matrix.scattered:
+        now ^= 1;
+% endif
     </%domain:each_tile>
 % for v in range(matrix.parked):
     ${matrix.fetch(v)}

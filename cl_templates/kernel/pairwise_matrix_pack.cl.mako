@@ -29,12 +29,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
 % for c in range(2):
         float w${c};
         { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }
-        const float h${c} = cmr_half_round_float(w${c});
 % endfor
-        packed[${weights.word("n", "k")}] = cmr_half_pair_float(h0, h1);
-        packed[${weights.word("n", "k")} + 2] = cmr_half_pair_float(w0 - h0, w1 - h1);
+        ${weights.put("packed", "n", "k")}
         if (k == 0) {
-            packed[${weights.unscales_at} + n] = as_uint(1.0f / scale / ${weights.unit});
+            packed[${weights.unscales_at} + n] = ${weights.unscale("scale")};
             if (!isfinite(top)) odd[0] = 1;
         }
     }

@@ -4,6 +4,7 @@
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
 ##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where columns are too far
 ##   from the rows, these stages are computed as the formula says, and what is not finite is added so.
+##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   across  blocks of d      stages  of all columns
@@ -16,22 +17,70 @@
 matrix = wide.matrix
 pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
-place = domain.attr.place("$", True)
+here, place = domain.attr.here, domain.attr.place("at + $" if wide.scattered else "$", True)
+odd_weights = f"memory[{wide.weights_at + wide.odd_at} + turn * {wide.weight_words}]"
+if wide.scattered:
+    odd_weights = f"({odd_weights} || odd_stage[turn] == (int){here})"
 %>
+## Items that can ask each other share a number's columns, so that there is no barrier.
+<%def name="pack_weights(at, turn)">
+<%
+to, together = f"(memory + {wide.weights_at} + ({turn}) * {wide.weight_words})", block // wide.sharers
+live = f"n < {wide.numbers}"
+%>
+const int part = item % ${wide.sharers};
+if (item == 0) ${to}[${wide.odd_at}] = 0;
+for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
+    const int n = s * ${together} + item / ${wide.sharers};
+    const idx d = first_d + n;
+    idx walked = ahead;
+    float top = 0.0f;
+    for (int k = part; k < ${tile} && ${at} + k < end; k += ${wide.sharers}) {
+        ${domain.seek(f"{at} + k", "walked")}
+        ${wide.weight("column", "d")}
+        top = cmr_magnitude_float(top, weight);
+    }
+% for e in range(wide.sharers.bit_length() - 1):
+    const float beside${e} = cmr_shuffle_first_float(top, (uint)(lane ^ ${1 << e}));
+    top = cmr_magnitude_float(top, beside${e});
+% endfor
+    const float scale = ${wide.scale("top")};
+    if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("scale")};
+    if (${live} && !isfinite(top)) odd_stage[${turn}] = (int)(${at});
+    walked = ahead;
+    for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
+        float w0 = 0.0f, w1 = 0.0f;
+% for c in range(2):
+        if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${wide.weight("column", "d")} w${c} = weight * scale; }
+% endfor
+        ${wide.put(to, "n", "k")}
+    }
+}
+</%def>
 <%def name="bring_weights(at, turn)">
 {
-    __global const uint4 *from = (__global const uint4 *)packed + (((size_t)batch * stages + (${at}) / ${tile}) * across + block_d) * ${wide.weight_words // 4};
+    ${domain.seek(at, "ahead")}
+    if (${domain.attr.whole(tile, "ahead")}) {
+    __global const uint4 *from = (__global const uint4 *)packed + (((size_t)batch * stages + column / ${tile}) * across + block_d) * ${wide.weight_words // 4};
 % for k in range(0, wide.weight_words // 4, block):
     ${f"if ({k} + item < {wide.weight_words // 4})" if k + block > wide.weight_words // 4 else ""}
     cmr_copy_async_uint4((__local uint4 *)(memory + ${wide.weights_at} + (${turn}) * ${wide.weight_words}) + item + ${k}, from + item + ${k});
 % endfor
+    }
+% if wide.scattered:
+    else { ${pack_weights(at, turn)} }
+% endif
 }
 </%def>
 <%def name="bring_columns(first_column, base)">
 <%mode:each i="s" begin="0" end="${wide.batch}">
-    const idx column = CMR_MIN((idx)(${first_column} + s), (idx)(end - 1)), slot = ${base} + s;
-    ${pairs.stage("column", "slot")}
-    ${matrix.put_column("column", "slot", f"far[{base} / {wide.batch}]", f"(int)({first_column})")}
+    const int spot = ${base} + s;
+    ${domain.seek(f"{first_column} + s")}
+% if wide.scattered:
+    places[spot] = column;
+% endif
+    ${pairs.stage("column", "spot")}
+    ${matrix.put_column("column", "spot", f"far[{base} / {wide.batch}]", f"(int)({first_column})")}
 </%mode:each>
 </%def>
 <%def name="scalars()">
@@ -46,18 +95,26 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[2];
+% if wide.scattered:
+    __local int odd_stage[2];
+% endif
 % if not wide.registers:
     __local int tops[${2 * rows_taken}];
 % endif
 % for kind, name, count in pairs.tile(2 * wide.batch):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
+    ${domain.open_places(2 * wide.batch)}
     ${domain.open("(idx)get_group_id(0) / across", rows_taken)}
     const idx block_d = (idx)get_group_id(0) % across, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 2) far[item] = -1;
+% if wide.scattered:
+    if (item < 2) odd_stage[item] = -1;
+    idx ahead = interval;
+% endif
 % if not wide.registers:
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
 % endif
@@ -70,18 +127,21 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${wide.scalars.scales()}
     ${"\n".join(wide.accumulators())}
     int turn = 0;
-    ${bring_weights("begin", "0")}
-    ${bring_columns("begin", "0")}
+    const idx start = begin;
+    if (start < end) {
+        ${bring_weights("start", "0")}
+        ${bring_columns("start", "0")}
+    }
     <%domain:each_tile tile="${tile}" staged="${True}">
         cmr_copy_wait_int();
         ${mode.sync()}
-        const idx behind = j0 + ${tile};
+        const idx behind = ${here} + ${tile};
 % if not wide.registers:
         for (int r = item; r < ${rows_taken}; r += ${block}) tops[(turn ^ 1) * ${rows_taken} + r] = 0;
 % endif
         if (behind < end) { ${bring_weights("behind", "turn ^ 1")} }
-        const int at = (int)((j0 - begin) % ${2 * wide.batch}), batch_at = at / ${wide.batch} * ${wide.batch};
-        const idx batch_end = j0 - at + batch_at + ${wide.batch};
+        const int at = (int)((${here} - start) % ${2 * wide.batch}), batch_at = at / ${wide.batch} * ${wide.batch};
+        const idx batch_end = ${here} - at + batch_at + ${wide.batch};
         if (at == batch_at && batch_end < end) { ${bring_columns("batch_end", f"({wide.batch} - batch_at)")} }
 % if cpu:
 % for v in mine:
@@ -98,7 +158,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
             ${"\n".join(wide.scalars.compute_held())}
         }
         const int grown = cmr_ballot_int(${wide.scalars.overflown()});
-        int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}];
+        int odd = ${odd_weights};
         if (grown) {
             ${scalars()}
             ${"\n".join(wide.scalars.tops())}
@@ -116,7 +176,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         ${"\n".join(wide.rescale())}
         ${"\n".join(wide.scalars.hold())}
         ${mode.sync()}
-        const int odd = memory[${wide.weights_at + wide.odd_at} + turn * ${wide.weight_words}] || ${wide.scalars.odd()};
+        const int odd = ${odd_weights} || ${wide.scalars.odd()};
 % endif
         if (odd) {
             ${"\n".join(wide.add_exactly(place))}

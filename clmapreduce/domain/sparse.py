@@ -34,7 +34,9 @@ class Cut:
     """How blocks are cut. block: rows of one vector of all items. vectors: of rows per group at most. tile: stretches
     are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
     that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
-    and walk columns of their own, where a cluster has less than half as many as there are items.
+    and walk columns of their own, where a cluster has less than half as many as there are items. whole: whether columns
+    that lie as tiles of all columns come first. aligned: what rows of groups are a multiple of, and begin
+    at multiples of, but a cluster's first ones.
     """
 
     block: int
@@ -46,6 +48,8 @@ class Cut:
     parts: int
     backend: str = "auto"
     sharing: bool = False
+    whole: bool = False
+    aligned: int = 1
 
     @property
     def rows(self) -> int:
@@ -55,9 +59,12 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Blocks after a cut. pieces: (n, PIECE), by falling work. merges: (m, MERGE). parts: accumulators left."""
+    """Blocks after a cut. pieces: (n, PIECE), by falling work. intervals: (L, INTERVAL). merges: (m, MERGE). parts:
+    accumulators left.
+    """
 
     pieces: Table
+    intervals: Table
     merges: Table
     parts: int
 
@@ -71,15 +78,15 @@ class BlockSparse(Pairwise):
     @property
     def typical(self) -> tuple[float, float]:
         """Rows of the cluster, and columns that it meets, where a pair is found on average."""
-        given = self._kept().stretches
+        given = self._stretches()
         sizes, lengths = (given.end - given.first).astype(float), given.columns
         pairs = max(1.0, float(sizes @ lengths))
         return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
 
-    def padded(self, span: int) -> float:
-        """Pairs that groups of `span` rows walk, with the rows that the last group of a cluster lacks."""
-        given = self._kept().stretches
-        groups = -(-(given.end - given.first) // span)
+    def padded(self, span: int, aligned: int = 1) -> float:
+        """Pairs that groups of `span` rows walk, with the rows that groups of a cluster lack. aligned: as in a Cut."""
+        given = self._stretches()
+        groups = -(-(given.end - given.first // aligned * aligned) // span)
         return float((groups * span).astype(float) @ given.columns.astype(float))
 
     def work(self, cut: Cut) -> Work:
@@ -87,19 +94,17 @@ class BlockSparse(Pairwise):
         cut = replace(cut, groups=max(1, cut.groups // self.batch))
         kept = self._kept()
         if cut not in kept.works:
-            kept.works[cut] = _work(kept.stretches, cut, self.narrow)
+            kept.works[cut] = _work(self._stretches(cut.tile if cut.whole else 1), cut, self.narrow)
         return kept.works[cut]
 
-    @property
-    def intervals(self) -> Table:
-        """(L, INTERVAL)."""
-        return self._kept().stretches.intervals
+    def _stretches(self, tile: int = 1) -> Stretches:
+        made = self._kept().stretches
+        if tile not in made:
+            made[tile] = Stretches(self.blocks, self.narrow, tile)
+        return made[tile]
 
     def _kept(self) -> _Kept:
-        made = _made.setdefault(self.blocks, {})
-        if self.narrow not in made:
-            made[self.narrow] = _Kept(Stretches(self.blocks, self.narrow))
-        return made[self.narrow]
+        return _made.setdefault(self.blocks, {}).setdefault(self.narrow, _Kept())
 
 
 def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
@@ -109,9 +114,9 @@ def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """What was made of some blocks."""
+    """What was made of some blocks. stretches: by their tile."""
 
-    stretches: Stretches
+    stretches: dict[int, Stretches] = field(default_factory=dict)
     works: dict[Cut, Work] = field(default_factory=dict)
 
 
@@ -120,10 +125,11 @@ _made: WeakKeyDictionary[Blocks, dict[bool, _Kept]] = WeakKeyDictionary()
 
 
 def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
-    sizes = given.end - given.first
-    cluster, place = _counted(-(-sizes // cut.rows))
-    first = given.first[cluster] + place * cut.rows
-    rows = np.minimum(cut.rows, given.end[cluster] - first)
+    origin = given.first // cut.aligned * cut.aligned
+    cluster, place = _counted(-(-(given.end - origin) // cut.rows))
+    begin = origin[cluster] + place * cut.rows
+    first = np.maximum(begin, given.first[cluster])
+    rows = np.minimum(begin + cut.rows, given.end[cluster]) - first
     columns = given.columns[cluster]
     wide = np.full(len(rows), cut.block)
     if cut.sharing:
@@ -145,7 +151,7 @@ def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
     order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
     split = np.flatnonzero(pieces > 1)
     merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)
-    return Work(Table(made[order], narrow), Table(merges, narrow), int(left.sum()))
+    return Work(Table(made[order], narrow), given.intervals, Table(merges, narrow), int(left.sum()))
 
 
 def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: Cut) -> Numbers:

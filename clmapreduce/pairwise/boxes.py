@@ -11,12 +11,11 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts
+from clmapreduce.schemes.choose_matrix import long_box_of, wide_box_of
 from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.schemes.pairwise_matrix_long import product_of
-from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning import PairBox, TileBox, WideBox
-from clmapreduce.tuning_matrix import MATRIX_LONG, MatrixBox, MatrixLongBox, MatrixWideBox, matrix_wide_box
+from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
 
 Limits = dict[str, tuple[int, int]]
 
@@ -64,10 +63,8 @@ def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Fa
     found.append(choose_box(layout, domain, mode, replace(facts, matrix_units=False)))
     if layout.pair.expansion is None:
         found += MATRIX_STARTS if factoring_of(layout, mode) is not None else ()
-        found += [MATRIX_LONG] if product_of(layout, domain, mode, facts) is not None else []
-    wide = layout.wide or layout
-    if wide.pair.expansion is not None and wide_factoring_of(wide, domain, mode) is not None:
-        found.append(matrix_wide_box(wide.pair.expansion.size))
+    others = (long_box_of(layout, domain, mode, facts), wide_box_of(layout, domain, mode))
+    found += [box for box in others if box is not None]
     return list(dict.fromkeys(found))
 
 

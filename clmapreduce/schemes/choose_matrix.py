@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
@@ -9,9 +12,17 @@ from clmapreduce.plan import Facts
 from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.schemes.pairwise_matrix_long import product_of
+from clmapreduce.schemes.pairwise_matrix_long import ALIGNED, product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning_matrix import MATRIX_LONG, MatrixBox, MatrixLongBox, filter_box, matrix_box, matrix_wide_box
+from clmapreduce.tuning_matrix import (
+    MatrixBox,
+    MatrixLongBox,
+    MatrixWideBox,
+    filter_box,
+    matrix_box,
+    matrix_long_box,
+    matrix_wide_box,
+)
 from clmapreduce.vector.pair import Pair
 
 FILTERED = 6
@@ -27,15 +38,36 @@ def choose_matrix(
     if not facts.matrix_units or mode is ComputeMode.SEQUENTIAL or not domain.columns:
         return None
     wide = layout.wide or layout
-    if wide.pair.expansion is not None and wide_factoring_of(wide, domain, mode) is not None:
-        numbers = wide.pair.expansion.size
-        if numbers >= LONG:
-            return matrix_wide_box(numbers)
+    if wide.pair.expansion is not None and wide.pair.expansion.size >= LONG:
+        found = wide_box_of(layout, domain, mode)
+        if found is not None:
+            return found
     if layout.pair.expansion is not None:
         return None
     if layout.pair.contractions:
-        return MATRIX_LONG if product_of(layout, domain, mode, facts) is not None else None
+        return long_box_of(layout, domain, mode, facts)
     return _of_few_numbers(layout, domain, mode)
+
+
+def wide_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixWideBox | None:
+    """The box for weights of however many numbers, where the scheme suits."""
+    wide = layout.wide or layout
+    if wide.pair.expansion is None or wide_factoring_of(wide, mode) is None:
+        return None
+    return matrix_wide_box(wide.pair.expansion.size, _padded(domain))
+
+
+def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> MatrixLongBox | None:
+    """The box for long vectors, where the scheme suits."""
+    if product_of(layout, mode, facts) is None:
+        return None
+    aligned = partial(domain.padded, aligned=ALIGNED) if isinstance(domain, BlockSparse) else None
+    return matrix_long_box(aligned)
+
+
+def _padded(domain: Pairwise) -> Callable[[int], float] | None:
+    """The pairs that groups of so many rows walk, where rows come in clusters."""
+    return domain.padded if isinstance(domain, BlockSparse) else None
 
 
 def _of_few_numbers(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixBox | None:
@@ -45,7 +77,7 @@ def _of_few_numbers(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> 
         return None
     steps = sum(Slots(len(product.rows)).steps for product in factoring.products)
     rows, columns = domain.rows * domain.batch, domain.columns
-    padded = domain.padded if isinstance(domain, BlockSparse) else None
+    padded = _padded(domain)
     if bound.side:
         return filter_box(steps, bound.kept, rows, columns, padded)
     left = Pair(pair.inputs, factoring.values, pair.width, bilinear=factoring.products)

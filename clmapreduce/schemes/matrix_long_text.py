@@ -15,8 +15,9 @@ from functools import cached_property
 
 from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.matrix_places import Warps
-from clmapreduce.schemes.operand_text import OperandText
+from clmapreduce.schemes.operand_text import DEPTH, OperandText
 from clmapreduce.schemes.pair_text import PairText, element
+from clmapreduce.schemes.pairwise import PLACE_BYTES
 from clmapreduce.tuning_matrix import MatrixLongBox
 from clmapreduce.vector.pair import Pair
 
@@ -24,6 +25,8 @@ RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""
+OPERAND = 16 * DEPTH
+"""Words of both pieces of 16 rows in a step; of 8 columns, half of it."""
 ALIGNED = 128
 """Bytes of local memory between arrays, at most."""
 
@@ -32,7 +35,7 @@ ALIGNED = 128
 class MatrixLongText:
     """The statements that kernel/pairwise_matrix_long asks for. pairs: one lane, nothing staged. batched: whether the
     operands of rows, and of columns, have a part for every element of the batch. local_memory: bytes that a group may
-    take.
+    take. scattered: whether a tile's columns may lie apart, and a group's rows begin anywhere.
     """
 
     pairs: PairText
@@ -40,10 +43,11 @@ class MatrixLongText:
     box: MatrixLongBox
     batched: tuple[bool, bool]
     local_memory: int
+    scattered: bool = False
 
     @cached_property
     def warps(self) -> Warps:
-        return Warps(self.box.block, self.box.across, self.box.rows)
+        return Warps(self.box.block, self.box.across, self.box.rows, self.scattered)
 
     @property
     def rows(self) -> int:
@@ -59,8 +63,9 @@ class MatrixLongText:
     def sides(self) -> tuple[OperandText, OperandText]:
         """How the operands of rows and of columns lie."""
         product = self.product
-        rows = OperandText(product.row, self.rows, product.distance)
-        return rows, OperandText(product.column, self.box.tile, product.distance)
+        tiles = (16, 8) if self.scattered else (self.rows, self.box.tile)
+        rows = OperandText(product.row, tiles[0], product.distance)
+        return rows, OperandText(product.column, tiles[1], product.distance)
 
     @property
     def steps(self) -> int:
@@ -68,14 +73,27 @@ class MatrixLongText:
         return self.sides[0].steps
 
     @property
+    def stages(self) -> tuple[int, int]:
+        """Words of local memory for one, of rows and of columns."""
+        return DEPTH * self.rows, DEPTH * self.box.tile
+
+    @property
     def stage(self) -> int:
-        """Words of local memory for one."""
-        return sum(side.stage for side in self.sides)
+        """Words of both."""
+        return sum(self.stages)
+
+    def padded(self, side: OperandText, count: int) -> int:
+        """So many rows, or columns, as whole tiles; with the rows that the last group may lack, where groups begin
+        anywhere.
+        """
+        lacking = self.rows if self.scattered and side is self.sides[0] else 0
+        return -(-count // side.tile) * side.tile + lacking
 
     @property
     def least_memory(self) -> int:
         """Bytes of local memory that a group needs."""
-        known = 4 * sum(side.facts * side.tile for side in self.sides)
+        known = 4 * sum(side.facts * count for side, count in zip(self.sides, (self.rows, self.box.tile), strict=True))
+        known += 2 * PLACE_BYTES * self.box.tile if self.scattered else 0
         return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize + ALIGNED
 
     @property
@@ -106,26 +124,49 @@ class MatrixLongText:
         lines = []
         for side, name, batched in zip(self.sides, ("row", "column"), self.batched, strict=True):
             if batched:
-                lines.append(f"const size_t {name}_tiles = ({name}s + {side.tile - 1}) / {side.tile};")
+                spare = self.padded(side, 0) // side.tile
+                lines.append(f"const size_t {name}_tiles = ({name}s + {side.tile - 1}) / {side.tile} + {spare};")
                 lines.append(f"{name}_facts += {batch} * {name}_tiles * {side.tile * side.facts};")
                 lines.append(f"{name}_operands += {batch} * {name}_tiles * {side.steps * side.stage // 4};")
         return "\n".join(lines)
 
     # ------------------------------------------------------------------------------------------------- products
-    def copy(self, turn: str, step: str) -> str:
-        """Has a stage copied to local memory. my_rows: where the item's share of the group's first one begins;
-        my_columns: where that of this one does.
+    def find(self) -> str:
+        """Declares my_rows, where the item's share of the group's operands begins; and my_columns, where that of the
+        first tile does. Where columns lie apart, the group's instead.
+        """
+        rows, columns = (self.steps * words // 4 for words in self.stages)
+        if self.scattered:
+            return f"__global const uint4 *my_rows = row_operands + (size_t)(first / 16) * {self.steps * OPERAND // 4};"
+        return f"""__global const uint4 *my_rows = row_operands + (size_t)(first / {self.rows}) * {rows} + item;
+__global const uint4 *my_columns = column_operands + (size_t)(begin / {self.box.tile}) * {columns} + item;"""
+
+    def copy(self, turn: str, step: str, tile: str = "") -> str:
+        """Has a stage copied to local memory. tile: where columns lie apart, C text of which half of `places` they are
+        in; else they are those behind what was copied last.
         """
         lines, place, block = [], 0, self.box.block
-        starts = (f"my_rows + ({step}) * {self.sides[0].stage // 4}", "my_columns")
-        for side, start in zip(self.sides, starts, strict=True):
-            count = side.stage // 4
+        for own, words in enumerate(self.stages):
+            count = words // 4
             for k in range(0, count, block):
                 to = f"(__local uint4 *)(memory + ({turn}) * {self.stage}) + {place + k} + item"
                 guard = f"if (item < {count - k}) " if k + block > count else ""
-                lines.append(f"{guard}cmr_copy_async_uint4({to}, {start} + {k});")
+                lines.append(f"{guard}cmr_copy_async_uint4({to}, {self._source(own, k, step, tile)});")
             place += count
-        return "\n".join([*lines, f"my_columns += {self.sides[1].stage // 4};"])
+        if not self.scattered:
+            lines.append(f"my_columns += {self.stages[1] // 4};")
+        return "\n".join(lines)
+
+    def _source(self, own: int, k: int, step: str, tile: str) -> str:
+        """C text of where number k + item of the vectors of a stage lies, of rows or columns."""
+        if not self.scattered:
+            return f"my_columns + {k}" if own else f"my_rows + ({step}) * {self.stages[0] // 4} + {k}"
+        e, each = f"({k} + item)", OPERAND // 4
+        if not own:
+            return f"my_rows + ({e} / {each} * {self.steps} + ({step})) * {each} + {e} % {each}"
+        column, each = f"places[({tile}) * {self.box.tile} + {e} / 4]", each // 2
+        step = f"((size_t)({column} / 8) * {self.steps} + ({step})) * {each}"
+        return f"column_operands + {step} + {column} % 8 * 4 + {e} % 4"
 
     def open(self) -> str:
         """Declares the sums of products of the item's pairs as zero; and sums of them, where there are many steps."""
@@ -141,7 +182,7 @@ class MatrixLongText:
         lines = [f"const int stage_at = ({turn}) * {self.stage};"]
         rows, columns = (side.words for side in self.sides)
         for n in range(box.columns):
-            at = f"stage_at + {self.sides[0].stage} + (warp % {box.across} * {box.columns} + {n}) * {columns}"
+            at = f"stage_at + {self.stages[0]} + (warp % {box.across} * {box.columns} + {n}) * {columns}"
             lines.append(f"const uint4 b{n} = cmr_matrix_columns_uint4(memory, {at}, lane);")
         for r in range(box.rows):
             at = f"stage_at + (warp / {box.across} * {box.rows} + {r}) * {rows}"
@@ -176,14 +217,14 @@ class MatrixLongText:
         item's own, or NaN where one is not finite.
         """
         each, block = self.sides[0].facts, self.box.block
-        count = self.rows * each
+        count, first = self.rows * each, self.warps.origin
         lines = []
         for k in range(0, count, block):
             guard = f"if (item < {count - k}) " if k + block > count else ""
-            lines.append(f"{guard}row_numbers[{k} + item] = row_facts[(size_t)first * {each} + {k} + item];")
+            lines.append(f"{guard}row_numbers[{k} + item] = row_facts[(size_t)({first}) * {each} + {k} + item];")
         lines.append("float largest_x = 0.0f, all_x = 0.0f;")
         for v in self.warps.mine:
-            at = f"((size_t)first + {self.warps.row_place(v)}) * {each}"
+            at = f"((size_t)({first}) + {self.warps.row_place(v)}) * {each}"
             lines.append(f"all_x += {' + '.join(f'row_facts[{at} + {k}]' for k in range(each))};")
             if self.product.distance:
                 lines.append(f"largest_x = fmax(largest_x, row_facts[{at}]);")
@@ -192,6 +233,10 @@ class MatrixLongText:
     def copy_columns(self) -> str:
         """Has what is known of the tile's columns copied to local memory."""
         each = self.sides[1].facts
+        if self.scattered:
+            source = f"column_facts[(size_t)places[now * {self.box.tile} + e / {each}] * {each} + e % {each}]"
+            loop = f"for (int e = item; e < {self.box.tile * each}; e += {self.box.block})"
+            return f"{loop} column_numbers[e] = {source};"
         count = self.box.tile * each // 4
         to = "(__local uint4 *)column_numbers + item"
         source = f"(__global const uint4 *)(column_facts + (size_t)j0 * {each}) + item"
@@ -278,10 +323,10 @@ class MatrixLongText:
         lines = [f"float exact[{4 * box.rows * box.columns}];", "#pragma unroll 1", each]
         lines.append(f"const int r = block / {box.columns}, n = block % {box.columns};")
         for v in range(2):
-            at = f"first + {self.warps.row_place(v)} + 16 * r"
+            at = f"{self.warps.row(v)} + 16 * r"
             lines.append(f"const idx row{v} = min((idx)({at}), (idx)(last - 1));")
         for c in range(2):
-            lines.append(f"const idx column{c} = min((idx)(j0 + at_column + 8 * n + {c}), (idx)(end - 1));")
+            lines.append(f"const idx column{c} = {self._index(f'at_column + 8 * n + {c}')};")
         lines += [f"float q{v}_{c}_0 = 0.0f;" for v, c in pairs]
         lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.product.size}; d++) {{"]
         for k in range(2):
@@ -298,4 +343,9 @@ class MatrixLongText:
 
     def column_index(self, c: int) -> str:
         """The index of the item's column c; past the last one the last."""
-        return f"min((idx)(j0 + {self.column_place(c)}), (idx)(end - 1))"
+        return self._index(self.column_place(c))
+
+    def _index(self, place: str) -> str:
+        if self.scattered:
+            return f"places[now * {self.box.tile} + {place}]"
+        return f"min((idx)(j0 + {place}), (idx)(end - 1))"

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Warps:
     """block: work-items of a group. across: warps side by side that share rows, a power of two. blocks: of 16 rows per
-    warp.
+    warp. aligned: whether a group's rows may begin anywhere, and its blocks begin at multiples of 16.
     """
 
     block: int
     across: int
     blocks: int
+    aligned: bool = False
 
     @property
     def down(self) -> int:
@@ -42,9 +43,23 @@ class Warps:
         inside = v // 2 * 16 + v % 2 * 8 if isinstance(v, int) else f"{v} / 2 * 16 + {v} % 2 * 8"
         return f"warp / {self.across} * {16 * self.blocks} + {inside} + lane / 4"
 
+    @property
+    def origin(self) -> str:
+        """C text of the row where the blocks begin."""
+        return "first / 16 * 16" if self.aligned else "first"
+
+    def row(self, v: int | str) -> str:
+        """C text of the item's row number v, which may be none of the group's."""
+        return f"{self.origin} + {self.row_place(v)}"
+
     def row_index(self, v: int | str) -> str:
-        """The item's row number v; past the last row the last one."""
-        return f"min((idx)(first + {self.row_place(v)}), (idx)(last - 1))"
+        """The same; past the last row the last one."""
+        return f"min((idx)({self.row(v)}), (idx)(last - 1))"
+
+    def live(self, v: int | str) -> str:
+        """C text of whether it is one of the group's, and the item stores it."""
+        before = f"{self.row(v)} >= first && " if self.aligned else ""
+        return f"{before}{self.row(v)} < last && {self.owner()}"
 
     def owner(self) -> str:
         """Whether an item stores the rows that it shares."""

@@ -16,6 +16,7 @@ from functools import cached_property
 from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.pairwise import PLACE_BYTES
 from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
@@ -27,7 +28,7 @@ class MatrixWideText:
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
     with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
     the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
-    columns whose operands are made at once, whole stages.
+    columns whose operands are made at once, whole stages. scattered: whether columns may lie apart.
     """
 
     matrix: MatrixText
@@ -35,6 +36,7 @@ class MatrixWideText:
     box: MatrixWideBox
     registers: bool
     batch: int
+    scattered: bool = False
 
     @property
     def size(self) -> int:
@@ -50,6 +52,11 @@ class MatrixWideText:
     def across(self) -> int:
         """Groups side by side along the numbers."""
         return -(-self.size // self.numbers)
+
+    @property
+    def sharers(self) -> int:
+        """Items of a warp that pack the weights of a number together."""
+        return 4 if self.registers else 1
 
     @property
     def steps(self) -> int:
@@ -88,8 +95,9 @@ class MatrixWideText:
     @property
     def bytes(self) -> int:
         """Bytes of local memory of a group."""
-        pairs, tops = self.matrix.pairs, 0 if self.registers else 2 * self.matrix.rows
-        return 4 * (self.words + 3 * len(self.matrix.products) + 2 + tops) + 2 * self.batch * pairs.column_bytes
+        tops, places = 0 if self.registers else 2 * self.matrix.rows, PLACE_BYTES if self.scattered else 0
+        columns = 2 * self.batch * (self.matrix.pairs.column_bytes + places)
+        return 4 * (self.words + 3 * len(self.matrix.products) + 4 + tops) + columns
 
     @property
     def weights_at(self) -> int:
@@ -107,6 +115,17 @@ class MatrixWideText:
         lines += [self.wide.uniforms(), self.wide.column(0, column)]
         statements, texts = self.wide.long_column(0, column, d)
         return "\n".join([*lines, statements, f"weight = {texts[0]};", "}"])
+
+    def put(self, stage: str, d: str, k: str) -> str:
+        """Stores the pieces of w0 and w1, scaled, as those of the columns k, k + 1 of number d of a stage."""
+        lines = [f"const float h{c} = cmr_half_round_float(w{c});" for c in range(2)]
+        lines.append(f"{stage}[{self.word(d, k)}] = cmr_half_pair_float(h0, h1);")
+        lines.append(f"{stage}[{self.word(d, k)} + 2] = cmr_half_pair_float(w0 - h0, w1 - h1);")
+        return "\n".join(lines)
+
+    def unscale(self, scale: str) -> str:
+        """C text of what undoes the scaling of a number's weights, in the unit of sums."""
+        return f"as_uint(1.0f / {scale} / {self.unit})"
 
     def word(self, d: str, k: str) -> str:
         """Where the high pieces of the columns k, k + 1 of number d lie in a stage; the low ones, 2 words on."""

@@ -71,7 +71,7 @@ def dense_merge(rows: int, columns: int, splits: int, share: int) -> Arguments:
 def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     """The pieces of blocks. size: numbers of every row that are results of their own."""
     work = domain.work(cut)
-    tables = {"pieces": work.pieces, "intervals": domain.intervals}
+    tables = {"pieces": work.pieces, "intervals": work.intervals}
     parts, merges, rows = work.parts, work.merges, domain.rows
     if parts:
         scale = np.array([size, size, size, 1, 1])

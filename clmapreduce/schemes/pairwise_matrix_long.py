@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_products import LongProduct, long_product
 from clmapreduce.schemes.matrix_long_text import LONGEST, MatrixLongText
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
-from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.pairwise import PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairwise_tiles import norms_stage
 from clmapreduce.schemes.tile_norms import NORMS, Distance
 from clmapreduce.tuning_matrix import MatrixLongBox
@@ -25,15 +25,17 @@ from clmapreduce.vector.pair import Role
 
 OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")
 """What the launches over either side leave."""
+ALIGNED = 16
+"""Rows of an operand, which are packed together."""
 
 
-def product_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> LongProduct | None:
-    """The product that a pair is made of, where the scheme suits: all pairs, work-items, an order of merging that is
-    free, results that roundings move but a little, and a centre that local memory holds.
+def product_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> LongProduct | None:
+    """The product that a pair is made of, where the scheme suits: work-items, an order of merging that is free, results
+    that roundings move but a little, and a centre that local memory holds.
     """
     bound = layout.bound
     free = bound.commutative and bound.smooth and not layout.few
-    if mode is ComputeMode.SEQUENTIAL or not free or isinstance(domain, BlockSparse):
+    if mode is ComputeMode.SEQUENTIAL or not free:
         return None
     found = long_product(layout.pair, bound)
     return found if found is not None and 4 * (found.size + DEPTH) <= facts.local_memory else None
@@ -55,7 +57,8 @@ class _Tiling:
         layout = self.layout
         pairs = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
         batched = (self._batch(Role.ROW) > 1, self._batch(Role.COLUMN) > 1)
-        return MatrixLongText(pairs, self.product, self.box, batched, self.facts.local_memory)
+        scattered = isinstance(self.domain, BlockSparse)
+        return MatrixLongText(pairs, self.product, self.box, batched, self.facts.local_memory, scattered)
 
     def _batch(self, role: Role) -> int:
         """Elements of the batch for which one side is packed: a distance's has a centre in common with the other's."""
@@ -67,15 +70,19 @@ class _Tiling:
     @cached_property
     def spread(self) -> Spread:
         """How the domain is cut."""
-        box, blocks = self.box, -(-self.domain.rows // self.text.rows)
-        groups = self.facts.compute_units * box.groups
+        box, rows = self.box, self.text.rows
+        groups, blocks = self.facts.compute_units * box.groups, -(-self.domain.rows // rows)
+        if isinstance(self.domain, BlockSparse):
+            least, most, parts = box.tile * box.tiles, box.tile * LONGEST_CHAIN, self.domain.parts()
+            cut = Cut(rows, 1, box.tile, least, most, groups, parts, self.layout.backend, aligned=ALIGNED)
+            return spread_blocks(self.domain, cut)
         splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
         return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
 
     def _padded(self, side: OperandText) -> int:
-        """Rows or columns, whole tiles."""
+        """Rows or columns, as many as are packed."""
         count = self.domain.rows if side.given.role is Role.ROW else self.domain.columns
-        return -(-count // side.tile) * side.tile
+        return self.text.padded(side, count)
 
     @property
     def scratch(self) -> dict[str, int]:
@@ -139,7 +146,7 @@ def plan_matrix_long(
     """The plan of one result per row; needs at least one row, one column and a product. Warps are as broad as the box
     says, or as registers and local memory allow.
     """
-    product = product_of(layout, domain, mode, facts)
+    product = product_of(layout, mode, facts)
     assert product is not None
     tiling = _Tiling(layout, product, domain, mode, facts, box)
     if tiling.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair

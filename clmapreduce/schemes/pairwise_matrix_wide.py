@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.matrix_text import DEPTH, MatrixText
 from clmapreduce.schemes.matrix_wide_text import MatrixWideText
-from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairwise_matrix import factoring_of
@@ -28,10 +28,10 @@ PACKED = "packed0"
 """The weights, as operands."""
 
 
-def wide_factoring_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Factoring | None:
+def wide_factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
     """The products of a scalar that long weights of the columns are multiplied by, where the scheme suits."""
     expansion = layout.pair.expansion
-    if expansion is None or isinstance(domain, BlockSparse) or layout.pair.contractions:
+    if expansion is None or layout.pair.contractions:
         return None
     if len(expansion.scalars) != 1 or expansion.rows or not is_product(expansion) or layout.pair.dtype != FLOAT32:
         return None
@@ -64,7 +64,8 @@ class _Wide:
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
         matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
-        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia", batch)
+        scattered = isinstance(self.domain, BlockSparse)
+        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia", batch, scattered)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -80,18 +81,31 @@ class _Wide:
     @cached_property
     def spread(self) -> Spread:
         """How the domain is cut."""
-        domain, box, text = self.domain, self.box, self.text
-        blocks = -(-domain.rows // text.matrix.rows)
-        if self.layout.backend == "1D":
-            splits, share = domain.cut(1, box.tile)
-        else:
-            wanted = -(-self.facts.compute_units * box.groups // (blocks * text.across * domain.batch))
-            wanted = min(wanted, domain.columns // (box.tiles * box.tile))
-            wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
-            bytes_each = 4 * self.flat.rows * domain.batch
-            splits, share = domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), box.tile)
+        domain, size = self.domain, self.text.size
+        if isinstance(domain, BlockSparse):
+            return spread_blocks(domain, self._cut_blocks(domain), size)
+        blocks = -(-domain.rows // self.text.matrix.rows)
+        splits, share = self._cut(blocks)
         spread = spread_dense(domain, blocks, splits, share, self.facts.compute_units)
-        return replace(spread, parts=spread.parts * text.size)
+        return replace(spread, parts=spread.parts * size)
+
+    def _cut(self, blocks: int) -> tuple[int, int]:
+        """(splits, columns per split) of a dense domain. blocks: of rows."""
+        domain, box = self.domain, self.box
+        if self.layout.backend == "1D":
+            return domain.cut(1, box.tile)
+        wanted = -(-self.facts.compute_units * box.groups // (blocks * self.text.across * domain.batch))
+        wanted = min(wanted, domain.columns // (box.tiles * box.tile))
+        wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
+        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // (4 * self.flat.rows * domain.batch))), box.tile)
+
+    def _cut_blocks(self, domain: BlockSparse) -> Cut:
+        """How blocks of pairs are cut."""
+        box, text = self.box, self.text
+        groups = -(-self.facts.compute_units * box.groups // text.across)
+        parts = min(domain.parts(text.size), WIDE_SCRATCH // (4 * text.size * domain.batch))
+        least, rows = box.tiles * box.tile, text.matrix.rows
+        return Cut(rows, 1, box.tile, least, box.longest, groups, parts, self.layout.backend, whole=True)
 
     @property
     def scratch(self) -> dict[str, int]:
@@ -125,7 +139,8 @@ class _Wide:
         names = (*(given.name for given in layout.pair.inputs), PACKED)
         behind: Arguments = (*spread.behind, ("idx", text.across), ("idx", self.stages))
         groups = text.across * spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, (*self._given, PACKED, *targets, *behind), names, targets)
+        arguments, read = (*self._given, PACKED, *targets, *behind), (*names, *spread.read)
+        return Stage(spec, groups, box.block, arguments, read, targets)
 
     @property
     def _given(self) -> Arguments:
@@ -148,7 +163,7 @@ def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, fa
     is that of a single number, a plain sum in the values' own dtype. Stages are as long as the box says, or as local
     memory allows.
     """
-    factoring = wide_factoring_of(layout, domain, mode)
+    factoring = wide_factoring_of(layout, mode)
     assert factoring is not None
     wide = _Wide(layout, factoring, domain, mode, facts, box)
     while box.tile > DEPTH and wide.text.bytes > facts.local_memory:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import columns_of, drawn_blocks
+from pairblocks import drawn_blocks, mask_of
 
 from clmapreduce.domain import laid
 from clmapreduce.domain.blocks import Blocks
@@ -21,6 +21,7 @@ def drawn_cut(rng: np.random.Generator, **how: Any) -> Cut:
         "block": block, "vectors": int(rng.choice([1, 2, 8])), "tile": tile, "least": tile * int(rng.choice([1, 4])),
         "most": tile * int(rng.choice([3, 1000])), "groups": int(rng.choice([1, 10, 1000])), "parts": 1 << 40,
         "backend": str(rng.choice(["auto", "1D", "2D"])), "sharing": bool(rng.integers(2)),
+        "whole": bool(rng.integers(2)), "aligned": int(rng.choice([1, block])),
     }  # fmt: skip
     return Cut(**{**chosen, **how})
 
@@ -32,12 +33,14 @@ def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
 def met(domain: BlockSparse, cut: Cut) -> Any:
     """How often each pair is met, as kernels walk pieces; -1 for rows that no piece has."""
     found = np.full((domain.rows, domain.columns), -1)
-    intervals = domain.intervals.values
-    for first, last, interval, begin, end, _, reduced, wide in domain.work(cut).pieces.values:
+    work = domain.work(cut)
+    intervals = work.intervals.values
+    for first, last, interval, begin, end, _, reduced, wide in work.pieces.values:
         rows = found[first:last]
         rows[rows < 0] = 0
         assert 0 < last - first <= cut.rows and wide <= cut.block
         assert last - first <= wide or wide == cut.block
+        assert last - first // cut.aligned * cut.aligned <= cut.rows
         while begin < end:
             over, shift = min(intervals[interval, 0], end), intervals[interval, 1]
             assert over > begin
@@ -56,10 +59,7 @@ def test_every_pair_is_met_once(
         monkeypatch.setattr(laid, "STRIP", int(rng.choice([1, 5, 1 << 15])))
         drawn = drawn_blocks(rng, *size)
         blocks = replace(drawn, lists=drawn.intervals.astype(rng.choice(["i4", "i8"])))
-        mask = np.zeros(size, int)
-        for first, end, columns in columns_of(blocks):
-            mask[first:end, columns] = 1
-        np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask)
+        np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))
 
 
 def test_merges_find_every_accumulator_once(rng: np.random.Generator) -> None:
@@ -116,6 +116,27 @@ def test_tables_are_made_once_and_as_wide_as_indices(rng: np.random.Generator) -
     blocks = drawn_blocks(rng, 40, 50)
     narrow, wide = domain_of(blocks), domain_of(blocks, 2**31)
     cut = drawn_cut(rng)
-    assert narrow.work(cut) is domain_of(blocks).work(cut) and narrow.intervals is domain_of(blocks).intervals
-    assert {t.values.dtype for t in (narrow.intervals, narrow.work(cut).pieces)} == {np.dtype("i4")}
-    assert {t.values.dtype for t in (wide.intervals, wide.work(cut).pieces)} == {np.dtype("i8")}
+    assert narrow.work(cut) is domain_of(blocks).work(cut) and narrow.work(cut) is not wide.work(cut)
+    others = narrow.work(replace(cut, groups=cut.groups + 1, whole=False)), narrow.work(replace(cut, whole=False))
+    assert others[0].intervals is others[1].intervals
+    for domain, code in ((narrow, "i4"), (wide, "i8")):
+        work = domain.work(cut)
+        assert {t.values.dtype for t in (work.intervals, work.pieces)} == {np.dtype(code)}
+
+
+def test_whole_tiles_come_first(rng: np.random.Generator) -> None:
+    """As many as there are, each side by side; then what is left."""
+    for _ in range(20):
+        blocks, tile = drawn_blocks(rng, 60, 2000), int(rng.choice([2, 16, 64]))
+        work = domain_of(blocks).work(drawn_cut(rng, tile=tile, backend="1D", block=64, vectors=1, whole=True))
+        ends, shifts = work.intervals.values.T
+        for first, _, interval, begin, end, *_ in work.pieces.values:
+            (own,) = np.flatnonzero((blocks.clusters[:, 0] <= first) & (first < blocks.clusters[:, 1])) if end else [0]
+            lists = blocks.intervals[blocks.offsets[own] : blocks.offsets[own + 1]] if end else np.zeros((0, 2), int)
+            wanted = np.maximum(lists[:, 1] // tile - -(-lists[:, 0] // tile), 0).sum()
+            found = 0
+            for at in range(begin, end, tile):
+                while at >= ends[interval]:
+                    interval += 1
+                found += ends[interval] >= at + tile and (at + shifts[interval]) % tile == 0
+            assert found == wanted

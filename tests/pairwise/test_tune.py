@@ -63,8 +63,8 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """
     monkeypatch.setattr(planned, "choose_matrix", lambda *_: None)
     monkeypatch.setattr(boxes, "MATRIX_STARTS", ())
-    monkeypatch.setattr(boxes, "product_of", lambda *_: None)
-    monkeypatch.setattr(boxes, "wide_factoring_of", lambda *_: None)
+    monkeypatch.setattr(boxes, "long_box_of", lambda *_: None)
+    monkeypatch.setattr(boxes, "wide_box_of", lambda *_: None)
     monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(measured, "TABLE", measured.Table())
     monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 1024)})

@@ -13,8 +13,16 @@ from plans import FACTS, PARALLEL, SEQUENTIAL
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.schemes.choose_matrix import choose_matrix
+from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox, matrix_box
+from clmapreduce.tuning_matrix import (
+    MatrixBox,
+    MatrixLongBox,
+    MatrixWideBox,
+    matrix_box,
+    matrix_long_box,
+    matrix_wide_box,
+)
 
 NEW = FACTS["nvidia"]
 GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
@@ -80,7 +88,27 @@ def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
     assert matrix_box(1, 2, 0, 10**6, 10**6, padded).block == block
 
 
+@pytest.mark.parametrize(
+    ("text", "template"),
+    [(GAUSS.format(3), "matrix"), (GAUSS.format(40), "matrix_long"), (GAUSS.format(3) + "*Vj(2,40)", "matrix_wide")],
+)
 @pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
-def test_blocks_of_pairs_too(code: str) -> None:
-    plan = pair_plan(layout_of(code=code), 10_000, 10_000, PARALLEL, NEW, sparse=True)
-    assert plan.stages[0].spec.template == "kernel/pairwise_matrix"
+def test_blocks_of_pairs_too(code: str, text: str, template: str) -> None:
+    plan = pair_plan(layout_of(text, code=code), 10_000, 10_000, PARALLEL, NEW, sparse=True)
+    assert f"kernel/pairwise_{template}" in [stage.spec.template for stage in plan.stages]
+
+
+@pytest.mark.parametrize(("size", "rows"), [(1000, 128), (60, 64), (20, 32), (1, 16)])
+def test_groups_of_long_vectors_suit_clusters(size: int, rows: int) -> None:
+    """The rows of an operand are the fewest there; numbers of a row are as many either way."""
+
+    def padded(span: int) -> float:
+        return float(-(-size // span) * span)
+
+    assert long_rows(matrix_long_box(padded)) == rows
+    wide = matrix_wide_box(40, padded)
+    assert (wide.block, wide.numbers) == (max(32, rows), matrix_wide_box(40).numbers)
+
+
+def long_rows(box: MatrixLongBox) -> int:
+    return Warps(box.block, box.across, box.rows).rows

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import layout_of, pair_plan
 from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
-from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -39,9 +39,11 @@ def box_of(context: cm.Context, **more: Any) -> MatrixLongBox:
     return replace(box, **more)
 
 
-def run(call: PairCall, given: Any, context: cm.Context, box: MatrixLongBox | None = None) -> Any:
+def run(
+    call: PairCall, given: Any, context: cm.Context, box: MatrixLongBox | None = None, ranges: Any = None
+) -> Any:  # fmt: skip
     """The results of the scheme."""
-    prepared = prepare_pairs(call, given, Options("parallel", context), box or box_of(context))
+    prepared = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(prepared, Prepared)
     templates = [stage.spec.template for stage in prepared.executable.plan.stages]
     assert "kernel/pairwise_matrix_long" in templates
@@ -292,25 +294,78 @@ def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Genera
         assert np.all(np.abs(found[i] - wanted) <= off), shared
 
 
+@pytest.mark.parametrize("box", [None, *BOXES], ids=str)
+def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, box: MatrixLongBox | None) -> None:
+    """Rows and intervals that begin and end anywhere, torn lists and none; clusters of one row. Near points and such as
+    are computed by differences.
+    """
+    if box is not None and box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    formula, (x, y, s, b) = gaussian(DIM)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=str(rng.choice(["auto", "2D"])))
+    for rows, columns in ((1, 1), (70, 31), (33, 300), (130, 200)):
+        blocks, scale = drawn_blocks(rng, rows, columns), float(rng.choice([1, 8]))
+        given = {v: (points(rng, n, DIM) * scale).astype("f4") for v, n in ((x, rows), (y, columns))}
+        near = min(rows, columns) // 2
+        given[y][:near] = given[x][:near] + points(rng, near, DIM) / 100
+        given |= {s: np.ones(1, "f4"), b: rng.normal(size=(columns, 1)).astype("f4")}
+        exponent = np.where(mask_of(blocks), -squares(given[x], given[y]), -np.inf)
+        told = (rows, columns, scale, blocks.clusters, blocks.intervals)
+        assert_sums(run(call, given, context, box, Halves(1, blocks)), exponent, given[b].astype("f8"), told)
+
+
+def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator) -> None:
+    """Reaches none of its sums, whatever it is; nor do rows beside a cluster's."""
+    formula, (x, y, s, b) = gaussian(DIM)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for strange in (np.nan, np.inf, 1e30):
+        keep = np.repeat(rng.random((4, 150)) < rng.choice([0.4, 0.95]), 10, 0)
+        own = rng.integers(150, size=5)
+        keep[10:, own] = False
+        given = {x: points(rng, 40, DIM), y: points(rng, 150, DIM), s: np.ones(1, "f4")}
+        given[b] = rng.random((150, 1)).astype("f4")
+        given[b][own[:2]], given[y][own[2:], 7], given[x][[3, 9], 5] = strange, strange, strange
+        found = run(call, given, context, ranges=cm.Ranges.from_mask(keep))
+        exponent = np.where(keep, -squares(given[x], given[y]), -np.inf)[10:]
+        weights = np.where(np.isfinite(given[b]), given[b], 0).astype("f8")
+        assert_sums(found[10:], exponent, weights, strange)
+
+
+@pytest.mark.parametrize("name", ["Mean", "LogSumExp"])
+def test_other_reductions_of_blocks(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """Whose results count columns, or know of rows that meet none; in batches, over the other axis."""
+    x, y = Variable(0, DIM, 0), Variable(1, DIM, 1)
+    formula = F["Exp"](-F["SqDist"](x, y)) if name == "Mean" else -F["SqDist"](x, y)
+    call = PairCall(formula, PAIR_REDUCTIONS[name], 0)
+    given = {x: points(rng, 2 * 150, DIM).reshape(2, 150, DIM), y: points(rng, 40, DIM)}
+    blocks = drawn_blocks(rng, 40, 150)
+    keep = mask_of(blocks)
+    found = run(call, given, context, ranges=Halves(0, blocks))
+    for i in range(2):
+        exponent = np.where(keep, -squares(given[y], given[x][i]), -np.inf)
+        with np.errstate(all="ignore"):
+            wanted = np.exp(exponent).sum(1) / keep.sum(1) if name == "Mean" else np.log(np.exp(exponent).sum(1))
+        np.testing.assert_allclose(found[i, :, 0], wanted, rtol=PROMISED, atol=0 if name == "Mean" else PROMISED)
+
+
 # ---------------------------------------------------------------------------------------------------------- no device
 DISTANCE = "SqDist(Vi(0,40),Vj(1,40))"
-ALL = Pairwise(100, 100, 1, 4000)
 
 
 def test_what_the_scheme_leaves_to_others() -> None:
     """Short vectors, sums of other terms, several sums, orders that matter, places, one item at a time."""
     facts = FACTS["nvidia"]
     for text in (f"Exp(-{DISTANCE})", f"Sqrt({DISTANCE})", "Vi(0,40)|Vj(1,40)"):
-        assert product_of(layout_of(text), ALL, PARALLEL, facts) is not None
-        assert product_of(layout_of(text), ALL, SEQUENTIAL, facts) is None
-        assert product_of(layout_of(text, "ArgMin"), ALL, PARALLEL, facts) is None
-        assert product_of(layout_of(text, few=True), ALL, PARALLEL, facts) is None
-        assert product_of(layout_of(text, code="f8"), ALL, PARALLEL, facts) is None
+        assert product_of(layout_of(text), PARALLEL, facts) is not None
+        assert product_of(layout_of(text), SEQUENTIAL, facts) is None
+        assert product_of(layout_of(text, "ArgMin"), PARALLEL, facts) is None
+        assert product_of(layout_of(text, few=True), PARALLEL, facts) is None
+        assert product_of(layout_of(text, code="f8"), PARALLEL, facts) is None
     for text in (
         "Exp(-SqDist(Vi(0,3),Vj(1,3)))", "Sum(Abs(Vi(0,40)-Vj(1,40)))", "Sum(Pm(2,40)*Vi(0,40)*Vj(1,40))",
         f"{DISTANCE}*(Vi(0,40)|Vj(1,40))", "Vi(0,40)|Vi(1,40)",
     ):  # fmt: skip
-        assert product_of(layout_of(text), ALL, PARALLEL, facts) is None, text
+        assert product_of(layout_of(text), PARALLEL, facts) is None, text
 
 
 @pytest.mark.parametrize(
@@ -323,7 +378,7 @@ def test_what_the_scheme_leaves_to_others() -> None:
 )  # fmt: skip
 def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) -> None:
     """Known where the distance goes into exponents alone, by a factor that is the same for all pairs."""
-    found = product_of(layout_of(text, op), ALL, PARALLEL, FACTS["nvidia"])
+    found = product_of(layout_of(text, op), PARALLEL, FACTS["nvidia"])
     assert found is not None
     assert (found.slopes is None) if count is None else (found.slopes is not None and len(found.slopes) == count)
 

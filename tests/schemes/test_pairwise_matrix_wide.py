@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import layout_of
 from plans import PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
-from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -24,10 +24,10 @@ F = OPERATIONS
 EPS = float(np.finfo("f4").eps)
 
 
-def run(call: PairCall, given: Any, context: cm.Context) -> Any:
+def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None) -> Any:
     """The results of the scheme."""
     box = MATRIX_WIDE_CPU if context.facts.kind == "cpu" else MatrixWideBox(128, 2, 32)
-    prepared = prepare_pairs(call, given, Options("parallel", context), box)
+    prepared = prepare_pairs(call, given, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
     assert names[:2] == ["kernel/pairwise_matrix_pack", "kernel/pairwise_matrix_wide"]
@@ -41,7 +41,8 @@ def exponents(x: Any, y: Any) -> Any:
 def assert_products(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
     """Every number within what its terms may be off by."""
     terms, weights = np.exp(exponent), weights.astype("f8")
-    off = (terms * (3e-6 + 8 * EPS * np.abs(exponent))) @ np.abs(weights)
+    with np.errstate(invalid="ignore"):
+        off = np.where(terms > 0, terms * (3e-6 + 8 * EPS * np.abs(exponent)), 0) @ np.abs(weights)
     wanted = terms @ weights
     assert found.shape == wanted.shape
     assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
@@ -111,13 +112,76 @@ def test_batches_splits_and_the_other_axis(context: cm.Context, rng: np.random.G
             assert_products(found[i, j], exponents(given[y][j], given[x][i, j]), given[b][i, 0])
 
 
+@pytest.mark.parametrize("backend", ["auto", "2D"])
+def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend: str) -> None:
+    """Intervals that begin and end anywhere: whole stages, several in one, torn lists and none; clusters of one row.
+    Near points and far ones.
+    """
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1, backend=backend)
+    for rows, columns in ((1, 1), (70, 31), (33, 300), (90, 1000)):
+        blocks, wide = drawn_blocks(rng, rows, columns), float(rng.choice([1, 8]))
+        given = {v: (points(rng, n, 3) * wide).astype("f4") for v, n in ((x, rows), (y, columns))}
+        given[b] = rng.normal(size=(columns, 20)).astype("f4")
+        exponent = np.where(mask_of(blocks), exponents(given[x], given[y]), -np.inf)
+        told = (rows, columns, wide, blocks.clusters, blocks.intervals)
+        assert_products(run(call, given, context, Halves(1, blocks)), exponent, given[b], told)
+
+
+def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator) -> None:
+    """Reaches none of its sums, whatever it is: numbers that are none, and such as would leave others no digits."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    for strange in (np.nan, np.inf, 1e30):
+        keep = np.repeat(rng.random((4, 200)) < rng.choice([0.4, 0.95]), 10, 0)
+        keep[:10, 16:80] = True
+        own = rng.integers(200, size=5)
+        keep[10:, own] = False
+        given = {x: points(rng, 40, 3), y: points(rng, 200, 3), b: rng.normal(size=(200, 20)).astype("f4")}
+        given[b][own, rng.integers(20, size=5)] = strange
+        given[y][own[0]] = strange
+        found = run(call, given, context, cm.Ranges.from_mask(keep))
+        exponent = np.where(keep, exponents(given[x], given[y]), -np.inf)[10:]
+        assert_products(found[10:], exponent, np.where(np.isfinite(given[b]), given[b], 0), strange)
+
+
+def test_numbers_that_are_none_in_blocks(context: cm.Context, rng: np.random.Generator) -> None:
+    """In stages that are whole and in those that are put together."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    keep = np.zeros((40, 300), bool)
+    keep[:20, 5:203], keep[20:, 7:9], keep[20:, 40:45] = True, True, True
+    given = {x: points(rng, 40, 3), y: points(rng, 300, 3), b: rng.normal(size=(300, 20)).astype("f4")}
+    given[b][[7, 41, 100, 202], [0, 1, 2, 3]] = [np.nan, np.inf, -np.inf, np.nan]
+    given[x][[2, 30], 1] = np.nan
+    found = run(call, given, context, cm.Ranges.from_mask(keep))
+    near = np.exp(exponents(given[x], given[y]))
+    with np.errstate(all="ignore"):
+        wanted = np.stack([near[i][keep[i]] @ given[b][keep[i]].astype("f8") for i in range(40)])
+    assert (np.isfinite(wanted).sum(), np.isnan(wanted).sum()) == (19 * 16 + 19 * 18, 19 * 2 + 19 + 2 * 20)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_blocks_in_batches(context: cm.Context, rng: np.random.Generator) -> None:
+    """Every element of a batch meets the same pairs; weights of rows of the other axis."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 0)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0)
+    given = {x: points(rng, 6 * 150, 3).reshape(2, 3, 150, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
+    given[b] = rng.normal(size=(2, 1, 150, 20)).astype("f4")
+    blocks = drawn_blocks(rng, 40, 150)
+    found = run(call, given, context, Halves(0, blocks))
+    for i in range(2):
+        for j in range(3):
+            exponent = np.where(mask_of(blocks), exponents(given[y][j], given[x][i, j]), -np.inf)
+            assert_products(found[i, j], exponent, given[b][i, 0])
+
+
 def test_what_the_scheme_leaves_to_others() -> None:
-    domain = Pairwise(100, 100, 1, 10_000)
-    assert wide_factoring_of(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), domain, PARALLEL) is not None
+    assert wide_factoring_of(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), PARALLEL) is not None
     for text in (
         "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,4)", "Exp(-SqDist(Vi(0,20),Vj(1,20)))*Vj(2,40)", "Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)",
         "Exp(-SqDist(Vi(0,3),Vj(1,3)))*(Vi(2,40)-Vj(3,40))",
     ):  # fmt: skip
-        assert wide_factoring_of(layout_of(text), domain, PARALLEL) is None
+        assert wide_factoring_of(layout_of(text), PARALLEL) is None
     layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
-    assert wide_factoring_of(layout, domain, SEQUENTIAL) is None
+    assert wide_factoring_of(layout, SEQUENTIAL) is None

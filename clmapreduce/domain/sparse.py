@@ -83,6 +83,11 @@ class BlockSparse(Pairwise):
         pairs = max(1.0, float(sizes @ lengths))
         return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
 
+    @property
+    def interval(self) -> float:
+        """Columns of an interval on average."""
+        return float(self.blocks.lengths.sum()) / max(1, int(self.blocks.offsets[-1]))
+
     def padded(self, span: int, aligned: int = 1) -> float:
         """Pairs that groups of `span` rows walk, with the rows that groups of a cluster lack. aligned: as in a Cut."""
         given = self._stretches()

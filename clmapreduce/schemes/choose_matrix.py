@@ -29,6 +29,10 @@ FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
 LONG = 7
 """Numbers of a vector that is better taken as a long one."""
+SHORT = 512
+"""Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
+group anew.
+"""
 
 
 def choose_matrix(
@@ -38,7 +42,8 @@ def choose_matrix(
     if not facts.matrix_units or mode is ComputeMode.SEQUENTIAL or not domain.columns:
         return None
     wide = layout.wide or layout
-    if wide.pair.expansion is not None and wide.pair.expansion.size >= LONG:
+    torn = layout.wide is not None and isinstance(domain, BlockSparse) and domain.interval < SHORT
+    if wide.pair.expansion is not None and wide.pair.expansion.size >= LONG and not torn:
         found = wide_box_of(layout, domain, mode)
         if found is not None:
             return found

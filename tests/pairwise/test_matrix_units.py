@@ -193,3 +193,22 @@ def test_exponents_and_places_of_floats_of_16_bits(
         rounded = float(ml_dtypes.finfo(dtype).eps) / 2 + 3e-6
         np.testing.assert_allclose(found.astype("f8"), wanted, rtol=rounded, atol=1e-5)
     assert all(units)
+
+
+@pytest.mark.parametrize(("length", "few"), [(50, MatrixBox), (600, MatrixWideBox)])
+def test_blocks_of_short_intervals(
+    length: int, few: type[Any], context: cm.Context, rng: np.random.Generator, units: list[Any]
+) -> None:  # fmt: skip
+    """Vectors of ten numbers are taken as long ones only where most stages are whole; of forty everywhere."""
+    clusters = np.arange(0, 1200, length)[:, None] + np.array([[0, length]])
+    ranges = cm.Ranges.from_matrix(clusters, clusters, np.eye(len(clusters), dtype=bool))
+    x = rng.normal(size=(1200, 3)).astype("f4")
+    kernel = (-((cm.Vi(x) - cm.Vj(x)) ** 2).sum(-1)).exp()
+    kernel.ranges = ranges
+    terms = np.exp(-np.square(x.astype("f8")[:, None] - x).sum(-1))
+    terms *= np.equal.outer(np.arange(1200) // length, np.arange(1200) // length)
+    for numbers, kind in ((10, few), (40, MatrixWideBox)):
+        b = rng.normal(size=(1200, numbers)).astype("f4")
+        found = kernel.__matmul__(b, context=context, mode="parallel")
+        np.testing.assert_allclose(found, terms @ b, atol=1e-5 * np.abs(terms @ np.abs(b)).max())
+        assert type(units[-1]) is kind

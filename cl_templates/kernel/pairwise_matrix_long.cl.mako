@@ -16,6 +16,7 @@ inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
 mine, here = matrix.warps.mine, domain.attr.here
+mixed = int(matrix.sides[0].mixed > 0)
 def place(c):
     return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
@@ -25,6 +26,22 @@ for (int s = item; s < ${tile}; s += ${block}) {
     ${domain.seek(f"{position} + s")}
     places[(${half}) * ${tile} + s] = column;
 }
+</%def>
+## A stage of coordinates, while the next one is on its way. mixed: a short one.
+<%def name="step(mixed=False)">
+cmr_copy_wait_int();
+${mode.sync()}
+if (s == 0) {
+    ${matrix.copy_columns()}
+% if matrix.scattered:
+    if (${here} + ${tile} < end) { ${find_columns(f"{here} + {tile}", "now ^ 1")} }
+% endif
+}
+const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
+if (behind > 0 || ${here} + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }
+${matrix.multiply("turn", mixed)}
+turn ^= 1;
+${matrix.collect("s")}
 </%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
@@ -80,21 +97,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % endif
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${matrix.open()}
-        for (int s = 0; s < ${matrix.steps}; s++) {
-            cmr_copy_wait_int();
-            ${mode.sync()}
-            if (s == 0) {
-                ${matrix.copy_columns()}
-% if matrix.scattered:
-                if (${here} + ${tile} < end) { ${find_columns(f"{here} + {tile}", "now ^ 1")} }
+        for (int s = 0; s < ${matrix.steps - mixed}; s++) { ${step()} }
+% if mixed:
+        { const int s = ${matrix.steps - 1}; ${step(True)} }
 % endif
-            }
-            const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
-            if (behind > 0 || ${here} + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }
-            ${matrix.multiply("turn")}
-            turn ^= 1;
-            ${matrix.collect("s")}
-        }
         ${matrix.results()}
         if (doubtful) { ${matrix.exactly()} }
 % for v in mine:

@@ -13,6 +13,6 @@ ${mode.kernel_head("cmr_pairwise_operands", side.parameters() + ["__global float
     if (at < padded) {
         ${side.measure("row")}
         ${side.keep("row", "at")}
-        for (int s = 0; s < ${side.steps}; s++) { ${side.put("row", "at", "s")} }
+        ${side.put("row", "at")}
     }
 }

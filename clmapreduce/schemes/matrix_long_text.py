@@ -10,6 +10,7 @@ as the formula says, from the inputs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -176,8 +177,8 @@ __global const uint4 *my_columns = column_operands + (size_t)(begin / {self.box.
             lines += [f"float4 t{name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names]
         return "\n".join(lines)
 
-    def multiply(self, turn: str) -> str:
-        """Adds the products of one stage: small ones first."""
+    def multiply(self, turn: str, mixed: bool = False) -> str:
+        """Adds the products of one stage: small ones first. mixed: all stand in one."""
         box = self.box
         lines = [f"const int stage_at = ({turn}) * {self.stage};"]
         rows, columns = (side.words for side in self.sides)
@@ -187,12 +188,17 @@ __global const uint4 *my_columns = column_operands + (size_t)(begin / {self.box.
         for r in range(box.rows):
             at = f"stage_at + (warp / {box.across} * {box.rows} + {r}) * {rows}"
             lines.append(f"const uint4 h{r} = cmr_matrix_rows_uint4(memory, {at}, lane);")
-            lines.append(f"const uint4 l{r} = cmr_matrix_rows_uint4(memory, {at} + {rows // 2}, lane);")
-            for a, b in ((f"l{r}", "xy"), (f"h{r}", "zw"), (f"h{r}", "xy")):
-                for n in range(box.columns):
-                    words = f"(uint2)(b{n}.{b[0]}, b{n}.{b[1]})"
-                    lines.append(f"m{r}_{n} = cmr_matrix_product_float4(m{r}_{n}, {a}, {words}, memory, lane);")
+            if not mixed:
+                lines.append(f"const uint4 l{r} = cmr_matrix_rows_uint4(memory, {at} + {rows // 2}, lane);")
+                lines += [*self._products(r, "l", "xy"), *self._products(r, "h", "zw")]
+            lines += self._products(r, "h", "xy")
         return "\n".join(lines)
+
+    def _products(self, r: int, piece: str, words: str) -> Iterator[str]:
+        """Adds the products of one piece of a block of rows with one of every block of columns."""
+        for n in range(self.box.columns):
+            column = f"(uint2)(b{n}.{words[0]}, b{n}.{words[1]})"
+            yield f"m{r}_{n} = cmr_matrix_product_float4(m{r}_{n}, {piece}{r}, {column}, memory, lane);"
 
     def collect(self, s: str) -> str:
         """After every so many steps, moves what the instructions have added up to the sums of sums."""

@@ -4,6 +4,9 @@
 Rows, and columns, are scaled by a power of two each, so that their largest number has the largest exponent that 16 bits
 bear: whatever the magnitudes are, what the pieces lose is relative to the row's own. What cannot be scaled, an
 infinity, a NaN or a number beyond 2¹⁰⁰, gets NaN for its scale, which says that its pieces are none.
+
+A step is three products: of high pieces, and of high ones with low ones either way. Where at most five coordinates are
+left for the last step, all three stand side by side in the depth of one instruction.
 """
 
 from __future__ import annotations
@@ -35,6 +38,12 @@ class OperandText:
     def steps(self) -> int:
         """Instructions along the coordinates."""
         return -(-self.given.dim // DEPTH)
+
+    @property
+    def mixed(self) -> int:
+        """Coordinates of a last step that is one product."""
+        rest = self.given.dim % DEPTH
+        return rest if 3 * rest <= DEPTH else 0
 
     @property
     def lines(self) -> int:
@@ -88,12 +97,19 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
         twice = "2.0f * " if self.given.role is Role.COLUMN else ""
         return f"facts[2 * {at}] = norms[{row}]; facts[2 * {at} + 1] = {twice}unscale;"
 
-    def put(self, row: str, at: str, step: str) -> str:
-        """Stores the pieces of a row's coordinates in one step, as number `at` of all rows."""
+    def put(self, row: str, at: str) -> str:
+        """Stores the pieces of a row's coordinates, step by step, as number `at` of all rows."""
         lines = [f"const idx tile = {at} / {self.tile};"]
         lines.append(f"const int inside = (int)({at} % {self.tile}), line = inside % {self.lines};")
-        lines.append(f"__global uint *to = operands + ((size_t)tile * {self.steps} + {step}) * {self.stage};")
+        lines.append(f"__global uint *to = operands + (size_t)tile * {self.steps * self.stage};")
         lines.append(f"to += inside / {self.lines} * {self.words};")
+        alike = self.steps - (self.mixed > 0)
+        lines.append(f"for (int s = 0; s < {alike}; s++, to += {self.stage}) {{ {self._put_step(row, 's')} }}")
+        return "\n".join([*lines, *self._put_mixed(row)])
+
+    def _put_step(self, row: str, step: str) -> str:
+        """Stores high and low pieces of 16 coordinates."""
+        lines = []
         for k in range(8):
             first = f"{step} * {DEPTH} + {2 * k}"
             names = (f"v{2 * k}", f"v{2 * k + 1}")
@@ -105,6 +121,20 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
             low = f"cmr_half_pair_float({names[0]} - {names[0]}h, {names[1]} - {names[1]}h)"
             lines.append(f"to[{self._word(k, 0)}] = {high}; to[{self._word(k, 1)}] = {low};")
         return "\n".join(lines)
+
+    def _put_mixed(self, row: str) -> list[str]:
+        """Stores the last coordinates: a row's high, high and low pieces stand beside a column's high, low and high."""
+        first, slots = self.given.dim - self.mixed, ["0.0f"] * DEPTH
+        lines = []
+        for c in range(self.mixed):
+            number = self._number(row, str(first + c))
+            lines.append(f"const float v{c} = usable ? scale * ({number}) : 0.0f, v{c}h = cmr_half_round_float(v{c});")
+            low = f"v{c} - v{c}h"
+            slots[3 * c : 3 * c + 3] = (f"v{c}h", f"v{c}h", low) if self.lines == 16 else (f"v{c}h", low, f"v{c}h")
+        for k in range(8 if self.mixed else 0):
+            pair = f"cmr_half_pair_float({slots[2 * k]}, {slots[2 * k + 1]})"
+            lines.append(f"to[{self._word(k, 0)}] = {pair}; to[{self._word(k, 1)}] = 0;")
+        return lines
 
     def _word(self, k: int, piece: int) -> str:
         """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'

@@ -27,9 +27,9 @@ from clmapreduce.vector.pair import PairInput, Role
 pytestmark = pytest.mark.drawn(whole=["context"])
 
 F = OPERATIONS
-DIMS = (17, 33, 50, 100, 300)
-DIM = 40
-"""Of most tests: kernels of equal text are built once."""
+DIMS = (17, 33, 40, 50, 100, 300)
+DIM = 37
+"""Of most tests: kernels of equal text are built once; five coordinates are left for the last step."""
 PROMISED = 3e-6
 """What a term may be off by, and an exponent relative to itself."""
 
@@ -150,7 +150,7 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     formula, (x, y, s, b) = gaussian(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     xs, ys = points(rng, 70, DIM), points(rng, 97, DIM)
-    xs[3, 1], xs[66, 0], xs[40, 39] = np.nan, np.inf, -np.inf
+    xs[3, 1], xs[66, 0], xs[40, 36] = np.nan, np.inf, -np.inf
     weights = rng.random((97, 1)).astype("f4")
     given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
     found = run(call, given, context)
@@ -406,3 +406,9 @@ def test_many_steps_are_added_up_in_two_sums() -> None:
     assert "m0_7" in texts[0] and "m0_7" not in texts[1]
     assert "tiles of 128 rows and 128 columns" in short.why and "128 rows and 64 columns" in long.why
     assert MATRIX_LONG.tile == 128
+
+
+@pytest.mark.parametrize(("dim", "mixed"), [(16, 0), (17, 1), (21, 5), (22, 0), (300, 0)])
+def test_a_short_last_step_is_one_product(dim: int, mixed: int) -> None:
+    """Of at most five coordinates: three pieces of each fit an instruction."""
+    assert OperandText(PairInput("in0", Role.ROW, dim, np.dtype("f4"), ()), 64, True).mixed == mixed

@@ -16,20 +16,23 @@ from clmapreduce.segmented.remembered import remembered
 
 FEW = 4096
 """So many numbers are read back sooner than a kernel has started."""
+MANY = 1 << 22
+"""So many numbers of the host are looked at sooner by a device that shares its memory than by NumPy's one thread."""
 
 
 def check_offsets(
     offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str, options: Options
 ) -> None:
     """Raises ShapeError naming the first wrong position. On a device, what was right is not looked at again before it
-    is written.
+    is written. The options say which device.
 
     offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
     """
 
     def check() -> None:
         host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
-        few = host or len(offsets) - 1 < FEW
+        shared = options.context is not None and options.context.facts.host_unified
+        few = len(offsets) - 1 < (FEW if not host else MANY if shared else len(offsets))
         if few or not _on_device(offsets, sources, length, count, starts, options):
             check_on_host(_numbers(offsets), _numbers(sources), length, count, starts, name)
 

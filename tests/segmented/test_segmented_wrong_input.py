@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -71,7 +72,9 @@ def test_the_first_wrong_position_is_named(
     given = {name: put(v) if isinstance(v, np.ndarray) else v for name, v in more.items()}
     out = np.full(len(offsets) - ("starts" not in more), 7.0)
     with pytest.raises(cm.ShapeError, match=told):
-        cm.segmented_reduce(np.zeros(10_000), put(offsets), context=context, mode=mode, **given, **({} if on_device else {"out": out}))
+        cm.segmented_reduce(
+            np.zeros(10_000), put(offsets), context=context, mode=mode, **given, **({} if on_device else {"out": out})
+        )
     with pytest.raises(cm.ShapeError, match=told):
         cm.SegmentPlan(put(offsets), 10_000, context=context, mode=mode, **given)
     assert (out == 7).all()
@@ -109,7 +112,9 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("given_", "more", "error", "told"), CALLS, ids=[f"{told[:30]}" for *_, told in CALLS])
-def test_wrong_calls(given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
+def test_wrong_calls(
+    given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context
+) -> None:
     with pytest.raises(error, match=told):
         cm.segmented_reduce(*given_, context=context, **more)
 
@@ -146,9 +151,15 @@ def test_devices_find_wrong_what_the_host_does(
         dtype = "i8"
     starts = starts and sources is None
     length, count = (max(0, numbers[-1]) if sources else 6), 6
-    right = numbers[0] == 0 and all(a <= b for a, b in pairwise(numbers)) and (numbers[-1] <= 6 if starts else numbers[-1] == length)
+    right = (
+        numbers[0] == 0
+        and all(a <= b for a, b in pairwise(numbers))
+        and (numbers[-1] <= 6 if starts else numbers[-1] == length)
+    )
     if sources is not None:
-        right = right and all(s >= 0 and s + b - a <= count for s, a, b in zip(sources, numbers[:-1], numbers[1:], strict=True))
+        right = right and all(
+            s >= 0 and s + b - a <= count for s, a, b in zip(sources, numbers[:-1], numbers[1:], strict=True)
+        )
     made = [None if v is None else np.array(v, dtype) for v in (numbers, sources)]
     held = [None if v is None else cm.array(v, context) for v in made]
     assert check._on_device(*held, length, count, starts, Options(mode, context)) == right
@@ -163,3 +174,28 @@ def test_devices_find_wrong_what_the_host_does(
 def test_numbers_beyond_what_offsets_hold(context: cm.Context) -> None:
     with pytest.raises(cm.ShapeError, match=r"offsets\[1\] is"):
         cm.segmented_reduce(X, np.array([0, 2**63 + 5, 5], "u8"), context=context)
+
+
+@pytest.mark.parametrize("sources", [None, np.arange(6)], ids=["plain", "sources"])
+def test_devices_look_at_many_numbers_of_the_host(
+    sources: Any, context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they share its memory; what is told is the same."""
+    asked: list[Any] = []
+
+    def looked(*given: Any) -> bool:
+        asked.append(given)
+        return on_device(*given)
+
+    on_device = check._on_device
+    monkeypatch.setattr(check, "MANY", 4)
+    monkeypatch.setattr(check, "_on_device", looked)
+    offsets = np.arange(7, dtype="i4")
+    check.check_offsets(offsets, sources, 6, 6, False, "offsets", Options(mode, context))
+    third = "[3] is 9" if sources is None else "[4] is 4, less"
+    for at, wrong, told in ((0, 1, "[0] is 1"), (3, 9, third), (6, 5, "[6] is 5")):
+        broken = offsets.copy()
+        broken[at] = wrong
+        with pytest.raises(cm.ShapeError, match=re.escape(f"offsets{told}")):
+            check.check_offsets(broken, sources, 6, 6, False, "offsets", Options(mode, context))
+    assert len(asked) == 4 * context.facts.host_unified

@@ -32,8 +32,8 @@ def check_offsets(
     def check() -> None:
         host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
         shared = options.context is not None and options.context.facts.host_unified
-        few = len(offsets) - 1 < (FEW if not host else MANY if shared else len(offsets))
-        if few or not _on_device(offsets, sources, length, count, starts, options):
+        sooner = len(offsets) > (MANY if host else FEW) and (shared or not host)
+        if not sooner or not _on_device(offsets, sources, length, count, starts, options):
             check_on_host(_numbers(offsets), _numbers(sources), length, count, starts, name)
 
     arrays = [offsets] if sources is None else [offsets, sources]

@@ -4,6 +4,8 @@ cut into pieces of 16 bits where they were computed, and multiplied by the weigh
 Scalars are scaled by a power of two for every row: the largest so far is at 2^12 to 2^15, and where a stage brings a
 larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. So a term
 is off by 2^-22 of itself, and by 2^-37 of its row's largest scalar so far times its stage's largest weight at most.
+Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
+the weights' magnitudes does.
 Every stage's products are summed anew and then added: sums inside the instructions are cut off, not rounded.
 """
 
@@ -139,7 +141,7 @@ class MatrixWideText:
     @property
     def unit(self) -> str:
         """Sums are kept in units of a row's scale over this."""
-        return f"{float(1 << AT_FIRST)}f"
+        return f"{float(1 << AT_MOST)}f"
 
     # -------------------------------------------------------------------------------------------------- products
     def rescale(self) -> Iterator[str]:
@@ -160,10 +162,10 @@ class MatrixWideText:
             yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
 
     def finish(self, v: int) -> Iterator[str]:
-        """Takes the scale from a row's sums, in two steps, lest one leaves the range of floats."""
-        yield f"const float down = {2.0 ** (AT_FIRST / 2)}f / up{v};"
+        """Takes the scale from a row's sums, in two steps: scales begin at 2^(AT_FIRST - 127)."""
+        yield f"const float down = {float(1 << AT_FIRST)}f / up{v};"
         for total in self._totals(v):
-            yield f"{total} = {total} * {2.0 ** (AT_FIRST / 2)}f * down;"
+            yield f"{total} = {total} * down * {float(1 << AT_MOST - AT_FIRST)}f;"
 
     def _totals(self, v: int) -> list[str]:
         return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
@@ -220,7 +222,7 @@ class MatrixWideText:
         row = self.matrix.places.row_index("v")
         yield f"const idx row = {row}, column = {place.replace('$', 'k')};\nfloat scalar;"
         yield f"{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
-        yield f"scalar = {text} * ups[v] * {1 / (1 << AT_FIRST)}f; }}"
+        yield f"scalar = {text} * ups[v] / {self.unit}; }}"
         yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{"
         yield f"const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;\n{self.weight('column', 'd')}"
         yield f"told[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"

@@ -67,6 +67,8 @@ def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generato
             (1000, 1, 1),
             (0, 40, 1),
             (0, 1, 1e-30),
+            (0, 1, 2.0**120),
+            (0, 8, 2.0**120),
             (0, 1, 10.0 ** rng.integers(-20, 20, size)),
         ):
             given = {v: (points(rng, n, dim) * width + centre).astype("f4") for v, n in ((x, 70), (y, 193))}

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from clmapreduce.schemes.arrays_text import element
 from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
-from clmapreduce.schemes.pair_text import PairText, element
+from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES
 from clmapreduce.tuning_matrix import MatrixLongBox
 from clmapreduce.vector.pair import Pair

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.schemes.pair_text import element, offsets_of, parameters_of
+from clmapreduce.schemes.arrays_text import element, offsets_of, parameters_of
 from clmapreduce.vector.pair import PairInput, Role
 
 DEPTH = 16

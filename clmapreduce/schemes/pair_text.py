@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from clmapreduce.dtypes import FLOAT16, HEX, DType, broadcast_text, c_name, is_bfloat16, literal, widened
+from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, widened
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
-from clmapreduce.formula.node import Apply, Node, Record, Symbol, postorder
+from clmapreduce.formula.node import Apply, Record, postorder
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.arrays_text import element, gathered, offsets_of, parameters_of, stored
+from clmapreduce.schemes.folding_text import FoldingText
 from clmapreduce.vector.pair import Contraction, Expansion, Pair, PairInput, Role
 
 Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
@@ -74,7 +76,7 @@ class PairText:
         """Declares the terms of row vector v, whose rows stand at the places, one per lane."""
         block = Block(len(places), self.narrow, f"xb{v}_")
         self._bind(block, {Role.PARAMETER: "u"})
-        self._read(block, Role.ROW, f"xi{v}_", lambda given, d: _gathered(given, places, str(d)))
+        self._read(block, Role.ROW, f"xi{v}_", lambda given, d: gathered(given, places, str(d)))
         return self._declared(block, Role.ROW, f"x{v}_", len(places))
 
     def column(self, c: int, at: str) -> str:
@@ -82,7 +84,7 @@ class PairText:
         places = self._lane_places(at)
         block = Block(len(places), self.narrow, f"yb{c}_")
         self._bind(block, {Role.PARAMETER: "u"})
-        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: _gathered(given, places, str(d)))
+        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: gathered(given, places, str(d)))
         return self._declared(block, Role.COLUMN, f"y{c}_", len(places))
 
     def _lane_places(self, at: str) -> list[str]:
@@ -150,7 +152,8 @@ class PairText:
             statements, texts = (valued or self.values)(v, c)
             lines.append(statements)
             names.append(texts)
-        folding = _Folding(self, op, bound, acc, names, at)
+        dtypes = [node.dtype for node in self.pair.values]
+        folding = FoldingText(op, bound, self.lanes, self.along is Role.ROW, acc, names, dtypes, at)
         return "\n".join([*lines, *folding.lines()])
 
     def values(self, v: int, c: int) -> tuple[str, list[str]]:
@@ -194,7 +197,7 @@ class PairText:
             if given.role is Role.PARAMETER:
                 block.bind(symbol, Text(broadcast_text(symbol.dtype, element(given, d), block.lanes)))
             else:
-                block.bind(symbol, Text(_gathered(given, [f"({at})" for at in places], d)))
+                block.bind(symbol, Text(gathered(given, [f"({at})" for at in places], d)))
         texts = [block.text(part.term).c for part in parts]
         return str(block), texts
 
@@ -248,7 +251,7 @@ class PairText:
                     yield f"const {kind} w{given.name}_{v} = {kept};"
             elif given.role is Role.COLUMN:
                 for c, at in enumerate(columns):
-                    each = _gathered(given, self._lane_places(at), "d")
+                    each = gathered(given, self._lane_places(at), "d")
                     yield f"const {kind} w{given.name}_c{c} = {self._wide(each, dtype)};"
             else:
                 yield f"const {kind} w{given.name} = {self._wide(element(given, 'd'), dtype)};"
@@ -278,7 +281,7 @@ class PairText:
             lines.append(f"{kind} x_{given.name}[{given.dim * vectors}];")
             lines.append(f"for (int d = 0; d < {given.dim}; d++) {{")
             for v in range(vectors):
-                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {_gathered(given, places[v], 'd')};")
+                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {gathered(given, places[v], 'd')};")
             lines.append("}")
         return "\n".join(lines)
 
@@ -386,145 +389,8 @@ class PairText:
         return "\n".join([str(block), *lines])
 
 
-@dataclass(frozen=True)
-class _Folding:
-    """The statements that fold some columns' values, given as texts, into an accumulator."""
-
-    text: PairText
-    op: OperatorText
-    bound: PairBound
-    acc: str
-    names: Sequence[Sequence[str]]
-    at: Sequence[str]
-
-    def lines(self) -> Iterator[str]:
-        columns = list(range(len(self.names)))
-        if not self.bound.rare:
-            block, acc, values, indices = self._opened(columns)
-            after = acc
-            for value, index in zip(values, indices, strict=True):  # each addition one instruction with its product
-                after = self.bound.absorb(after, [value], [index])
-            yield from self._assigned(block, acc, after)
-        elif self.bound.one_by_one and len(columns) > 1:
-            block, acc, values, _ = self._opened(columns)
-            condition = self._anywhere(block, acc, values)
-            yield f"{{ {block}\nif ({condition}) {{"
-            for c in columns:
-                yield from self._guarded([c])
-            yield "} }"
-        else:
-            yield from self._guarded(columns)
-
-    def _guarded(self, columns: Sequence[int]) -> Iterator[str]:
-        """What is rare behind its condition; what is usual in both branches, because there it may share with the
-        condition.
-        """
-        usual, acc, values, indices = self._opened(columns)
-        condition = self._anywhere(usual, acc, values)
-        yield f"{{ {usual.drained()}\nif ({condition}) {{"
-        block, old, these, places = self._opened(columns, "a")
-        ready = self.bound.adjust(old, these, places)
-        yield from self._assigned(block, old, ready)
-        block, old, these, places = self._opened(columns, "b")
-        yield from self._assigned(block, old, self.bound.absorb(old, these, places))
-        after = self.bound.absorb(acc, values, indices)
-        if any(after[name] is not acc[name] for name in acc):
-            yield "} else {"
-            yield from self._assigned(usual, acc, after)
-        yield "} }"
-
-    def _assigned(self, block: Block, acc: Record, after: Record) -> Iterator[str]:
-        """The statements that give the accumulator its new parts, if there are any."""
-        changed = {f"{self.acc}_{name}": after[name] for name in acc if after[name] is not acc[name]}
-        if changed:
-            block.assign(changed)
-            yield "{\n" + block.drained() + "\n}"
-
-    def _anywhere(self, block: Block, acc: Record, values: Sequence[tuple[Node, ...]]) -> str:
-        """The text that says whether any lane needs adjusting, after statements added to the block."""
-        text = block.text(self.bound.rarely(acc, values))
-        lanes = self.text.lanes
-        if lanes == 1:
-            return text.c
-        kind = {8: "char", 16: "short", 32: "int", 64: "long"}[text.bits]
-        return f"cmr_any_{kind}{lanes}({text.c})"
-
-    def _opened(
-        self, columns: Sequence[int], prefix: str = "o"
-    ) -> tuple[Block, Record, list[tuple[Node, ...]], list[Node]]:
-        uniform = self.text.along is Role.ROW
-        block = Block(self.text.lanes, self.text.narrow, f"{prefix}{self.acc}_", uniform=uniform)
-        acc = block.record(self.acc, self.op.dtypes)
-        values = []
-        for c in columns:
-            nodes = zip(self.names[c], self.text.pair.values, strict=True)
-            values.append(tuple(self._value(block, name, node.dtype) for name, node in nodes))
-        indices = [block.index(self.at[c]) for c in columns]
-        return block, acc, values, indices
-
-    @staticmethod
-    def _value(block: Block, name: str, dtype: DType) -> Node:
-        node = Symbol(name, dtype)
-        block.bind(node, Text(name))
-        return node
-
-
 def is_product(expansion: Expansion) -> bool:
     """Whether an expansion's term is its first scalar times its only number of the column."""
     term = expansion.term
     assert isinstance(term, Apply)
     return bool(expansion.columns) and term.args[1] is expansion.columns[0].result
-
-
-def stored(output: int, dtype: DType, place: str, text: str) -> str:
-    """The statement that stores a number in a result array, without its semicolon."""
-    if dtype == FLOAT16:
-        return f"vstore_half({text}, {place}, out{output})"
-    if is_bfloat16(dtype):
-        text = f"cmr_bfloat_bits_float({text})"
-    return f"out{output}[{place}] = {text}"
-
-
-def parameters_of(inputs: Sequence[PairInput]) -> list[str]:
-    """The kernel's parameters for some inputs."""
-    return [text for given in inputs for text in _parameters(given)]
-
-
-def offsets_of(inputs: Sequence[PairInput], batch: str) -> str:
-    """Moves some inputs to their part for one element of the batch."""
-    return "\n".join(f"{given.name} += {_digits(given, batch)};" for given in inputs if given.rank)
-
-
-def _parameters(given: PairInput) -> list[str]:
-    if given.scalar:
-        return [f"const {c_name(given.dtype)} {given.name}"]
-    kind = c_name(given.dtype)
-    strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
-    return [f"__global const {kind} *restrict {given.name}", *strides]
-
-
-def _digits(given: PairInput, batch: str) -> str:
-    """Where an element of the batch begins in an array: the digits of its number times their strides."""
-    terms, rest = [], f"({batch})"
-    for d in reversed(range(given.rank)):
-        digit = f"({rest} % {given.name}_size{d})" if d else rest
-        terms.append(f"(size_t){digit} * {given.name}_stride{d}")
-        rest = f"({rest} / {given.name}_size{d})"
-    return " + ".join(terms)
-
-
-def _gathered(given: PairInput, places: Sequence[str], d: str) -> str:
-    """C text of one coordinate of an input at some places, one per lane."""
-    each = [element(given, f"{at} * {given.dim} + {d}") for at in places]
-    kind = c_name(given.symbols[0].dtype, len(places))
-    return each[0] if len(places) == 1 else f"({kind})({', '.join(each)})"
-
-
-def element(given: PairInput, at: str) -> str:
-    """C text of one element of an input, in the dtype that is computed with."""
-    if given.scalar:
-        return given.name
-    if given.dtype == FLOAT16:
-        return f"vload_half({at}, {given.name})"
-    text = f"{given.name}[{at}]"
-    return f"cmr_bfloat_value_float({text})" if is_bfloat16(given.dtype) else text

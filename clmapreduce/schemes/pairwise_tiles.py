@@ -11,9 +11,10 @@ from clmapreduce.dtypes import c_name
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.arrays_text import element, offsets_of, parameters_of
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
-from clmapreduce.schemes.pair_text import PairText, element, offsets_of, parameters_of
+from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText

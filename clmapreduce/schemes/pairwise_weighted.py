@@ -13,8 +13,8 @@ from clmapreduce.formula.block import Block
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.arrays_text import stored
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_text import stored
 from clmapreduce.tuning import launch_box
 
 MARKS, SUMS = "marks", "sums"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.node import Apply, Node, Symbol
-from clmapreduce.schemes.pair_text import element, offsets_of
+from clmapreduce.schemes.arrays_text import element, offsets_of
 from clmapreduce.vector.pair import Pair, PairInput, Role
 
 NORMS = ("scratch1", "scratch2", "scratch3")

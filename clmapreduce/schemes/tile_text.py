@@ -15,7 +15,8 @@ import numpy as np
 
 from clmapreduce.dtypes import HEX, c_name, literal
 from clmapreduce.formula.node import postorder
-from clmapreduce.schemes.pair_text import PairText, element
+from clmapreduce.schemes.arrays_text import element
+from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.tile_norms import LEAST, Distance
 from clmapreduce.tuning import TileBox
 from clmapreduce.vector.pair import Contraction, PairInput, Role

@@ -1,0 +1,62 @@
+"""Arrays of pairs as C text: parameters, where an element of the batch begins, what is read and what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clmapreduce.dtypes import FLOAT16, DType, c_name, is_bfloat16
+from clmapreduce.vector.pair import PairInput
+
+
+def parameters_of(inputs: Sequence[PairInput]) -> list[str]:
+    """The kernel's parameters for some inputs."""
+    return [text for given in inputs for text in _parameters(given)]
+
+
+def offsets_of(inputs: Sequence[PairInput], batch: str) -> str:
+    """Moves some inputs to their part for one element of the batch."""
+    return "\n".join(f"{given.name} += {_digits(given, batch)};" for given in inputs if given.rank)
+
+
+def _parameters(given: PairInput) -> list[str]:
+    if given.scalar:
+        return [f"const {c_name(given.dtype)} {given.name}"]
+    kind = c_name(given.dtype)
+    strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
+    return [f"__global const {kind} *restrict {given.name}", *strides]
+
+
+def _digits(given: PairInput, batch: str) -> str:
+    """Where an element of the batch begins in an array: the digits of its number times their strides."""
+    terms, rest = [], f"({batch})"
+    for d in reversed(range(given.rank)):
+        digit = f"({rest} % {given.name}_size{d})" if d else rest
+        terms.append(f"(size_t){digit} * {given.name}_stride{d}")
+        rest = f"({rest} / {given.name}_size{d})"
+    return " + ".join(terms)
+
+
+def gathered(given: PairInput, places: Sequence[str], d: str) -> str:
+    """C text of one coordinate of an input at some places, one per lane."""
+    each = [element(given, f"{at} * {given.dim} + {d}") for at in places]
+    kind = c_name(given.symbols[0].dtype, len(places))
+    return each[0] if len(places) == 1 else f"({kind})({', '.join(each)})"
+
+
+def element(given: PairInput, at: str) -> str:
+    """C text of one element of an input, in the dtype that is computed with."""
+    if given.scalar:
+        return given.name
+    if given.dtype == FLOAT16:
+        return f"vload_half({at}, {given.name})"
+    text = f"{given.name}[{at}]"
+    return f"cmr_bfloat_value_float({text})" if is_bfloat16(given.dtype) else text
+
+
+def stored(output: int, dtype: DType, place: str, text: str) -> str:
+    """The statement that stores a number in a result array, without its semicolon."""
+    if dtype == FLOAT16:
+        return f"vstore_half({text}, {place}, out{output})"
+    if is_bfloat16(dtype):
+        text = f"cmr_bfloat_bits_float({text})"
+    return f"out{output}[{place}] = {text}"

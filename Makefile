@@ -38,6 +38,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/composition.py $(ARGS)
 	$(BIN)/python benchmarks/pairwise.py $(ARGS)
 	$(BIN)/python benchmarks/block_sparse.py $(ARGS)
+	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/segmented.py $(ARGS)
 	$(BIN)/python benchmarks/spmv.py $(ARGS)
 

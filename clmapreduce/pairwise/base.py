@@ -93,7 +93,7 @@ class Symbolic:
 
     @property
     def dtype(self) -> DType | None:
-        """That of the arrays; None where there are none yet."""
+        """That of the arrays; None where there are none yet, or no dtype holds complex numbers of theirs."""
         dtype = self.inputs.dtype
         return complex_of(dtype) if dtype is not None and self.is_complex else dtype
 

@@ -111,13 +111,20 @@ def as_real(x: Array) -> Array:
 
 
 def as_complex(x: Array) -> Array:
-    """What `as_real` made, as complex numbers again."""
+    """What `as_real` made, as complex numbers again. Raises as `check_complex`."""
+    check_complex(x.dtype)
     return x.view(complex_of(x.dtype))
 
 
-def complex_of(dtype: DType) -> DType:
-    """The complex dtype with such parts."""
-    return np.dtype(f"c{2 * dtype.itemsize}")
+def complex_of(dtype: DType) -> DType | None:
+    """The complex dtype with such parts; None for 16 bits, where NumPy has none."""
+    return np.dtype(f"c{2 * dtype.itemsize}") if dtype.itemsize > 2 else None
+
+
+def check_complex(dtype: DType) -> None:
+    """Raises DTypeError where no dtype holds complex numbers with such parts."""
+    if complex_of(dtype) is None:
+        raise DTypeError(f"no dtype holds complex numbers of {dtype} parts; give float32, or reduce real and imag")
 
 
 def same_memory(x: Array) -> Hashable:

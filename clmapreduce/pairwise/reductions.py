@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.base import joined, lifted
 from clmapreduce.pairwise.calculus import Calculus
+from clmapreduce.pairwise.given import check_complex
 from clmapreduce.pairwise.reduced import Reduced
 from clmapreduce.reductions import Operator
 
@@ -195,6 +196,8 @@ class Reductions(Calculus):
             operands[1]._refuse_complex("a weight")
             weight = weights[0]
         options = {**choices.keywords, **options}
+        if self.is_complex and inputs.dtype is not None:
+            check_complex(inputs.dtype)
         finish = self._finished if self.is_complex else None
         made = Reduced(reduction, axis, formula, inputs, weight, k, options, finish)
         return made() if call and not inputs.unbound else made

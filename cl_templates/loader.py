@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from mako.lookup import TemplateLookup
 from cl_templates.errors import RenderError
 
 FOLDER = Path(__file__).parent
-_CALL = re.compile(r"\bcmr_([a-z]\w*?)_((?:u?(?:char|short|int|long)|half|float|double)\d*)\b")
-_VECTOR = re.compile(r"\b((?:u?(?:char|short|int|long)|half|float|double))(2|4|8|16)\b")
-_SCALAR = re.compile(r"\b(half|double)\d*\b")
+_WORD = re.compile(r"\w+")
+_CALL = re.compile(r"cmr_([a-z]\w*?)_((?:u?(?:char|short|int|long)|half|float|double)\d*)")
+_VECTOR = re.compile(r"(u?(?:char|short|int|long)|half|float|double)(2|4|8|16)")
+_SCALAR = re.compile(r"(half|double)\d*")
 _lock = threading.Lock()
 _lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input_encoding="utf-8")
 
@@ -39,8 +41,10 @@ def render(name: str, context: Mapping[str, Any]) -> str:
         if "vendor" not in context:
             raise RenderError(f"cannot render {name}.cl.mako: 'vendor' is not defined")
         helpers = _helpers(body, str(context["vendor"]))
-        words = {"scalars": set(_SCALAR.findall(body + helpers)), "vectors": _vectors(body + helpers)}
-        prelude = _render("prelude.cl.mako", {**context, **words})
+        words = _words(body + helpers)
+        vectors = sorted((kind, int(lanes)) for kind, lanes in _matches(_VECTOR, words))
+        types = {"scalars": {kind for (kind,) in _matches(_SCALAR, words)}, "vectors": vectors}
+        prelude = _render("prelude.cl.mako", {**context, **types})
         return _tidy(prelude + helpers + body)
 
 
@@ -76,7 +80,7 @@ def _helpers(body: str, vendor: str) -> str:
     done: dict[tuple[str, str], str] = {}
 
     def need(text: str) -> None:
-        for function, kind in dict.fromkeys(_CALL.findall(text)):
+        for function, kind in _matches(_CALL, _words(text)):
             key = (function, kind)
             definition = _definition(function, kind, vendor)
             if definition is None or key in done:
@@ -90,6 +94,7 @@ def _helpers(body: str, vendor: str) -> str:
     return "\n".join(done.values())
 
 
+@lru_cache(maxsize=1024)
 def _definition(function: str, kind: str, vendor: str) -> str | None:
     for file in (vendor, "portable"):
         try:
@@ -101,8 +106,15 @@ def _definition(function: str, kind: str, vendor: str) -> str | None:
     return None
 
 
-def _vectors(text: str) -> list[tuple[str, int]]:
-    return sorted({(scalar, int(lanes)) for scalar, lanes in _VECTOR.findall(text)})
+def _words(text: str) -> Iterable[str]:
+    """Every word of a text once: far fewer than patterns would have to be tried at."""
+    return dict.fromkeys(_WORD.findall(text))
+
+
+def _matches(pattern: re.Pattern[str], words: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """The groups of the words that match as a whole."""
+    found = (pattern.fullmatch(word) for word in words)
+    return (match.groups() for match in found if match is not None)
 
 
 def _tidy(text: str) -> str:

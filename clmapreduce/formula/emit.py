@@ -8,8 +8,9 @@ names, constants, masks and conversions depend on `lanes`. A bool is an int in o
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -78,6 +79,9 @@ class Emitter:
 
     def text(self, node: Node) -> Text:
         """The C text of a node, after the statements it needs have been added to `lines`."""
+        known = self._texts.get(id(node))
+        if known is not None:
+            return known
         for part in postorder([node], self._texts):
             if part is node or not isinstance(part, Index):  # an index is written in the dtype that wants it
                 self._texts[id(part)] = self._write(part)
@@ -146,16 +150,7 @@ class Emitter:
         return max(numbers) if numbers else max(a.bits for a in args)
 
     def _words(self, dtype: DType, args: Sequence[Text], lanes: int) -> dict[str, str]:
-        real = dtype if dtype != BOOL else np.dtype(np.int8)
-        return {
-            "V": c_name(real, lanes),
-            "S": c_name(real),
-            "zero": literal(0, real, lanes),
-            "one": literal(1, real, lanes),
-            "not0": f"(~{args[0].c})" if lanes > 1 else f"(!{args[0].c})",
-            "U": f"as_u{c_name(real, lanes)}" if lanes > 1 else "(uint)" if real.itemsize < 4 else f"(u{c_name(real)})",
-            "I": f"as_{c_name(real, lanes)}" if lanes > 1 else f"({c_name(real)})",
-        }
+        return {**_type_words(dtype, lanes), "not0": f"(~{args[0].c})" if lanes > 1 else f"(!{args[0].c})"}
 
     def _split(self, node: Apply, spelling: str, args: Sequence[Text]) -> str:
         words = self._words(node.args[-1].dtype, args, 1)
@@ -227,6 +222,21 @@ class Emitter:
         self._count += 1
         self.lines.append(statement.replace("{}", name, 1))
         return name
+
+
+@lru_cache(maxsize=256)
+def _type_words(dtype: DType, lanes: int) -> Mapping[str, str]:
+    """The words of spellings that depend on the type alone."""
+    real = dtype if dtype != BOOL else np.dtype(np.int8)
+    kind, single = c_name(real, lanes), c_name(real)
+    return {
+        "V": kind,
+        "S": single,
+        "zero": literal(0, real, lanes),
+        "one": literal(1, real, lanes),
+        "U": f"as_u{kind}" if lanes > 1 else "(uint)" if real.itemsize < 4 else f"(u{single})",
+        "I": f"as_{kind}" if lanes > 1 else f"({single})",
+    }
 
 
 def index_text(at: str, lanes: int, narrow: bool, uniform: bool = False) -> str:

@@ -1,10 +1,9 @@
 """Some of a test's combinations of parameters, drawn anew in every run.
 
-A test marked `drawn` runs, on every device and in both modes, in a few combinations of its other parameters: every
-value of every one of them occurs. Without other parameters every device and every mode occurs, but not every pair.
-`-m sweep` runs all combinations. A combination asked for by its name always runs.
+A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, every
+device and both modes among them. `-m sweep` runs all combinations. A combination asked for by its name always runs.
 
-The mark's keywords: `whole`, the names of the parameters of which all combinations run, instead of device and mode;
+The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip.
 """
 
@@ -16,8 +15,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pytest
-
-WHOLE = ("context", "mode")
 
 
 def covering(cases: Sequence[Mapping[str, Hashable]], whole: Sequence[str], rng: random.Random) -> set[int]:
@@ -52,7 +49,7 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
         asked = cases[0].get_closest_marker("drawn").kwargs
         drawn: set[Any] = set()
         if config.option.markexpr == "not sweep":
-            whole = asked.get("whole", WHOLE) if set(cases[0].callspec.params) - set(WHOLE) else ()
+            whole = asked.get("whole", ())
             possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
             taken = covering([_values(case) for case in possible], whole, random.Random(f"{seed} {name}"))
             drawn = {possible[place] for place in taken}

@@ -17,7 +17,7 @@ from oracles import values
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = {1: 3, 257: 30, 30_011: 10}

@@ -67,14 +67,14 @@ def items(kwargs: dict[str, Any], *more: dict[str, Any]) -> list[Item]:
 def test_parameters_given_together_are_one_value() -> None:
     """Each of three pairs, though two would show every name and every dtype."""
     pairs = [{"op": "x", "dtype": "u"}, {"op": "x", "dtype": "v"}, {"op": "y", "dtype": "v"}]
-    for whole, count in (({"whole": ["context"]}, 6), ({}, 12), ({"whole": []}, 3)):
+    for whole, count in (({"whole": ["context"]}, 6), ({"whole": ["context", "mode"]}, 12), ({}, 3)):
         taken = kept(items(whole, *pairs))
         assert len(taken) == count
         assert {(t["op"], t["dtype"]) for t in taken} == {(p["op"], p["dtype"]) for p in pairs}
 
 
 def test_without_parameters_of_its_own_a_test_sees_every_device_and_every_mode() -> None:
-    taken = kept(items({"whole": ["context"]}, {}))
+    taken = kept(items({}, {}))
     assert len(taken) == 2 and {t["context"] for t in taken} == set("ab") and {t["mode"] for t in taken} == set("sp")
 
 
@@ -86,6 +86,6 @@ def test_what_would_be_skipped_is_not_drawn() -> None:
 
 def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
     pairs = [{"op": op, "dtype": "u"} for op in "xyz"]
-    swept = items({"whole": []}, *pairs)
+    swept = items({}, *pairs)
     assert not kept(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
-    assert len(kept(items({"whole": []}, *pairs), args=("t.py::test[a-s-x]",))) == 12
+    assert len(kept(items({}, *pairs), args=("t.py::test[a-s-x]",))) == 12

@@ -25,7 +25,7 @@ NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_and_its_asserts_hold(
     path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str]
@@ -63,7 +63,7 @@ class TestGeometry:
         b, c = rng.standard_normal((2, *shape), dtype=np.float32)
         return b, c
 
-    @pytest.mark.drawn(whole=["context"])
+    @pytest.mark.drawn
     def test_all_agree_with_numpy(self, shape: tuple[int, ...], context: cm.Context, mode: str) -> None:
         with context:
             GEOMETRY.check(shape, mode)
@@ -107,7 +107,7 @@ class TestGeometry:
             if b.ndim > 1:
                 assert_same(made[1::2], exact[1::2])
 
-    @pytest.mark.drawn(whole=["context"])
+    @pytest.mark.drawn
     def test_numbers_of_double_width_stay_wide(self, vectors: Any, how: Any) -> None:
         if not how["context"].device.fp64:
             pytest.skip("no float64")

@@ -13,7 +13,7 @@ from oracles import assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 FACTORIALS = {
     "i1": 5, "u1": 5, "i2": 7, "u2": 8, "i4": 12, "u4": 12, "i8": 20, "u8": 20,
@@ -53,7 +53,7 @@ def needs(dtype: Any, context: cm.Context) -> None:
         pytest.skip(f"{context.device.name} has no {dtype}")
 
 
-some = pytest.mark.drawn(whole=["context"], unless=lambda given: lacks(given["context"], given["dtype"]))
+some = pytest.mark.drawn(unless=lambda given: lacks(given["context"], given["dtype"]))
 
 
 def points(name: str, dtype: str, rng: np.random.Generator, shape: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from oracles import assert_same
 import clmapreduce as cm
 from clmapreduce.context import current_context
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 DEVICES = cm.devices()
 THREADS, ROUNDS = 8, 3

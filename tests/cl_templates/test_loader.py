@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from rules import DEFINITION, assert_all_items_meet, assert_rules, kernel_of
 import cl_templates
 from cl_templates import RenderError, render, template_names
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Stage
+from clmapreduce.plan import KernelSpec, Stage
 
 TEMPLATES = Path(cl_templates.__file__).parent
 PLAIN = formula_of(lambda x: x + 1, "f4")
@@ -41,20 +41,31 @@ def test_every_kernel_template_is_listed() -> None:
     assert planned == files, "these tests see every kernel"
 
 
-def stages_by_template(facts: Facts, mode: ComputeMode) -> dict[str, Stage]:
+def stages_by_template(facts: str, mode: ComputeMode) -> dict[str, Stage]:
     """One stage of every kernel template, the richest: the longest text."""
-    found: dict[str, Stage] = {}
-    for _, plan in every_plan(facts, mode):
+    found: dict[str, tuple[int, Stage]] = {}
+    for _, stage, source in every_stage(facts, mode):
+        if len(source) > found.get(stage.spec.template, (0, None))[0]:
+            found[stage.spec.template] = len(source), stage
+    return {name: stage for name, (_, stage) in found.items()}
+
+
+@cache
+def every_stage(facts: str, mode: ComputeMode) -> list[tuple[str, Stage, str]]:
+    """(name, stage, text) of all plans for a device; the text of a spec is made once for all tests."""
+    texts: dict[KernelSpec, str] = {}
+    found = []
+    for name, plan in every_plan(FACTS[facts], mode):
         for stage in plan.stages:
-            kept = found.get(stage.spec.template)
-            if kept is None or len(source_of(kept)) < len(source_of(stage)):
-                found[stage.spec.template] = stage
+            if stage.spec not in texts:
+                texts[stage.spec] = source_of(stage)
+            found.append((f"{name}, {stage.spec.kernel}", stage, texts[stage.spec]))
     return found
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_a_missing_name_is_told_with_its_template(mode: ComputeMode) -> None:
-    for template, stage in stages_by_template(FACTS["nvidia"], mode).items():
+    for template, stage in stages_by_template("nvidia", mode).items():
         context = dict(stage.spec.context())
         complained = set()
         for name in context:
@@ -108,7 +119,7 @@ def test_an_error_in_what_a_template_calls_keeps_its_words_and_its_cause() -> No
 
 
 def test_rendering_is_the_same_from_many_threads() -> None:
-    stages = list(stages_by_template(FACTS["nvidia"], PARALLEL).values())
+    stages = list(stages_by_template("nvidia", PARALLEL).values())
     alone = [source_of(stage) for stage in stages]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(3):
@@ -116,22 +127,22 @@ def test_rendering_is_the_same_from_many_threads() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- the rules of the text
-def every_stage(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Stage, str]]:
-    for name, plan in every_plan(facts, mode):
-        for stage in plan.stages:
-            yield f"{name}, {stage.spec.kernel}", stage, source_of(stage)
-
-
-@pytest.fixture(params=[(n, m) for n in FACTS for m in MODES], ids=lambda p: f"{p[0]}-{p[1].value}", name="rendered")
-def every_rendered(request: pytest.FixtureRequest) -> list[tuple[str, Stage, str]]:
-    facts, mode = request.param
-    return list(every_stage(FACTS[facts], mode))
-
-
-def test_kernels_keep_the_rules(rendered: list[tuple[str, Stage, str]], request: pytest.FixtureRequest) -> None:
-    facts, mode = request.node.callspec.params["rendered"]
-    for name, stage, source in rendered:
+@pytest.mark.drawn
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("facts", FACTS)
+def test_kernels_keep_the_rules(facts: str, mode: ComputeMode) -> None:
+    for name, stage, source in every_stage(facts, mode):
         assert_rules(name, stage, source, FACTS[facts], mode)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+def test_equal_specs_have_equal_texts(mode: ComputeMode) -> None:
+    """Kernels are found again by their specs: all that a text depends on must be among them."""
+    seen = set()
+    for name, stage, source in every_stage("nvidia", mode):
+        if stage.spec in seen:
+            assert source_of(stage) == source, name
+        seen.add(stage.spec)
 
 
 def test_the_rule_of_meeting_notices_what_it_must() -> None:
@@ -157,7 +168,7 @@ def test_the_rule_of_meeting_notices_what_it_must() -> None:
 
 def test_kernels_of_a_group_of_one_on_nvidia_exchange_nothing() -> None:
     """A shuffle needs a whole warp: sequential kernels must not hold one."""
-    for name, _, source in every_stage(FACTS["nvidia"], SEQUENTIAL):
+    for name, _, source in every_stage("nvidia", SEQUENTIAL):
         assert "shfl" not in source, name
 
 

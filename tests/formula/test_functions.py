@@ -275,6 +275,7 @@ def test_the_fast_exponential_and_its_twin() -> None:
 EXACT = set(FUNCTIONS) - TRANSCENDENTAL - {"power", "divide", "floor_divide", "mod", "abs", "multiply"}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "biu"], ids=str)
 def test_whole_numbers_on_the_device_are_the_twins_bit_for_bit(context: cm.Context, dtype: np.dtype[Any]) -> None:
     """Division by 0 and by -1, shifts by negative and by huge counts, powers that wrap: every pair."""
@@ -282,6 +283,7 @@ def test_whole_numbers_on_the_device_are_the_twins_bit_for_bit(context: cm.Conte
     assert_as_twins(names, dtype, context, exact=True)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "fc"], ids=str)
 def test_floats_on_the_device_are_the_twins(context: cm.Context, dtype: np.dtype[Any]) -> None:
     """Values, infinities, NaN and, for what rounds to whole numbers, the sign of zero."""

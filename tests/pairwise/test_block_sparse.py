@@ -19,6 +19,8 @@ import clmapreduce as cm
 from clmapreduce import context as context_module
 from clmapreduce.domain import pairwise, sparse
 
+pytestmark = pytest.mark.drawn
+
 SIZES = [(1, 1), (67, 300), (300, 67)]
 MODES = ["sequential", "parallel"]
 BATCHES = [((2,), ()), ((2, 1), (1, 3)), ((), (2,))]

@@ -147,7 +147,7 @@ def test_local_memory_is_counted() -> None:
     assert local_bytes(text) == 40 + 48 + 16 + 32
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("name", "text"), [("Sum", SHORT), ("Min_ArgMin", SHORT), ("Sum", LONG), ("Min_ArgMin", LONG), ("Sum", WIDE)]
 )

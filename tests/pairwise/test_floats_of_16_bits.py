@@ -17,7 +17,7 @@ from clmapreduce.pairwise.search import agree
 
 CODES = ["float16", "bfloat16"]
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 
 def every(dtype: str) -> Any:

@@ -11,7 +11,7 @@ from scipy import special
 import clmapreduce as cm
 from clmapreduce import Genred
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 M, N = 19, 12
 ALIASES = ["x = Vi(3)", "y = Vj(3)", "g = Pm(1)", "b = Vj(2)"]

@@ -10,6 +10,8 @@ import pytest
 import clmapreduce as cm
 from clmapreduce import ComplexLazyTensor, LazyTensor
 
+pytestmark = pytest.mark.drawn
+
 M, N, D = 8, 5, 3
 
 
@@ -78,7 +80,7 @@ def check(lazy: LazyTensor, wanted: np.ndarray, context: cm.Context) -> None:
     )
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_reductions(dtype: str, numbers: dict[str, np.ndarray], context: cm.Context, mode: str) -> None:
     z, w = numbers["z"].astype(dtype), numbers["w"].astype(dtype)

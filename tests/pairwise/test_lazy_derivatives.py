@@ -11,7 +11,7 @@ import pytest
 import clmapreduce as cm
 from clmapreduce import LazyTensor, Pm, Vi, Vj
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 M, N, D = 6, 5, 3
 STEP = 1e-6

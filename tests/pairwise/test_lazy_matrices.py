@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, eigsh, svd
 import clmapreduce as cm
 from clmapreduce import LazyTensor, Pm, Vi, Vj
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 M, N = 23, 14
 

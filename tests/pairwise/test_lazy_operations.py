@@ -15,7 +15,7 @@ from scipy import special
 import clmapreduce as cm
 from clmapreduce import LazyTensor, Vi, Vj
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 M, N = 9, 6
 Case = Callable[..., Any]

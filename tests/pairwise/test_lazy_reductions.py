@@ -12,7 +12,7 @@ from scipy import special
 import clmapreduce as cm
 from clmapreduce import LazyTensor, Pm, Vi, Vj
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 M, N = 37, 21
 K = 4

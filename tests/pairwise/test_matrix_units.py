@@ -29,7 +29,7 @@ from clmapreduce.tuning_matrix import (
 
 NAMES = ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"]
 
-pytestmark = pytest.mark.drawn(whole=["context", "sparse"])
+pytestmark = pytest.mark.drawn(whole=["sparse"])
 
 
 SMALL = {MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU, type(None): None}
@@ -131,7 +131,7 @@ TERMS: dict[str, tuple[int, int]] = {
 """Numbers of a point and of its weights, for sums of Gaussians times weights."""
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "blocks"])
 @pytest.mark.parametrize("name", TERMS)
@@ -175,7 +175,7 @@ def near(found: Any, terms: Any, dtype: str) -> None:
     assert np.all(np.abs(found.astype("f8") - wanted)[kept] <= off[kept])
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(("name", "dim"), [("logsumexp", 3), ("logsumexp", 40), ("argmin", 3)])
 def test_exponents_and_places_of_floats_of_16_bits(

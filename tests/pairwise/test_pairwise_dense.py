@@ -15,7 +15,7 @@ from pairdense import FEW, HALVES, NAMES, SIZES, SMOOTH, Case
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 BATCHES = [((), ()), ((2,), ()), ((2, 1), (1, 3)), ((2,), (2,)), ((1, 3), (2, 1))]
 SWEPT = [(1, 1), (1, 31), (31, 1), (193, 193), (193, 1000), (1000, 31), (1000, 4097), (5, 4097)]

@@ -13,7 +13,7 @@ from oracles import assert_near, unit
 import clmapreduce as cm
 from clmapreduce.pairwise.solve import solve
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 KERNELS = {
     "gaussian": ("Exp(-g * SqDist(x, y)) * b", lambda d, g: np.exp(-g * d * d)),

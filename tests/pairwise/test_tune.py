@@ -134,7 +134,7 @@ def test_what_is_found_is_used_from_then_on(
     assert [one.box_before for one in again] == [found.box_after] and "none is faster" in repr(again[0])
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("axis", [0, 1])
 def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None) -> None:
     rows, columns = (300, 450)[:: 1 if axis else -1]
@@ -156,7 +156,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
     assert (MEASURED in explained(fresh, given, mode, asked, ranges)) == bool(found)
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 def test_both_passes_of_long_weights(
     fresh: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +266,7 @@ def test_no_time_leaves_everything_as_it_is(fresh: cm.Context, rng: np.random.Ge
     assert MEASURED not in explained(fresh, given, "auto")
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("wrong", ["results", "build", "local memory"])
 def test_wrong_candidates_are_left_out(
     wrong: str, fresh: cm.Context, mode: str, rng: np.random.Generator, nothing: None, monkeypatch: pytest.MonkeyPatch,

@@ -18,7 +18,7 @@ from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 X, Y, S = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 2)
 ASKED = PairCall(vector("Exp(-SqDist(Vi(0,2),Vj(1,2))*0.5*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)

@@ -16,7 +16,7 @@ from oracles import PLAIN, PRIME, assert_same, into_poison, values
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 DOUBLE = cm.Map(lambda x: x + x)
 ADD = cm.Map(lambda x, y: x + y)

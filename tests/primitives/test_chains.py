@@ -16,7 +16,7 @@ from oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 MEANING = SimpleNamespace(where=cm.where, maximum=cm.math.maximum, exp=cm.math.exp, floor=cm.math.floor, index=cm.index)
 OPERATORS: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 LENGTHS = [1, 300, 70_003]
 

@@ -11,7 +11,7 @@ import pytest
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 LENGTHS = [1, 31, 1000, 70_003]
 POISON = -7.5

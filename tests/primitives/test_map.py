@@ -11,7 +11,7 @@ from oracles import PLAIN, PRIME, SIZES, assert_near, assert_same, into_poison, 
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 HALF = cm.Map(lambda b, c: b * c / 2)
 ADD = cm.Map(lambda x, y: x + y)

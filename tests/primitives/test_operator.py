@@ -12,7 +12,7 @@ from oracles import PRIME, assert_near, assert_same, prefixes, values
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 LENGTHS = (1, 2, 7, 16, 17, 63, 65, 256, 257, 1025, 5003)
 AFFINE = np.dtype([("a", "u4"), ("b", "u4")])

@@ -11,7 +11,7 @@ from oracles import PRIME, SIZES, assert_near, assert_same, factors, into_poison
 import clmapreduce as cm
 from clmapreduce.primitives.base import Options
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 
 def fenwick(x: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from oracles import assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 
 # ----------------------------------------------------------------------------------------------------------- unfolding

@@ -27,7 +27,7 @@ from oracles import (
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 # Each operator with a floating and an integer dtype, each dtype somewhere; tests/test_sweep.py has the whole product.
 COMBINATIONS = [

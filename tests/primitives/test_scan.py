@@ -10,7 +10,7 @@ from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, scan_to
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 
 def expected_sums(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from oracles import assert_near, assert_same, into_poison, values
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 LENGTHS = (1, 33, 1000, 70_001)
 ROUNDINGS = 8

@@ -8,7 +8,7 @@ from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])

@@ -15,7 +15,7 @@ from clmapreduce.schemes.tile_text import Shape
 from clmapreduce.tuning import TileBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 F = OPERATIONS
 SHAPES = [(1, 1), (1, 193), (31, 1), (31, 193), (193, 31), (193, 1000)]
@@ -160,7 +160,7 @@ BOXES = [
 ]
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 @pytest.mark.parametrize("box", BOXES, ids=str)
 @pytest.mark.parametrize("name", ["Sum", "ArgKMin"])
 def test_every_box(context: cm.Context, rng: np.random.Generator, box: TileBox, name: str) -> None:

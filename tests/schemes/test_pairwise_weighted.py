@@ -18,7 +18,7 @@ from clmapreduce.primitives.base import Options
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import OPERATIONS, Variable
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 F = OPERATIONS
 NAMES = ["SumSoftMaxWeight", "LogSumExpWeight", "Max_SumShiftExpWeight"]

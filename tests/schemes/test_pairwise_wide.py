@@ -15,7 +15,7 @@ from clmapreduce.tuning import WideBox
 from clmapreduce.vector import OPERATIONS, Variable
 from clmapreduce.vector.derivative import gradient
 
-pytestmark = pytest.mark.drawn(whole=["context"])
+pytestmark = pytest.mark.drawn
 
 F = OPERATIONS
 SUM = PAIR_REDUCTIONS["Sum"]
@@ -163,7 +163,7 @@ def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: 
 BOXES = [WideBox(32, 4, 8, stage=4), WideBox(64, 4, 8, stage=16, unroll=2, loads=2), WideBox(256, 8, 8, stage=32)]
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 @pytest.mark.parametrize("box", BOXES, ids=str)
 def test_every_box(context: cm.Context, rng: np.random.Generator, box: WideBox) -> None:
     """The shapes that other devices take, in the parallel mode."""

@@ -13,6 +13,8 @@ from pairwalk import Walk, dense, reduced
 
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
+pytestmark = pytest.mark.drawn
+
 SIZES = (1, 2, 31, 193, 1000)
 CODES = ("f2", "f4", "f8")
 ORDERED = ("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax", "KMin", "ArgKMin", "KMin_ArgKMin")

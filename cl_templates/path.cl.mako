@@ -1,6 +1,13 @@
 ## The path through elements and segments, which chunks of equal work are cut from. Diagonal d passes the first segment s with
 ## edge(s + 1) + weight·(s + 1) > d; a segment that ends exactly there belongs to the left. Merrill and Garland's merge path.
 ##   offset  C type of the offsets      closed  one more of them than segments, the last one n; else the last segment ends with the elements
+<%!
+gated = ["__global const uchar *restrict gate", "idx n", "idx segments"]
+%>
+## Leaves neither elements nor segments where the gate is closed.
+<%def name="gate()">
+if (*gate) n = segments = 0;
+</%def>
 <%def name="edge(offset, closed)">
 % if closed:
 INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return (idx)offsets[CMR_MIN(s, segments)]; }
@@ -33,7 +40,8 @@ const idx open_from = cmr_open_segment(offsets, segments, n, path_from), open_to
 ${between("open_from", "open_to")}
 </%def>
 <%def name="between(open_from, open_to)">
-const idx begin = cmr_element_at(offsets, segments, n, ${open_from}, path_from), end = cmr_element_at(offsets, segments, n, ${open_to}, path_to);
+const idx begin = n ? cmr_element_at(offsets, segments, n, ${open_from}, path_from) : 0;
+const idx end = n ? cmr_element_at(offsets, segments, n, ${open_to}, path_to) : 0;
 idx first = ${open_from} + (path_from > 0 && ${open_from} < segments && begin == cmr_edge(offsets, ${open_from} + 1, segments, n));
 const idx last = ${open_to} + (${open_to} < segments && end == cmr_edge(offsets, ${open_to} + 1, segments, n));
 </%def>

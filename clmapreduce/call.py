@@ -95,6 +95,11 @@ class Call:
         return self._context
 
     @property
+    def on_device(self) -> bool:
+        """Whether results without a target stay on the device."""
+        return self._arguments.on_device
+
+    @property
     def given(self) -> tuple[Given, ...]:
         """The arguments, those called in0, in1, … in the plan."""
         return self._arguments.given

@@ -207,12 +207,13 @@ class Executable:
     def submit(
         self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()
     ) -> hostsched.Submission:
-        """Launches the jobs `before`, every stage on the named arrays, the jobs `after`.
+        """Launches the jobs `before`, every stage on the named arrays, the jobs `after`. An array by the name of one of
+        the plan's tables takes its place.
 
         Scratch comes and goes; nothing is waited for.
         """
         scratch = []
-        arrays |= {name: table.buffer for name, table in self.tables.items()}
+        arrays = {name: table.buffer for name, table in self.tables.items()} | arrays
         try:
             for name, nbytes in self.plan.scratch.items():
                 if name not in arrays:

@@ -43,7 +43,8 @@ def in_turn(p):
     ${text.widened("last_tile", "folded")}
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
-${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share"])} {
+${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
+    ${path.gate()}
     const idx c = (idx)get_group_id(0);
     ${path.chunk("c", weight)}
 % if text.windowed:

@@ -2,7 +2,7 @@
 ##   in…  the formula's inputs    offsets  where segments begin    out0  a result per segment and column
 ##   parts  two accumulators per chunk and column: of the segment that began earlier and ends here, and of what is open at the end
 ##   places  two segments per chunk: the one that ends here and began earlier, or -1, and the one open at the end
-##   n  elements   segments   share  of the path, per chunk   chunks   columns
+##   gate  its first byte: whether there is nothing to be done   n  elements   segments   share  of the path, per chunk   chunks   columns
 ##   With `partial` false there is one chunk, and neither parts nor places. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
@@ -32,7 +32,8 @@ if (q == 0) { places[2 * c] = earlier ? first : -1; places[2 * c + 1] = last; }
 % endif
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
-${mode.kernel_head("cmr_segmented_walk", text.parameters(partial) + ["const idx n", "const idx segments", "const idx share", "const idx chunks", "const idx columns"])} {
+${mode.kernel_head("cmr_segmented_walk", text.parameters(partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])} {
+    ${path.gate()}
     const idx blocks = (columns + ${lanes - 1}) / ${lanes}, w = (idx)get_group_id(0) * ${block} + CMR_LOCAL_ID;
     if (w < chunks * blocks) {
         const idx c = w / blocks;

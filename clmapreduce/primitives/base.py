@@ -93,6 +93,11 @@ class Prepared:
         made = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
         return {**self.call.sizes, **self.executable.plan.scratch, **made}
 
+    @property
+    def stays(self) -> bool:
+        """Whether all results are new arrays on the device, and nothing else is written."""
+        return self.call.on_device and all(target is None for target in self.targets)
+
     def run(self) -> list[Any]:
         """One result per output, `then` applied to them."""
         results = self.call.run(self.executable, self.outputs, self.targets, self.wait_for)

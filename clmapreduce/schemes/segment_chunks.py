@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from clmapreduce.domain.segments import WEIGHT, Segments
+from clmapreduce.domain.table import Table
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.segment_text import SegmentText
 from clmapreduce.tuning import SegmentBox, TeamBox
+
+GATE = "gate"
+"""An array whose first byte says that there is nothing to be done: offsets found wrong while the kernel was waiting."""
+OPEN = Table(np.zeros(1), narrow=True)
 
 
 def plan_chunks(
@@ -37,14 +44,15 @@ def plan_chunks(
     )  # fmt: skip
     pieces = ("parts", "places") if partial else ()
     sizes = [domain.length, domain.segments, share, *([chunks, domain.columns] if columns else [])]
-    arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *(("idx", size) for size in sizes))
+    arguments: Arguments = (*layout.names, "in0", "out0", *pieces, GATE, *(("idx", size) for size in sizes))
     groups = -(-chunks * items // box.block)
-    first = Stage(spec, groups, box.block, arguments, (*layout.names, "in0"), ("out0", *pieces))
+    first = Stage(spec, groups, box.block, arguments, (*layout.names, "in0", GATE), ("out0", *pieces))
     if not partial:
-        return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1])
+        return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1], tables={GATE: OPEN})
     why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"
     join = join_stage(text, domain, chunks, mode, facts, box.join_block)
-    return Plan((first, join), scratch(text, domain, chunks), mode, Scope.DEVICE, domain.narrow, why)
+    pieces_of = scratch(text, domain, chunks)
+    return Plan((first, join), pieces_of, mode, Scope.DEVICE, domain.narrow, why, tables={GATE: OPEN})
 
 
 def scratch(text: SegmentText, domain: Segments, chunks: int) -> dict[str, int]:

@@ -1,7 +1,11 @@
-"""Offsets and sources checked, on the device where they live there: what is wrong first, and what would be right."""
+"""Offsets, sources and columns checked, on the device where they live there: what is wrong first, and what would be
+right.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,7 @@ from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.base import Options
 from clmapreduce.segmented.lines import Row, holds_anywhere
-from clmapreduce.segmented.remembered import remembered
+from clmapreduce.segmented.remembered import Question
 
 FEW = 4096
 """So many numbers are read back sooner than a kernel has started."""
@@ -20,36 +24,99 @@ MANY = 1 << 22
 """So many numbers of the host are looked at sooner by a device that shares its memory than by NumPy's one thread."""
 
 
+@dataclass(frozen=True)
+class Check:
+    """A check under way on a device. wrong: whether something is, a bool there, which kernels may ask before they read
+    or write anything. tell: each raises ShapeError for what it finds wrong, in order. asked: what is known once nothing
+    is.
+    """
+
+    wrong: DeviceArray
+    tell: tuple[Callable[[], None], ...]
+    asked: tuple[Question, ...]
+
+    def settle(self) -> None:
+        """Waits for it. Raises ShapeError naming the first wrong position."""
+        if bool(self.wrong):
+            for tell in self.tell:
+                tell()
+        for question in self.asked:
+            question.keep(None)
+
+
+def settled(check: Check | None) -> None:
+    """Waits for a check, if there is one."""
+    if check is not None:
+        check.settle()
+
+
 def check_offsets(
     offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str, options: Options
-) -> None:
-    """Raises ShapeError naming the first wrong position. On a device, what was right is not looked at again before it
-    is written. The options say which device.
+) -> Check | None:
+    """Raises ShapeError naming the first wrong position; or gives a check that is under way on the options' device.
+    What was right on a device is not looked at again before it is written.
 
     offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
     """
+    question = Question([offsets] if sources is None else [offsets, sources], ("offsets", length, count, starts))
+    if question.answers():
+        return None
 
-    def check() -> None:
-        host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
-        shared = options.context is not None and options.context.facts.host_unified
-        sooner = len(offsets) > (MANY if host else FEW) and (shared or not host)
-        if not sooner or not _on_device(offsets, sources, length, count, starts, options):
-            check_on_host(_numbers(offsets), _numbers(sources), length, count, starts, name)
+    def tell() -> None:
+        check_on_host(_numbers(offsets), _numbers(sources), length, count, starts, name)
 
-    arrays = [offsets] if sources is None else [offsets, sources]
-    remembered(arrays, ("offsets", length, count, starts), check)
+    host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
+    shared = options.context is not None and options.context.facts.host_unified
+    if len(offsets) > (MANY if host else FEW) and (shared or not host):
+        return Check(_wrong_on_device(offsets, sources, length, count, starts, options), (tell,), (question,))
+    tell()
+    question.keep(None)
+    return None
+
+
+def check_columns(columns: Any, limit: int, before: Check | None, options: Options) -> Check | None:
+    """As `check_offsets`, of columns on the device, which must be from 0 to below `limit`. before: what else is under
+    way; one check is made of both.
+    """
+    question = Question([columns], ("columns", limit))
+    if question.answers() or not len(columns):
+        return before
+    rows = [Row(columns), Row(np.int64(limit)), *([] if before is None else [Row(before.wrong)])]
+    wrong = holds_anywhere(_outside, rows, len(columns), options)
+
+    def tell() -> None:
+        check_places(columns.to_numpy(), limit, "indices", "columns")
+
+    if before is None:
+        return Check(wrong, (tell,), (question,))
+    return Check(wrong, (*before.tell, tell), (*before.asked, question))
+
+
+def check_places(places: Any, limit: int, name: str, what: str) -> None:
+    """Raises ShapeError naming the first place that is negative, or not below the limit. what: there are so many of."""
+    wrong = (places < 0) | (places >= limit)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ShapeError(f"{name}[{at}] is {places[at]}; there are {limit} {what}")
 
 
 def _numbers(x: Any) -> Any:
     return x.to_numpy() if isinstance(x, DeviceArray) else x
 
 
-def _on_device(offsets: Any, sources: Any, length: int, count: int, starts: bool, options: Options) -> bool:
-    """Whether all is well."""
+def _wrong_on_device(
+    offsets: Any, sources: Any, length: int, count: int, starts: bool, options: Options
+) -> DeviceArray:
+    """Whether anything is wrong."""
     rows = [Row(offsets), Row(offsets, ahead=1), Row(np.int64(length)), Row(np.int64(len(offsets) - 2))]
     if sources is not None:
         rows += [Row(sources), Row(np.int64(count))]
-    return not holds_anywhere(_wrong_starts if starts else _wrong, rows, len(offsets) - 1, options)
+    return holds_anywhere(_wrong_starts if starts else _wrong, rows, len(offsets) - 1, options)
+
+
+def _outside(column: Node, limit: Node, before: Any = None) -> Any:
+    wrong = (column < 0) | (column >= limit)
+    return wrong if before is None else wrong | before
 
 
 def _wrong(begin: Node, end: Node, length: Node, last: Node, source: Any = None, count: Any = None) -> Any:

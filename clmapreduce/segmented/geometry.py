@@ -17,14 +17,15 @@ from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.segmented_expand import plan_expand
-from clmapreduce.segmented.check import check_offsets
+from clmapreduce.segmented.check import Check, check_offsets, settled
 from clmapreduce.segmented.given import indices
 
 
 @dataclass(frozen=True)
 class Geometry:
     """Segments of `count` values. offsets: one per segment, or one more. length: elements of all segments together.
-    places: (length,) where in the values each element lies; None where it is the element's own number.
+    places: (length,) where in the values each element lies; None where it is the element's own number. check: of the
+    offsets, under way on the device.
     """
 
     context: Context
@@ -33,11 +34,13 @@ class Geometry:
     count: int
     length: int
     places: Any = None
+    check: Check | None = None
 
     def on_device(self) -> Geometry:
-        """The same, with all arrays on the device."""
+        """The same, with all arrays on the device, and checked."""
+        settled(self.check)
         places = self.places if self.places is None else array(self.places, self.context)
-        return replace(self, offsets=array(self.offsets, self.context), places=places)
+        return replace(self, offsets=array(self.offsets, self.context), places=places, check=None)
 
 
 def geometry(
@@ -45,7 +48,7 @@ def geometry(
     name: str = "offsets",
 ) -> Geometry:  # fmt: skip
     """The geometry for offsets and sources as `segmented_reduce` takes them. Raises ShapeError or DTypeError, before
-    anything but checks has run.
+    anything but checks has run; a check may still be under way.
     """
     given = offsets = indices(offsets, name)
     if not starts and not len(given):
@@ -60,10 +63,12 @@ def geometry(
             raise ShapeError(f"sources has length {len(sources)}, but {name} has {len(given)} for {segments} segments")
         length = max(0, int(element(given, -1) if isinstance(given, DeviceArray) else given[-1]))
     options = replace(options, context=context, out=None)
+    check = None
     if validate and len(given):
-        check_offsets(given, sources, length, count, starts, name, options)
+        check = check_offsets(given, sources, length, count, starts, name, options)
     if sources is None or not segments:
-        return Geometry(context, offsets, segments, count, length)
+        return Geometry(context, offsets, segments, count, length, check=check)
+    settled(check)
     return Geometry(context, offsets, segments, count, length, _expanded(offsets, sources, count, length, options))
 
 

@@ -46,7 +46,16 @@ def indices(x: Any, name: str) -> Any:
     if not is_integer(x.dtype):
         raise DTypeError(f"{name} has dtype {x.dtype}; it must hold integers, int32 or int64 at best")
     if isinstance(x, DeviceArray):
-        return array(x.to_numpy().astype(INT64), x.context)
+        return array(_wide(x.to_numpy(), name), x.context)
+    return _wide(x, name)
+
+
+def _wide(x: Any, name: str) -> Any:
+    """Integers as int64. Raises ShapeError for one that is beyond it."""
+    most = np.iinfo(np.int64).max
+    if x.dtype == np.uint64 and (x > most).any():
+        at = int((x > most).argmax())
+        raise ShapeError(f"{name}[{at}] is {x[at]}; int64 ends at {most}")
     return x.astype(INT64)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
+from clmapreduce.array import DeviceArray
 from clmapreduce.choose import choose_mode
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
@@ -23,7 +24,7 @@ from clmapreduce.schemes.reduce import box_name, plan_reduce
 
 @dataclass(frozen=True)
 class Row:
-    """An array of which every index sees the element so many places ahead; or a number."""
+    """An array of which every index sees the element so many places ahead; or a number, which may be on the device."""
 
     value: Any
     ahead: int = 0
@@ -33,6 +34,8 @@ class Row:
         if isinstance(self.value, (bool, int, np.generic)):
             kept = np.asarray(self.value)[()]
             return Given(kept, Signature(kept.dtype, Access.ARGUMENT))
+        if not self.value.shape:
+            return Given(self.value, Signature(self.value.dtype, Access.SINGLE))
         access = Access.GATHERED if self.ahead else Access.VECTOR
         return Given(self.value, Signature(self.value.dtype, access, varies=True))
 
@@ -55,8 +58,8 @@ def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formu
     return traced(function, tuple((g.signature, row.ahead) for g, row in zip(given, rows, strict=True))), given
 
 
-def holds_anywhere(condition: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> bool:
-    """Whether a condition holds at any index of the line; waits for the answer, one number."""
+def holds_anywhere(condition: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> DeviceArray:
+    """Whether a condition holds at any index of the line: a bool on the device, not waited for."""
     context = options.context
     assert context is not None
     formula, given = formula_of(condition, rows)
@@ -66,8 +69,10 @@ def holds_anywhere(condition: Callable[..., Any], rows: Sequence[Row], length: i
     layout = Layout(formula, (bound.result,))
     key = ("reduce", formula, bound, length, mode, box, False)
     executable = context.executable(key, lambda: plan_reduce(layout, bound, line, mode, context.facts, box))
-    arguments = Arguments(context, given, (length,), False)
-    return bool(prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for)).run()[0])
+    arguments = Arguments(context, given, (length,), True)
+    made = prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
+    found: DeviceArray = made.run()[0]
+    return found
 
 
 def mapped(

@@ -12,7 +12,7 @@ from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
-from clmapreduce.segmented.check import check_on_host
+from clmapreduce.segmented.check import check_columns, check_on_host, check_places
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Gathered, indices
 from clmapreduce.segmented.remembered import remembered
@@ -58,7 +58,7 @@ def matrix_arrays(matrix: Any) -> tuple[Any, Any, Any, int | None]:
         check_on_host(matrix.indptr, None, len(matrix.indices), 0, False, "indptr")
         columns = np.repeat(np.arange(width, dtype=matrix.indices.dtype), np.diff(matrix.indptr))
         return (*_by_rows(matrix.indices, columns, matrix.data, rows, "indices"), int(width))
-    _check_places(matrix.col, int(width), "col", "columns")
+    check_places(matrix.col, int(width), "col", "columns")
     return (*_by_rows(matrix.row, matrix.col, matrix.data, rows, "row"), int(width))
 
 
@@ -68,7 +68,7 @@ def _by_rows(rows: Any, columns: Any, data: Any, count: int, name: str) -> tuple
     """
     if len(data) != len(rows):
         raise ShapeError(f"data has length {len(data)}, {name} has {len(rows)}; they must agree")
-    _check_places(rows, count, name, "rows")
+    check_places(rows, count, name, "rows")
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(np.bincount(rows, minlength=count))
     offsets = np.concatenate([[0], ends])
@@ -77,18 +77,11 @@ def _by_rows(rows: Any, columns: Any, data: Any, count: int, name: str) -> tuple
     return offsets, columns[order], data[order]
 
 
-def _check_places(places: Any, limit: int, name: str, what: str) -> None:
-    """Raises ShapeError naming the first place that is negative, or not below the limit. what: there are so many of."""
-    wrong = (places < 0) | (places >= limit)
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise ShapeError(f"{name}[{at}] is {places[at]}; there are {limit} {what}")
-
-
 def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate: bool, options: Options) -> Matrix:
     """The matrix of `found.arrays`: indptr, indices, data, sources. x_length: of the vector, if that is known.
 
-    Raises ShapeError naming the first wrong position of indptr, sources or indices.
+    Raises ShapeError naming the first wrong position of indptr, sources or indices; a check may still be under way, as
+    in `geometry`.
     """
     indptr, columns, data, sources = found.arrays[:4]
     columns = indices(columns, "indices")
@@ -96,10 +89,12 @@ def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate
         raise ShapeError(f"data has shape {tuple(data.shape)}, indices has {tuple(columns.shape)}; they must agree")
     rows = geometry(indptr, len(columns), sources, False, validate, found.context, options, "indptr")
     needed = None
-    if validate:
+    if validate and x_length is not None and isinstance(columns, DeviceArray):
+        options = replace(options, context=found.context, out=None)
+        rows = replace(rows, check=check_columns(columns, x_length, rows.check, options))
+    elif validate:
         needed = _needed(columns, options)
-        limit = width if width is not None else x_length
-        check_columns(columns, needed, limit)
+        check_needed(columns, needed, width if width is not None else x_length)
     return Matrix(rows, columns, data, width, needed)
 
 
@@ -115,13 +110,13 @@ def _needed(columns: Any, options: Options) -> int:
     return int(unsigned.max()) + 1
 
 
-def check_columns(columns: Any, needed: int, limit: int | None) -> None:
+def check_needed(columns: Any, needed: int, limit: int | None) -> None:
     """Raises ShapeError naming the first column that is negative, or not below the limit."""
     bits = 8 * columns.dtype.itemsize - 1
     if needed <= (1 << bits if limit is None else limit):
         return
     numbers = columns.to_numpy() if isinstance(columns, DeviceArray) else columns
     if limit is not None:
-        _check_places(numbers, limit, "indices", "columns")
+        check_places(numbers, limit, "indices", "columns")
     at = int((numbers < 0).argmax())
     raise ShapeError(f"indices[{at}] is {numbers[at]}; must not be negative")

@@ -18,7 +18,9 @@ from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
+from clmapreduce.schemes.segment_chunks import GATE
 from clmapreduce.segmented.call import Element, SegmentCall, layout_of, prepare_segments
+from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Columns, columns, gathered
 from clmapreduce.segmented.kept import Kept
@@ -46,9 +48,9 @@ def segmented_reduce(
     of the identity, -1 for argmin and argmax, NaN for mean, var and std.
     validate=False: offsets and sources are taken as they are; wrong ones then read and write anywhere.
 
-    A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but checking offsets that live on the
-    device is: one number is read back. Raises ShapeError naming the first wrong position, DTypeError, ModeError,
-    FormulaError or DeviceError before the reduction is launched.
+    A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but the check of offsets that live on the
+    device is, beside which the reduction starts: one number is read back. Raises ShapeError naming the first wrong
+    position, DTypeError, ModeError, FormulaError or DeviceError; nothing was read or written then by wrong offsets.
     """
     arrays, front = front_of(values, map)
     found = gathered([offsets, sources, *arrays], context)
@@ -57,7 +59,7 @@ def segmented_reduce(
     given = columns(arrays)
     asked = asked_for(op, front, accumulate, init, empty)
     shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
-    return run(prepare_columns(shape, given, asked, options, found.on_device))
+    return run(prepare_columns(shape, given, asked, options, found.on_device), shape.check)
 
 
 def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
@@ -108,9 +110,17 @@ def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType
     return layout_of(asked, [Element(v, (), bool(v.shape[1:])) for v in given.arrays], INT32, True, context).op.result
 
 
-def run(prepared: Prepared | list[Any]) -> Any:
-    """The one result of a call."""
-    return (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
+def run(prepared: Prepared | list[Any], check: Check | None = None) -> Any:
+    """The one result of a call. check: under way, of what it reads. Where results are new arrays on the device it is
+    waited for last: kernels ask it themselves, and do nothing where something is wrong.
+    """
+    if check is None or not isinstance(prepared, Prepared) or not prepared.stays:
+        settled(check)
+        return (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
+    prepared.call.arrays[GATE] = check.wrong.buffer
+    results = prepared.run()
+    check.settle()
+    return results[0]
 
 
 class SegmentPlan:

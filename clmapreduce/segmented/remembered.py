@@ -17,22 +17,38 @@ answer.
 """
 
 
-def remembered(arrays: Sequence[Any], what: Hashable, find: Callable[[], T]) -> T:
-    """`find()`, or what it gave when these arrays held the same numbers. what: all that the answer depends on beside
-    them. Asked again for host arrays, and for pyopencl's: others may write those.
+class Question:
+    """What some arrays are asked, as they are now. what: all that the answer depends on beside them. Answers are not
+    kept for host arrays, nor for pyopencl's: others may write those.
     """
-    if not all(isinstance(a, DeviceArray) and a.event is not None and not is_wrapped(a) for a in arrays):
-        return find()
-    writes = _writes(arrays)
-    key = (what, *((a.dtype, a.shape) for a in arrays))
-    known = _found.setdefault(arrays[0].buffer, {})
-    kept = known.get(key)
-    if kept is not None and kept[0] == writes:
-        answer: T = kept[1]
+
+    def __init__(self, arrays: Sequence[Any], what: Hashable) -> None:
+        self._arrays = arrays
+        self._key = (what, *((a.dtype, a.shape) for a in arrays))
+        lasting = all(isinstance(a, DeviceArray) and a.event is not None and not is_wrapped(a) for a in arrays)
+        self._writes = _writes(arrays) if lasting else None
+
+    def answers(self) -> list[Any]:
+        """The answer, if it is known."""
+        if self._writes is None:
+            return []
+        kept = _found.get(self._arrays[0].buffer, {}).get(self._key)
+        return [kept[1]] if kept is not None and kept[0] == self._writes else []
+
+    def keep(self, answer: Any) -> None:
+        """Remembers the answer, unless the arrays were written since they were asked."""
+        if self._writes is not None and _writes(self._arrays) == self._writes:
+            _found.setdefault(self._arrays[0].buffer, {})[self._key] = self._writes, answer
+
+
+def remembered(arrays: Sequence[Any], what: Hashable, find: Callable[[], T]) -> T:
+    """`find()`, or what it gave when these arrays held the same numbers. what: as in `Question`."""
+    question = Question(arrays, what)
+    for known in question.answers():
+        answer: T = known
         return answer
     answer = find()
-    if _writes(arrays) == writes:
-        known[key] = (writes, answer)
+    question.keep(answer)
     return answer
 
 

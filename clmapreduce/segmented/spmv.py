@@ -16,7 +16,7 @@ from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.segmented.given import gathered
 from clmapreduce.segmented.kept import Kept
-from clmapreduce.segmented.matrix import Matrix, check_columns, matrix_arrays, matrix_of
+from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
 from clmapreduce.segmented.reduce import asked_for, run
 
 
@@ -80,7 +80,7 @@ def spmv(
     _check_vector(vector, width)
     made = matrix_of(found, width, vector.shape[0], validate, options)
     asked = asked_for(add, _front(multiply, data is None), accumulate, init, empty)
-    return run(_prepare(made, vector, asked, options, found.on_device))
+    return run(_prepare(made, vector, asked, options, found.on_device), made.rows.check)
 
 
 def _check_vector(x: Any, width: int | None) -> None:
@@ -195,5 +195,5 @@ class SpmvPlan:
         vector, made = found.arrays[0], self._matrix
         _check_vector(vector, made.width)
         if made.needed is not None:
-            check_columns(made.columns, made.needed, vector.shape[0])
+            check_needed(made.columns, made.needed, vector.shape[0])
         return _prepare(made, vector, asked, options, found.on_device)

@@ -40,6 +40,7 @@ def offsets(keys: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [keys.size]]).astype(np.int64)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", SHAPES)
 def test_runs_of_every_shape(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(SHAPES[name])
@@ -71,6 +72,7 @@ def test_random_runs(context: cm.Context, mode: str, lengths: list[int], key: st
     check_sums(x, ends, sums)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(SHAPES[name], "i8")
@@ -86,7 +88,7 @@ def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: 
     assert int(told[2]) == runs and isinstance(told[0], np.ndarray)
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", [*map(np.dtype, ("?", "i1", "u2", "f4", "u8", "f8", "c8")), POINT], ids=str)
 def test_keys_of_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if dtype == np.dtype("f8") and not context.device.fp64:
@@ -109,7 +111,7 @@ def test_nan_keys_are_unequal_and_zeros_are_equal(context: cm.Context, mode: str
     assert_same(sums, np.array([0, 1, 5, 4, 11]))
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = np.sort(rng.integers(0, 4000, 5000)).astype("i4")
     ends = offsets(keys // 100)
@@ -125,7 +127,7 @@ def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Gen
     assert_same(counts, np.diff(offsets(keys)))
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize("op", ["argmax", "mean", "logsumexp", "std", "maximum", "last"])
 def test_operators(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 30, 200))
@@ -141,7 +143,7 @@ def test_operators(op: str, context: cm.Context, mode: str, rng: np.random.Gener
         check_segments(op, x[:, 0], ends, cm.reduce_by_key(keys, x[:, 0], op, **how)[1])
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 30, 200))
     ends = offsets(keys)
@@ -149,7 +151,7 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
     check_sums(np.full(keys.size, ends[-1]), ends, pairs)
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 60, 300), "u2")
     x = values(rng, "f4", (keys.size, 2))

@@ -109,6 +109,7 @@ def reduced(values: Array, offsets: Array, op: Any, context: cm.Context, **how: 
     return out
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("geometry", SHAPES)
 def test_segments_of_every_shape(cpu: cm.Context, rng: np.random.Generator, geometry: str) -> None:
     for op, code, places in (("sum", "f4", "i4"), ("maximum", "f8", "i8"), ("sum", "i4", "i8"), ("argmin", "i4", "i4")):
@@ -143,6 +144,7 @@ def test_operators_and_dtypes(cpu: cm.Context, rng: np.random.Generator, op: str
         assert_reduced(op, found, values, offsets)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 18, 31, 32, 33, 34, 48, 49, 100, 257, 5000])
 def test_any_number_of_segments(cpu: cm.Context, rng: np.random.Generator, count: int) -> None:
     for code in ("f4", "f8"):
@@ -219,7 +221,7 @@ def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, 
     np.testing.assert_array_equal(found[~finite], wanted[~finite])
 
 
-@pytest.mark.drawn(whole=("context", "geometry"))
+@pytest.mark.drawn(whole=["geometry"])
 @pytest.mark.parametrize("op", ["sum", "maximum", "any"])
 @pytest.mark.parametrize(("code", "places"), [("f4", "i4"), ("f8", "i8"), ("f4", "i8")])
 @pytest.mark.parametrize("geometry", GATHERS)

@@ -14,6 +14,8 @@ from clmapreduce.segmented import keys as front
 from clmapreduce.segmented import marked as scheme
 from clmapreduce.tuning import TeamBox
 
+pytestmark = pytest.mark.drawn
+
 SMALL = TeamBox(most=2 * TILE, least=TILE, join_block=8)
 TWELVE = np.dtype([("a", "f4"), ("b", "i4"), ("c", "u4")])
 SHAPES: dict[str, list[int]] = {

@@ -15,6 +15,8 @@ from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox
 
+pytestmark = pytest.mark.drawn
+
 BOXES = {
     "team": TeamBox(most=4096, join_block=32),
     "small teams": TeamBox(most=700, least=700, window=1, join_block=8),

@@ -47,7 +47,7 @@ def test_plans_give_the_bits_of_one_call(
         assert_same(got, expected)
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 def test_plans_of_several_arrays(geometry_of: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets, count, sources = geometry_of
     plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)
@@ -109,7 +109,7 @@ def test_values_that_do_not_fit(context: cm.Context) -> None:
             cm.SegmentPlan([0, 2, 5], count, context=context)  # type: ignore[arg-type]
 
 
-@pytest.mark.drawn(whole=[])
+@pytest.mark.drawn
 def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([5, 0, 70, 9])
     plan = cm.SegmentPlan(offsets, 84, context=context)
@@ -133,7 +133,7 @@ def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.rando
         assert_same(np.asarray(got)["b"], np.full(4, 2, "i4"))
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 def test_kept_calls_with_an_array_for_the_results(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """The same one again, one that is read as well, and some that do not fit; nothing is prepared twice for those."""
     rows = 90

@@ -105,7 +105,7 @@ SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = 
 ]  # fmt: skip
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize(("multiply", "add", "each", "whole", "none"), SEMIRINGS, ids=[f"{k}-{s[1]}"[:12] for k, s in enumerate(SEMIRINGS)])
 def test_every_algebra(multiply: Any, add: Any, each: Any, whole: Any, none: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), rng.integers(-9, 9, 300).astype("f4")
@@ -138,7 +138,7 @@ def test_sources_of_entries(unary: bool, context: cm.Context, mode: str, rng: np
     assert_same(plan.apply(cm.array(x, context), mode=mode), expected)
 
 
-@pytest.mark.drawn(whole=["context"])
+@pytest.mark.drawn
 @pytest.mark.parametrize(("data", "x"), [("f8", "f8"), ("f4", "f8"), ("i4", "f4"), ("i2", "i8"), ("c8", "f4"), ("?", "i4")])
 def test_dtypes_meet_as_in_numpy(data: str, x: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if "f8" in (data, x) and not context.device.fp64:

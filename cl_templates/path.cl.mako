@@ -2,12 +2,8 @@
 ## edge(s + 1) + weight·(s + 1) > d; a segment that ends exactly there belongs to the left. Merrill and Garland's merge path.
 ##   offset  C type of the offsets      closed  one more of them than segments, the last one n; else the last segment ends with the elements
 <%!
-gated = ["__global const uchar *restrict gate", "idx n", "idx segments"]
+gated = ["__global const uchar *restrict gate", "idx n", "const idx segments"]
 %>
-## Leaves neither elements nor segments where the gate is closed.
-<%def name="gate()">
-if (*gate) n = segments = 0;
-</%def>
 <%def name="edge(offset, closed)">
 % if closed:
 INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return (idx)offsets[CMR_MIN(s, segments)]; }
@@ -33,17 +29,21 @@ INLINE idx cmr_element_at(__global const ${offset} *offsets, idx segments, idx n
     return (idx)(e < from ? from : e > to ? to : e);
 }
 </%def>
-## Declares the segments [first, last) that end in the chunk, and its elements [begin, end).
+## Declares the segments [first, last) that end in the chunk, and its elements [begin, end). Where the gate is closed there are none, and no
+## elements at all; it is read beside the search, which any offsets let end.
 <%def name="chunk(number, weight)">
 const long path_from = (long)(${number}) * share, path_to = CMR_MIN(path_from + share, (long)n + ${weight}L * segments);
 const idx open_from = cmr_open_segment(offsets, segments, n, path_from), open_to = cmr_open_segment(offsets, segments, n, path_to);
 ${between("open_from", "open_to")}
 </%def>
 <%def name="between(open_from, open_to)">
-const idx begin = n ? cmr_element_at(offsets, segments, n, ${open_from}, path_from) : 0;
-const idx end = n ? cmr_element_at(offsets, segments, n, ${open_to}, path_to) : 0;
-idx first = ${open_from} + (path_from > 0 && ${open_from} < segments && begin == cmr_edge(offsets, ${open_from} + 1, segments, n));
-const idx last = ${open_to} + (${open_to} < segments && end == cmr_edge(offsets, ${open_to} + 1, segments, n));
+const idx from_element = cmr_element_at(offsets, segments, n, ${open_from}, path_from), to_element = cmr_element_at(offsets, segments, n, ${open_to}, path_to);
+const idx from_segment = ${open_from} + (path_from > 0 && ${open_from} < segments && from_element == cmr_edge(offsets, ${open_from} + 1, segments, n));
+const idx to_segment = ${open_to} + (${open_to} < segments && to_element == cmr_edge(offsets, ${open_to} + 1, segments, n));
+const int shut = *gate;
+const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
+idx first = shut ? 0 : from_segment;
+if (shut) n = 0;
 </%def>
 ## The same by a warp of 32, half of it at either end: seventeen ways at a time.
 <%def name="chunk_by_warp(number, weight)">

@@ -44,7 +44,6 @@ def in_turn(p):
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
-    ${path.gate()}
     const idx c = (idx)get_group_id(0);
     ${path.chunk("c", weight)}
 % if text.windowed:
@@ -87,7 +86,7 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
         }
         for (; single; single &= single - 1) {
             const idx one = s + CMR_LOWEST(single), edge = cmr_edge(offsets, one, segments, n);
-            idx p = edge > begin ? edge : begin;
+            idx p = edge > begin ? CMR_MIN(edge, end) : begin;
             const idx upto = ${"one < last ? cmr_edge(offsets, one + 1, segments, n) : end" if partial else "cmr_edge(offsets, one + 1, segments, n)"};
             ${whole.declare("acc")}
 % if text.windowed:

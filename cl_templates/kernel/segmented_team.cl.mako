@@ -21,7 +21,6 @@ def flag(k):
 ${team.macros()}
 ${path.functions(text.offset, text.closed, weight, search=not warp)}
 ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
-    ${path.gate()}
     ${team.locals()}
     __local uint flags[${TILE // 4}] __attribute__((aligned(16)));
 % if not warp:

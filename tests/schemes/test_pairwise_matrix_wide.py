@@ -63,18 +63,18 @@ def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generato
             given[b] = rng.normal(size=(columns, size)).astype("f4")
             told = (dim, size, rows, columns)
             assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
-        for centre, width, scale in (
-            (1000, 1, 1),
-            (0, 40, 1),
-            (0, 1, 1e-30),
-            (0, 1, 2.0**120),
-            (0, 8, 2.0**120),
-            (0, 1, 10.0 ** rng.integers(-20, 20, size)),
-        ):
-            given = {v: (points(rng, n, dim) * width + centre).astype("f4") for v, n in ((x, 70), (y, 193))}
-            given[b] = (rng.normal(size=(193, size)) * scale).astype("f4")
-            told = (dim, size, centre, width)
-            assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
+    for centre, width, scale in (
+        (1000, 1, 1),
+        (0, 40, 1),
+        (0, 1, 1e-30),
+        (0, 1, 2.0**120),
+        (0, 8, 2.0**120),
+        (0, 1, 10.0 ** rng.integers(-20, 20, size)),
+    ):
+        given = {v: (points(rng, n, dim) * width + centre).astype("f4") for v, n in ((x, 70), (y, 193))}
+        given[b] = (rng.normal(size=(193, size)) * scale).astype("f4")
+        told = (dim, size, centre, width)
+        assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
 
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:

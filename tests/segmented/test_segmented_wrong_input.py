@@ -71,6 +71,7 @@ OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(whole=["on_device"])
 @pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
 @pytest.mark.parametrize(("offsets", "more", "told"), OFFSETS, ids=[told[:40] for *_, told in OFFSETS])
 @pytest.mark.parametrize("dtype", ["i4", "i8"])

@@ -99,6 +99,10 @@ class Call:
         """Whether results without a target stay on the device."""
         return self._arguments.on_device
 
+    def stays(self, target: Any) -> bool:
+        """Whether kernels write a result where it stays, on the device."""
+        return self.on_device if target is None else isinstance(target, DeviceArray) and not self._unsafe_alias(target)
+
     @property
     def given(self) -> tuple[Given, ...]:
         """The arguments, those called in0, in1, … in the plan."""

@@ -95,8 +95,8 @@ class Prepared:
 
     @property
     def stays(self) -> bool:
-        """Whether all results are new arrays on the device, and nothing else is written."""
-        return self.call.on_device and all(target is None for target in self.targets)
+        """Whether kernels write all results where they stay, on the device, and nothing else is written."""
+        return all(self.call.stays(target) for target in self.targets)
 
     def run(self) -> list[Any]:
         """One result per output, `then` applied to them."""

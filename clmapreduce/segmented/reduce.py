@@ -111,8 +111,8 @@ def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType
 
 
 def run(prepared: Prepared | list[Any], check: Check | None = None) -> Any:
-    """The one result of a call. check: under way, of what it reads. Where results are new arrays on the device it is
-    waited for last: kernels ask it themselves, and do nothing where something is wrong.
+    """The one result of a call. check: under way, of what it reads. Where kernels write results in place on the
+    device it is waited for last: they ask it themselves, and do nothing where something is wrong.
     """
     if check is None or not isinstance(prepared, Prepared) or not prepared.stays:
         settled(check)

@@ -35,6 +35,7 @@ INLINE idx cmr_element_at(__global const ${offset} *offsets, idx segments, idx n
 const long path_from = (long)(${number}) * share, path_to = CMR_MIN(path_from + share, (long)n + ${weight}L * segments);
 const idx open_from = cmr_open_segment(offsets, segments, n, path_from), open_to = cmr_open_segment(offsets, segments, n, path_to);
 ${between("open_from", "open_to")}
+if (shut) n = 0;
 </%def>
 <%def name="between(open_from, open_to)">
 const idx from_element = cmr_element_at(offsets, segments, n, ${open_from}, path_from), to_element = cmr_element_at(offsets, segments, n, ${open_to}, path_to);
@@ -43,7 +44,6 @@ const idx to_segment = ${open_to} + (${open_to} < segments && to_element == cmr_
 const int shut = *gate;
 const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
 idx first = shut ? 0 : from_segment;
-if (shut) n = 0;
 </%def>
 ## The same by a warp of 32, half of it at either end: seventeen ways at a time.
 <%def name="chunk_by_warp(number, weight)">

@@ -15,15 +15,18 @@ def striped(j):
 #define FULL(t) ((t) >= begin && (t) + ${16 * block} <= end)
 #define INSIDE(t) ((t) + ${16 * block} <= n)
 </%def>
-<%def name="locals()">
+## strips: what a tile has items' neighbours in, one by one; 0 where they stay in registers.
+<%def name="locals(strips=1)">
 <% op, TILE = text.tile, 16 * block %>
+% if strips:
 % for part, type in op.parts:
     __local ${type} kept_${part}[${TILE + TILE // 4}] __attribute__((aligned(16)));
-    __local ${type} before_${part}[${block}];
+    __local ${type} before_${part}[${strips * block}];
 % endfor
+% endif
 % if subgroup != block:
     __local uint ballots[${block}];
-    ${mode.group_scratch(op, block, "scan")}
+    ${mode.group_scratch(op, (strips or 1) * block, "scan")}
 % endif
     ${mode.group_scratch(text.whole, block, "team")}
 </%def>
@@ -39,27 +42,27 @@ def striped(j):
         ${op.declare(f"u{j}", 4)}
 % endfor
 % if warp:
-        if (INSIDE(t)) {
+        if (!INSIDE(t)) ${text.load_raw_each("t + 4 * lane", "begin", "end")}
+        if (t < end) {
             ${text.lift_raw("t + 4 * lane")}
             if (!FULL(t)) ${text.leave_out("t + 4 * lane", "begin", "end")}
-        } else
-% endif
-        {
-            ${mode.sync()}
-            for (int p = lane; p < ${TILE}; p += ${block}) {
-                ${op.declare("one")}
-                if (t + p >= begin && t + p < end) ${text.lift("one", "t + p")}
+        }
+% else:
+        ${mode.sync()}
+        for (int p = lane; p < ${TILE}; p += ${block}) {
+            ${op.declare("one")}
+            if (t + p >= begin && t + p < end) ${text.lift("one", "t + p")}
 % for part, type in op.parts:
-                kept_${part}[PLACE(p)] = one_${part};
-% endfor
-            }
-            ${mode.sync()}
-% for j in range(4):
-% for part, type in op.parts:
-            u${j}_${part} = *(__local ${type}4 *)(kept_${part} + ${striped(j)});
-% endfor
+            kept_${part}[PLACE(p)] = one_${part};
 % endfor
         }
+        ${mode.sync()}
+% for j in range(4):
+% for part, type in op.parts:
+        u${j}_${part} = *(__local ${type}4 *)(kept_${part} + ${striped(j)});
+% endfor
+% endfor
+% endif
 </%def>
 ## Loads what a tile needs that does not reach beyond the last element of all.
 <%def name="load(t)">
@@ -81,7 +84,6 @@ ${load(f"t + {16 * block}")}
             ${text.widen("part", "all")}
             ${wide.merge("mine", "mine", "part")}
             apart = 1;
-            ${load_ahead()}
 </%def>
 <%def name="gather_mine()">
 <% wide = text.whole %>

@@ -344,7 +344,9 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
 class TeamBox:
     """For segments whose chunks are streamed by teams. block: work-items per team. most, least, chunks: a chunk weighs
     that much at most and at least, in between as much as gives so many chunks. window: offsets that one item holds.
-    unroll: of the loop that stores results. join_block: as in a SegmentBox.
+    unroll: of the loop that stores results. join_block: as in a SegmentBox. blocked: a tile is turned until an item's
+    elements are neighbours; else it stays as it was loaded, in registers where items are a warp. teams: so many
+    warps make a group, with chunks side by side.
     """
 
     block: int = 32
@@ -354,16 +356,22 @@ class TeamBox:
     window: int = 8
     unroll: int = 2
     join_block: int = 128
+    blocked: bool = True
+    teams: int = 1
 
     def share(self, weight: int) -> int:
         """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
         return min(self.most, max(self.least, -(-weight // self.chunks)))
 
 
-def team_box(mean: float, facts: Facts) -> TeamBox:
-    """The box for segments whose chunks are streamed by teams. mean: length of a segment."""
+def team_box(mean: float, facts: Facts, near: bool = False) -> TeamBox:
+    """The box for segments whose chunks are streamed by teams. mean: length of a segment. near: teams are warps, and
+    gather elements that those of chunks side by side gather too.
+    """
     if facts.kind == "cpu":
         return TeamBox(most=4096, join_block=32)
+    if near:
+        return TeamBox(most=12288, chunks=4096, window=3, unroll=1, blocked=False, teams=16)
     if mean < 6:
         return TeamBox(most=32768, unroll=1) if mean < 2 else TeamBox()
     return TeamBox(most=32768, unroll=1, window=4) if mean < 24 else TeamBox(window=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import re
@@ -41,8 +42,9 @@ class Kernel:
     """One kernel of a built program. `cl` is pyopencl's object; its arguments are set and it is enqueued under the
     queue's lock.
 
-    `max_group_size` is the largest work-group the driver runs it with, `local_memory` the bytes of local memory it
-    declares. `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by
+    `max_group_size` is the largest work-group it runs in: the driver's answer, or the size that it was compiled for
+    (NVIDIA's answers 256 for kernels that require 512, and runs them). `local_memory` is the bytes of local memory that
+    it declares. `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by
     position.
     """
 
@@ -54,7 +56,10 @@ class Kernel:
         self.space = space
         self.num_args = kernel.num_args
         device = space.device.cl_device
-        self.max_group_size = int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device))
+        self.max_group_size = max(
+            int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)),
+            math.prod(kernel.get_work_group_info(cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, device)),
+        )
         self.local_memory = int(kernel.get_work_group_info(cl.kernel_work_group_info.LOCAL_MEM_SIZE, device))
         # set_args() spends 6.5 us on each NumPy scalar, these 0.05 us (pyopencl 2026.1.4); they are what its own
         # generated launchers call

@@ -72,8 +72,10 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
             domain = Segments(length, segments)
             yield f"segments {name}, {length}", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
             if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
-                box = team_box(length / segments, facts)
-                yield f"segments {name}, {length}, by teams", plan_team(layout, domain, mode, facts, box)
+                for near in (False, True):
+                    box = team_box(length / segments, facts, near)
+                    told = f"segments {name}, {length}, by teams{', near' if near else ''}"
+                    yield told, plan_team(layout, domain, mode, facts, box)
             if mode is ComputeMode.PARALLEL and suits_marks(layout, facts) and not how.get("empty"):
                 line, box = marked(length, TeamBox().share(length)), TeamBox()
                 for key, last in ((None, False), (np.dtype("i4"), True), (PAIR, False)):

@@ -64,6 +64,7 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
 % if warp and not ordered:
         if (!with_end) {
             ${team.folded()}
+            ${team.load_ahead()}
             open_before = 1;
         } else
 % endif

@@ -1,15 +1,17 @@
-## cmr_segmented_team: a team of 32 items, one group, streams one chunk of the path, tile by tile; teams never meet.
-##   Arguments as in cmr_segmented_walk, less the columns. A tile is 512 elements. Per tile
+## cmr_segmented_team: a team of 32 items streams one chunk of the path, tile by tile; teams never meet. A group is a team, or several that are warps,
+##   with chunks side by side. Arguments as in cmr_segmented_walk, less the columns. A tile is 512 elements. Per tile
 ##   1. the last element of every segment that ends in it is flagged; the ends come from registers that hold `window` offsets per item;
 ##   2. where none ends, an item folds its elements into an accumulator of its own, nothing else;
 ##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning anew
 ##      behind a flag; items are joined by a segmented scan that stops as soon as no item reaches further back; and
 ##   4. one item per segment fetches what stands at its end and stores the result, side by side. An empty segment fetches nothing.
-##   Local memory: 640 accumulators and 32 more, 512 flags. Waits: two per tile with ends, none without.
+##   Unless `blocked`, accumulators stay striped (striped.cl.mako), and items that are warps fetch from each other's registers.
+##   Local memory: 512 flags; with `blocked` 640 accumulators and 32 more. Waits: two per tile with ends, none without.
 ##   Sources: Baxter's moderngpu (tile, carry, fix-up), Merrill and Garland's merge path.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
 <%namespace name="team" file="/team.cl.mako"/>
+<%namespace name="striped" file="/striped.cl.mako"/>
 <%
 op, wide = text.tile, text.whole
 warp = subgroup == block
@@ -17,23 +19,31 @@ TILE = 16 * block
 unsigned = "uint" if narrow else "ulong"
 def flag(k):
     return f"flag{k >> 2} & 0x{0xff << 8 * (k & 3):x}u"
+number = "get_group_id(0)" if teams == 1 else "number"  # of the chunk
+in_registers = warp and not blocked
 %>
 ${team.macros()}
 ${path.functions(text.offset, text.closed, weight, search=not warp)}
-${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
-    ${team.locals()}
-    __local uint flags[${TILE // 4}] __attribute__((aligned(16)));
+${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.gated + ["const idx share"] + (["const idx chunks"] if teams > 1 else []), block * teams)} {
+    ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
+    __local uint ${"flags" if teams == 1 else "all_flags"}[${teams * TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
     __local int ended[1];
 % endif
-    const int lane = get_local_id(0);
-% if warp:
-    ${path.chunk_by_warp("get_group_id(0)", weight)}
+% if teams > 1:
+    const int lane = get_local_id(0) & 31, which = get_local_id(0) >> 5;
+    __local uint *flags = all_flags + ${TILE // 4} * which;
+    const idx number = (idx)get_group_id(0) * ${teams} + which;
+    if (number >= chunks) return;
 % else:
-    ${path.chunk("get_group_id(0)", weight)}
+    const int lane = get_local_id(0);
 % endif
-    const int earlier = first < last && cmr_edge(offsets, first, segments, n) < begin;
-    const idx early = first;
+% if warp:
+    ${path.chunk_by_warp(number, weight)}
+% else:
+    ${path.chunk(number, weight)}
+% endif
+    const idx early = first < last && cmr_edge(offsets, first, segments, n) < begin ? first : -1;
 % if warp:
     idx held = ((first + 1) & ~31) - 1, ends[${window}];
     <%def name="load_window()">
@@ -55,8 +65,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
     ${wide.declare("mine")}
     int apart = 0;
     ${mode.sync()}
-    const idx till = end > t ? end : t + 1;
-    for (; t < till; t += ${TILE}) {
+    for (int more = 1; more; t += ${TILE}, more = t < end) {
         const idx t_end = CMR_MIN(t + ${TILE}, end);
         ${team.lifted()}
 % if warp:
@@ -90,19 +99,31 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
         ${mode.sync()}
         const idx next = first + ended[0];
 % endif
+% if not blocked:
+        ${team.load_ahead()}
+% endif
 % if warp and not ordered:
         if (next == first) {
             ${team.folded()}
+% if blocked:
+            ${team.load_ahead()}
+% endif
         } else
 % endif
         {
+% if blocked:
             ${team.turned()}
             const uint4 word = *((__local uint4 *)flags + lane);
             const uint ${", ".join(f"flag{j} = word.s{j}" for j in range(4))};
             *((__local uint4 *)flags + lane) = (uint4)(0);
+% else:
+            ${mode.sync()}
+            ${striped.flagged()}
+% endif
 % if warp and not ordered:
             ${team.gather_mine()}
 % endif
+% if blocked:
             ${team.votes("with_end", "(flag0 | flag1 | flag2 | flag3) != 0")}
             ${team.joined(flag)}
             ${team.turned_back()}
@@ -110,11 +131,20 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
             before_${part}[lane] = left_${part};
 % endfor
             ${mode.sync()}
+% else:
+            ${striped.joined()}
+% endif
 % if unroll > 1:
             #pragma unroll ${unroll}
 % endif
+% if in_registers:
+            for (idx around = first; around < next; around += ${block}) {
+                const idx s = CMR_MIN(around + lane, next - 1);
+% else:
             for (idx s = first + lane; s < next; s += ${block}) {
+% endif
                 const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
+% if blocked:
                 ${op.declare("acc")}
                 if (upto > from) {
                     const int p = (int)(upto - t - 1);
@@ -128,14 +158,24 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
                         ${op.merge("acc", "head", "acc")}
                     }
                 }
+% else:
+                const int p = (int)(upto - t - 1);
+                ${striped.fetched("acc", "p", "from")}
+                if (upto <= from) { ${op.reset("acc")} }
+% endif
+% if in_registers:
+                if (around + lane < next)
+% endif
+                {
 % if partial:
-                if (earlier && s == early) {
+                if (s == early) {
                     ${text.widen("piece", "acc")}
-                    ${text.write_parts("2 * get_group_id(0)", "", "piece")}
+                    ${text.write_parts(f"2 * {number}", "", "piece")}
                 } else
 % endif
                 {
                     ${text.store("acc", "s", "from", "upto", "", tile=True)}
+                }
                 }
             }
 % if not warp:
@@ -149,9 +189,9 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
 % endif
 % if partial:
     if (lane == 0) {
-        ${text.write_parts("2 * get_group_id(0) + 1", "", "open")}
-        places[2 * get_group_id(0)] = earlier ? early : -1;
-        places[2 * get_group_id(0) + 1] = last;
+        ${text.write_parts(f"2 * {number} + 1", "", "open")}
+        places[2 * ${number}] = early;
+        places[2 * ${number} + 1] = last;
     }
 % endif
 }

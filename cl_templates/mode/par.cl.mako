@@ -1,9 +1,10 @@
 ## The mode vocabulary for `block` work-items per group: loops are shared out, arrays are local, trees of barriers are unrolled.
 ## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/architecture.md, traps).
 ## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles).
-<%def name="kernel_head(name, parameters)">
+## items: of a group, where several of `block` that never meet make one.
+<%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
-__kernel __attribute__((reqd_work_group_size(${block}, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(${items or block}, 1, 1)))
 void ${name}(${", ".join(parameters)})
 </%def>
 ## Where the count is known and small, one guarded statement per round: PoCL takes seconds to build a loop between barriers.
@@ -179,23 +180,44 @@ barrier(CLK_LOCAL_MEM_FENCE);
 </%def>
 ## Declares `target` as the `acc` of the item `distance` before; of the first ones as anything.
 <%def name="from_lower(op, target, acc, distance, name='scratch')">
+${all_from_lower(op, {target: acc}, distance, name)}
+</%def>
+## The same for several at once. taken: the `acc` of each target. The scratch holds as many for every item.
+<%def name="all_from_lower(op, taken, distance, name='scratch')">
 % if block <= subgroup:
+% for target, acc in taken.items():
 ${_shuffled(op, target, acc, "shuffle_up", distance)}
+% endfor
 % else:
 barrier(CLK_LOCAL_MEM_FENCE);
-${_to_scratch(op, acc, "get_local_id(0)", name)}
+% for k, acc in enumerate(taken.values()):
+${_to_scratch(op, acc, f"{f'{k * block} + ' if k else ''}get_local_id(0)", name)}
+% endfor
 barrier(CLK_LOCAL_MEM_FENCE);
-${_from_scratch(op, target, f"(get_local_id(0) < {distance} ? 0 : get_local_id(0) - {distance})", name, declare=True)}
+<% lower = f"(get_local_id(0) < {distance} ? 0 : get_local_id(0) - {distance})" %>
+% for k, target in enumerate(taken):
+${_from_scratch(op, target, f"{f'{k * block} + ' if k else ''}{lower}", name, declare=True)}
+% endfor
 % endif
 </%def>
 ## Declares `target` as the `acc` of one item.
 <%def name="from_item(op, target, acc, item, name='scratch')">
+${all_from_item(op, {target: acc}, item, name)}
+</%def>
+## The same for several at once, as all_from_lower.
+<%def name="all_from_item(op, taken, item, name='scratch')">
 % if block <= subgroup:
+% for target, acc in taken.items():
 ${_shuffled(op, target, acc, "shuffle_first", item)}
+% endfor
 % else:
 barrier(CLK_LOCAL_MEM_FENCE);
-${_to_scratch(op, acc, "get_local_id(0)", name)}
+% for k, acc in enumerate(taken.values()):
+${_to_scratch(op, acc, f"{f'{k * block} + ' if k else ''}get_local_id(0)", name)}
+% endfor
 barrier(CLK_LOCAL_MEM_FENCE);
-${_from_scratch(op, target, item, name, declare=True)}
+% for k, target in enumerate(taken):
+${_from_scratch(op, target, f"{f'{k * block} + ' if k else ''}{item}", name, declare=True)}
+% endfor
 % endif
 </%def>

@@ -1,5 +1,5 @@
 ## The mode vocabulary for one work-item per group: loops are plain, arrays are private, nothing waits.
-<%def name="kernel_head(name, parameters)">
+<%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID 0
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void ${name}(${", ".join(parameters)})
@@ -39,6 +39,16 @@ ${op.copy(f"row{k}", f"total{k}")}
 <%def name="from_lower(op, target, acc, distance, name='scratch')">
 ${op.copy(target, acc)}
 </%def>
+<%def name="all_from_lower(op, taken, distance, name='scratch')">
+% for target, acc in taken.items():
+${op.copy(target, acc)}
+% endfor
+</%def>
 <%def name="from_item(op, target, acc, item, name='scratch')">
 ${op.copy(target, acc)}
+</%def>
+<%def name="all_from_item(op, taken, item, name='scratch')">
+% for target, acc in taken.items():
+${op.copy(target, acc)}
+% endfor
 </%def>

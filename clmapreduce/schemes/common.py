@@ -27,16 +27,15 @@ def kernel_spec(
     """A kernel's spec. `numbers` (hashable values) and `objects` (compared by identity) make its key and enter its
     context; `texts` adds what follows from them.
     """
-    vendor = facts.vendor if facts.vendor in ("nvidia", "pocl") else "portable"
     common = {
         "name": template,
         "compute_mode": mode.value,
-        "vendor": vendor,
+        "vendor": _vendor(facts),
         "narrow": narrow,
         "cpu": facts.kind == "cpu",
         "halved": facts.vendor == "pocl",
         "streaming": streaming and facts.kind == "cpu",
-        "subgroup": facts.subgroup if vendor == "nvidia" and mode is ComputeMode.PARALLEL else 1,
+        "subgroup": subgroup(mode, facts),
     }
     key = (*common.items(), *numbers.items(), *((name, id(value)) for name, value in objects.items()))
     kept = dict(objects)  # ids in the key stay unique while the spec lives
@@ -45,6 +44,16 @@ def kernel_spec(
         return {**common, **numbers, **kept, **texts()}
 
     return KernelSpec(f"kernel/{template}", f"cmr_{template}", key, context)
+
+
+def _vendor(facts: Facts) -> str:
+    """Whose vocabulary kernels are written in."""
+    return facts.vendor if facts.vendor in ("nvidia", "pocl") else "portable"
+
+
+def subgroup(mode: ComputeMode, facts: Facts) -> int:
+    """How many work-items pass registers to each other, in the vocabulary that kernels are written in."""
+    return facts.subgroup if _vendor(facts) == "nvidia" and mode is ComputeMode.PARALLEL else 1
 
 
 def out_parameters(outputs: Sequence[DType]) -> list[str]:

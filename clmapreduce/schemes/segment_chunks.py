@@ -27,14 +27,16 @@ OPEN = Table(np.zeros(1), narrow=True)
 def plan_chunks(
     template: str, text: SegmentText, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox,
     numbers: Mapping[str, Any], alone: tuple[Scope, str], each: str, items: int = 1, columns: bool = False,
+    teams: int = 1,
 ) -> Plan:  # fmt: skip
     """The plan of a kernel over chunks, with the launch that joins their pieces where there are several.
 
     numbers: what the kernel's text depends on besides. alone: the scope of a single chunk's run, and what is said of
     it. each: what is said of several, behind their number. items: work-items per chunk. columns: whether the kernel
-    takes the number of chunks and of columns as well.
+    takes the number of chunks and of columns as well. teams: so many times the box's items make a group; a kernel with
+    several takes the number of chunks.
     """
-    layout, share = text.layout, box.share(domain.weight)
+    layout, share, group = text.layout, box.share(domain.weight), box.block * teams
     chunks = domain.chunks(share)
     partial = chunks > 1
     spec = kernel_spec(
@@ -43,10 +45,10 @@ def plan_chunks(
         lambda: {"text": text},
     )  # fmt: skip
     pieces = ("parts", "places") if partial else ()
-    sizes = [domain.length, domain.segments, share, *([chunks, domain.columns] if columns else [])]
+    more = [chunks, domain.columns] if columns else [chunks] if teams > 1 else []
+    sizes = [domain.length, domain.segments, share, *more]
     arguments: Arguments = (*layout.names, "in0", "out0", *pieces, GATE, *(("idx", size) for size in sizes))
-    groups = -(-chunks * items // box.block)
-    first = Stage(spec, groups, box.block, arguments, (*layout.names, "in0", GATE), ("out0", *pieces))
+    first = Stage(spec, -(-chunks * items // group), group, arguments, (*layout.names, "in0", GATE), ("out0", *pieces))
     if not partial:
         return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1], tables={GATE: OPEN})
     why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"

@@ -6,7 +6,7 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import is_complex
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.schemes.common import vectorisable
+from clmapreduce.schemes.common import subgroup, vectorisable
 from clmapreduce.schemes.segment_chunks import plan_chunks
 from clmapreduce.schemes.segment_text import SegmentLayout, SegmentText
 from clmapreduce.schemes.team_text import TeamText
@@ -27,8 +27,12 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
 
 def plan_team(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: TeamBox) -> Plan:
     """The plan in which teams of work-items stream chunks."""
-    numbers = {"window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative}
+    teams = box.teams if subgroup(mode, facts) == box.block else 1
+    numbers = {
+        "window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative, "blocked": box.blocked,
+        "teams": teams,
+    }  # fmt: skip
     return plan_chunks(
         "segmented_team", TeamText(layout, domain.narrow), domain, mode, facts, box, numbers,
-        (Scope.GROUP, "one team streams it all"), "a team each", items=box.block,
+        (Scope.GROUP, "one team streams it all"), "a team each", items=box.block, teams=teams,
     )  # fmt: skip

@@ -54,6 +54,18 @@ class TeamText(SegmentText):
         """
         return "{\n" + "\n".join(self._loaded(j, f"({at}) + {4 * TEAM * j}", end) for j in range(QUADS)) + "\n}"
 
+    def load_raw_each(self, at: str, begin: str, end: str) -> str:
+        """As `load_raw`, where four elements at a time would reach beyond the last one; zeros stand for those before
+        `begin` as well.
+        """
+        lines = []
+        for j in range(QUADS):
+            for k in range(4):
+                place = f"({at}) + {4 * TEAM * j + k}"
+                inside = f"{place} >= {begin} && {place} < {end}"
+                lines += [f"raw{j}_{name}.s{k} = {inside} ? {name}[{place}] : 0;" for name, _ in self.raw]
+        return "{\n" + "\n".join(lines) + "\n}"
+
     def _loaded(self, j: int, at: str, end: str | None) -> str:
         loads = [f"raw{j}_{name} = cmr_stream_load_{kind}4({name} + {at});" for name, kind in self.raw]
         if end is None:

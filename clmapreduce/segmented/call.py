@@ -27,10 +27,11 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
 from clmapreduce.runtime import Executable
+from clmapreduce.schemes.common import subgroup
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
-from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.schemes.team_text import TEAM, suits_teams
 from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
@@ -139,11 +140,12 @@ def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Eleme
 
 def prepare_segments(
     asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
-    context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None,
+    context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None, near: bool = False,
 ) -> Prepared | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no segments. All arrays are checked.
 
-    length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one.
+    length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one. near: elements
+    are gathered from places that are near those of the next ones, but not next to them.
     """
     layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
     arguments = Arguments(context, tuple(given_to(layout, asked, elements, offsets)), (segments,), on_device)
@@ -151,27 +153,28 @@ def prepare_segments(
     columns = product(trailing)
     if segments * columns == 0:
         return empty_results(arguments, outputs, options)
-    executable = _executable(layout, Segments(length, segments, columns), options.mode, context, box)
+    executable = _executable(layout, Segments(length, segments, columns), options.mode, context, box, near)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 
 def _executable(
-    layout: SegmentLayout, domain: Segments, asked: str, context: Context, box: SegmentBox | TeamBox | None
+    layout: SegmentLayout, domain: Segments, asked: str, context: Context, box: SegmentBox | TeamBox | None, near: bool
 ) -> Executable:
     """The built plan of the given box's scheme; without a box, of the one that suits best."""
     mode = choose_mode(asked, context.facts)
-    box = box or _box(layout, domain, mode, context.facts)
+    box = box or _box(layout, domain, mode, context.facts, near)
     key = ("segments", layout, domain, mode, box)
     return context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
 
 
-def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> SegmentBox | TeamBox:
+def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, near: bool) -> SegmentBox | TeamBox:
     """The box of the scheme that suits best. Teams are for devices whose groups work side by side; a CPU builds walks
     sooner, and in its own mode it has vectors.
     """
     teams = mode is ComputeMode.PARALLEL and facts.kind != "cpu" and domain.columns == 1
     if teams and suits_teams(layout, facts):
-        return team_box(domain.length / domain.segments, facts)
+        small = max(layout.formula.widest, layout.op.tile.layout.itemsize) <= 4
+        return team_box(domain.length / domain.segments, facts, near and small and subgroup(mode, facts) == TEAM)
     return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
 
 

@@ -48,8 +48,8 @@ def traced(function: Callable[..., Any], kinds: tuple[tuple[Signature, int], ...
 
 
 @lru_cache(maxsize=64)
-def _anything(formula: Formula) -> Bound:
-    return operator("any").bind(value_dtype(formula.outputs[0]), "auto", True)
+def _bound(op: str, formula: Formula) -> Bound:
+    return operator(op).bind(value_dtype(formula.outputs[0]), "auto", True)
 
 
 def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formula, tuple[Given, ...]]:
@@ -60,10 +60,20 @@ def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formu
 
 def holds_anywhere(condition: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> DeviceArray:
     """Whether a condition holds at any index of the line: a bool on the device, not waited for."""
+    return _reduced("any", condition, rows, length, options)
+
+
+def count_where(condition: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> int:
+    """At how many indices of the line a condition holds."""
+    return int(_reduced("sum", condition, rows, length, options))
+
+
+def _reduced(op: str, function: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> DeviceArray:
+    """The function's values at every index of the line, reduced: a number on the device, not waited for."""
     context = options.context
     assert context is not None
-    formula, given = formula_of(condition, rows)
-    bound, line = _anything(formula), Line(length)
+    formula, given = formula_of(function, rows)
+    bound, line = _bound(op, formula), Line(length)
     mode = choose_mode(options.mode, context.facts)
     box = options.box(box_name(bound, formula), mode, context)
     layout = Layout(formula, (bound.result,))

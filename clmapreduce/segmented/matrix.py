@@ -10,21 +10,33 @@ import numpy as np
 from clmapreduce.array import DeviceArray, array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.formula.functions import as_node
+from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.segmented.check import check_columns, check_on_host, check_places
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Gathered, indices
+from clmapreduce.segmented.lines import Row, count_where
 from clmapreduce.segmented.remembered import remembered
 
 LARGEST = Reduce("maximum")
+NEAR = (1 << 10, 1 << 17)
+"""Columns of entries side by side that lie so far apart, at least and less than: too far for a few entries to meet the
+same numbers of x, near enough for a multiprocessor's cache to hold some that many entries meet.
+"""
+LOOKED_AT = 1 << 16
+"""About so many pairs of entries tell whether columns are near."""
+FEWEST = 1 << 20
+"""Fewer entries are not looked at: their numbers are in the caches anyway."""
 
 
 @dataclass(frozen=True)
 class Matrix:
     """rows: the segments of entries. columns: (entries,) where in x each entry looks. data: (entries,), or None where
     every entry stands for itself. width: the columns there are; None if a matrix of three arrays does not say.
-    needed: one more than the largest column; None where it was not looked up.
+    needed: one more than the largest column; None where it was not looked up. near: whether most columns are NEAR those
+    of the next entry, where that was looked up.
     """
 
     rows: Geometry
@@ -32,6 +44,7 @@ class Matrix:
     data: Any
     width: int | None
     needed: int | None
+    near: bool = False
 
     def on_device(self) -> Matrix:
         """The same, with all arrays on the device."""
@@ -95,7 +108,8 @@ def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate
     elif validate:
         needed = _needed(columns, options)
         check_needed(columns, needed, width if width is not None else x_length)
-    return Matrix(rows, columns, data, width, needed)
+    near = found.context.facts.kind != "cpu" and len(columns) >= FEWEST and are_near(columns, options)
+    return Matrix(rows, columns, data, width, needed, near)
 
 
 def _needed(columns: Any, options: Options) -> int:
@@ -108,6 +122,28 @@ def _needed(columns: Any, options: Options) -> int:
             [columns], "columns", lambda: int(LARGEST(unsigned, mode=options.mode, wait_for=options.wait_for)) + 1
         )
     return int(unsigned.max()) + 1
+
+
+def are_near(columns: Any, options: Options) -> bool:
+    """Whether most columns are NEAR those of the next entry: of every so many, wherever they are held."""
+    pairs = len(columns) - 1
+    every = max(1, pairs // LOOKED_AT)
+    if not isinstance(columns, DeviceArray):
+        found = int(np.count_nonzero(_near(columns[:pairs:every], columns[1::every])))
+    else:
+        rows = [Row(columns), Row(columns, ahead=1), Row(np.int64(every))]
+        made = replace(options, context=columns.context, out=None)
+        found = remembered([columns], "near", lambda: count_where(_near_at, rows, pairs, made))
+    return 2 * found * every > pairs
+
+
+def _near(column: Any, following: Any) -> Any:
+    step = abs(following - column)
+    return (step >= NEAR[0]) & (step < NEAR[1])
+
+
+def _near_at(column: Node, following: Node, every: Node) -> Any:
+    return _near(column, following) & (as_node(index) % every == 0)
 
 
 def check_needed(columns: Any, needed: int, limit: int | None) -> None:

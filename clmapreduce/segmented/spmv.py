@@ -116,8 +116,9 @@ def _prepare(matrix: Matrix, x: Any, asked: SegmentCall, options: Options, on_de
     if placed:
         elements.append(Element(rows.places, given=False))
     return prepare_segments(
-        asked, elements, rows.offsets, rows.length, tuple(x.shape[1:]), rows.segments, rows.context, options, on_device
-    )
+        asked, elements, rows.offsets, rows.length, tuple(x.shape[1:]), rows.segments, rows.context, options, on_device,
+        near=matrix.near,
+    )  # fmt: skip
 
 
 class SpmvPlan:

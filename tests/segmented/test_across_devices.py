@@ -22,6 +22,7 @@ BOXES = {
     "walk": ("sequential", SegmentBox(1, 2048, 128, bytes=64)),
     "parallel walk": ("parallel", SegmentBox(32, 64, 1 << 16, join_block=32)),
     "team": ("parallel", TeamBox(most=4096, join_block=32)),
+    "striped": ("parallel", TeamBox(most=2100, least=2100, window=1, join_block=8, blocked=False, teams=4)),
 }
 pytestmark = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPU devices")
 

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.drawn
 
 BOXES = {
     "team": TeamBox(most=4096, join_block=32),
+    "striped": TeamBox(most=2100, least=2100, window=1, join_block=8, blocked=False, teams=4),
     "small teams": TeamBox(most=700, least=700, window=1, join_block=8),
     "walk": SegmentBox(32, 64, 1 << 16),
     "lanes": lanes_box(),

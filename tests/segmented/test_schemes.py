@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.drawn
 
 BOXES = {
     "team": TeamBox(most=4096, join_block=32),
+    "striped": TeamBox(most=2100, least=2100, window=1, join_block=8, blocked=False, teams=4),
     "small teams": TeamBox(most=700, least=700, window=1, join_block=8),
     "walk": SegmentBox(32, 64, 1 << 16),
 }
@@ -72,6 +74,14 @@ def test_places_extremes_and_order(box: str, geometry: str, context: cm.Context,
     out = np.full(offsets.size - 1, -77, "i8")
     run(context, BOXES[box], whole, offsets, "sum", out, init=1)
     np.testing.assert_array_equal(out, by_segment(whole, offsets, np.sum, 0) + 1)
+
+
+def test_how_many_teams_make_a_group_changes_no_bit(context: cm.Context, rng: np.random.Generator) -> None:
+    offsets = shaped("power law", rng)
+    values = rng.standard_normal(offsets[-1]).astype("f4")
+    boxes = [replace(BOXES["striped"], teams=teams) for teams in (1, 4, 16)]
+    runs = [run(context, box, values, offsets, "sum", None) for box in boxes]
+    assert all(np.array_equal(runs[0], again) for again in runs)
 
 
 def test_the_same_bits_in_every_run(context: cm.Context, rng: np.random.Generator) -> None:

@@ -14,6 +14,8 @@ from oracles import assert_near, assert_same, unit, values
 from segments import RANDOM, geometries, offsets_of, ragged, slices
 
 import clmapreduce as cm
+from clmapreduce.primitives.base import Options
+from clmapreduce.segmented.matrix import are_near
 
 
 def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype: Any = "f4") -> sparse.csr_array:
@@ -222,3 +224,36 @@ def test_plans_check_the_vectors_they_meet(context: cm.Context) -> None:
         plan.apply(np.ones(4))
     with pytest.raises(cm.DeviceError):
         plan.apply(cm.array(np.zeros(5, "f4"), cm.Context(context.device)))
+
+
+def test_near_columns_are_told(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Not those side by side, nor those anywhere; a few that are far do not matter, nor where they are held."""
+    count = 300_000
+    side_by_side, anywhere = np.arange(count) // 16 + np.arange(count) % 16, rng.integers(0, 1 << 22, count)
+    near = np.arange(count) // 16 + rng.integers(0, 1 << 16, count)
+    some = np.where(np.arange(count) % 16 == 0, 1 << 21, near)
+    for columns, told in ((side_by_side, False), (anywhere, False), (near, True), (some, True), (near[:2000], True)):
+        for code in ("i4", "i8"):
+            kept, options = columns.astype(code), Options(mode, context)
+            assert are_near(kept, options) == are_near(cm.array(kept, context), options) == told
+
+
+def test_products_of_near_columns(
+    context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of many entries: a plan and single calls give the same bits, from the device and from the host."""
+    monkeypatch.setattr("clmapreduce.segmented.matrix.FEWEST", 2)
+    rows, width = 30_000, 1 << 17
+    lengths = rng.integers(0, 9, rows)
+    lengths[777] = 40_000
+    columns = (np.repeat(np.arange(rows), lengths) + rng.integers(0, 1 << 16, lengths.sum())) % width
+    a = sparse.csr_array((values(rng, "f4", columns.size), columns.astype("i4"), offsets_of(lengths)), shape=(rows, width))
+    x, out = values(rng, "f4", width), np.full(rows, np.nan, "f4")
+    plan = cm.SpmvPlan(a, mode=mode, context=context)
+    check_product(a, x, plan.apply(x, mode=mode, out=out))
+    np.testing.assert_array_equal(out, cm.spmv(a, x, mode=mode, context=context))
+    held = [cm.array(v, context) for v in (a.indptr, a.indices, a.data, x)]
+    np.testing.assert_array_equal(out, cm.spmv(tuple(held[:3]), held[3], mode=mode))
+    parts, terms = slices(a.indptr), a.data * x[a.indices]
+    largest = [terms[part].max(initial=-np.inf) for part in parts]
+    np.testing.assert_array_equal(plan.apply(x, add="maximum", mode=mode), np.array(largest, "f4"))

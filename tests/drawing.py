@@ -1,7 +1,8 @@
 """Some of a test's combinations of parameters, drawn anew in every run.
 
 A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, every
-device and both modes among them. `-m sweep` runs all combinations. A combination asked for by its name always runs.
+device and both modes among them. PoCL builds kernels twice as slowly as Intel's runtime, and is drawn more seldom.
+`-m sweep` runs all combinations. A combination asked for by its name always runs.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip.
@@ -11,15 +12,18 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 
-def covering(cases: Sequence[Mapping[str, Hashable]], whole: Sequence[str], rng: random.Random) -> set[int]:
+def covering(
+    cases: Sequence[Mapping[str, Hashable]], whole: Sequence[str], rng: random.Random, slow: Container[int] = ()
+) -> set[int]:
     """Places of drawn cases: with every combination of the parameters in `whole` that there is, every value of the
-    others that occurs beside it. cases: the parameters' values, by the parameters' names.
+    others that occurs beside it. cases: the parameters' values, by the parameters' names. slow: places of cases that
+    are drawn half as often as others that do as well.
     """
     groups: defaultdict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for place, case in enumerate(cases):
@@ -29,6 +33,7 @@ def covering(cases: Sequence[Mapping[str, Hashable]], whole: Sequence[str], rng:
         own = {place: {(k, v) for k, v in cases[place].items() if k not in whole} for place in places}
         missing = set().union(*own.values())
         rng.shuffle(places)
+        places.sort(key=lambda place: place in slow and rng.random() < 0.5)
         taken |= set() if missing else {places[0]}
         while missing:
             best = max(places, key=lambda place: len(own[place] & missing))
@@ -51,7 +56,8 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
         if config.option.markexpr == "not sweep":
             whole = asked.get("whole", ())
             possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
-            taken = covering([_values(case) for case in possible], whole, random.Random(f"{seed} {name}"))
+            slow = {place for place, case in enumerate(possible) if "pocl" in case.callspec.id.split("-")}
+            taken = covering([_values(case) for case in possible], whole, random.Random(f"{seed} {name}"), slow)
             drawn = {possible[place] for place in taken}
         for case in cases:
             if case not in drawn:

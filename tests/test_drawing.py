@@ -36,6 +36,14 @@ def test_draws_differ_from_seed_to_seed_and_repeat_with_one() -> None:
     assert draws[0] == draws[1] and len(set(draws)) == 3
 
 
+def test_slow_cases_are_drawn_more_seldom() -> None:
+    slow = {place for place, case in enumerate(CASES) if case["context"] == 1}
+    draws = [covering(CASES, (), random.Random(seed), slow) for seed in range(40)]
+    share = sum(len(draw & slow) for draw in draws) / sum(map(len, draws))
+    assert 0.15 < share < 0.45
+    assert all(draw & slow for draw in draws), "every device occurs"
+
+
 def test_without_other_parameters_everything_runs() -> None:
     cases = [{"context": k, "mode": m} for k, m in product(range(2), range(2))]
     assert covering(cases, ("context", "mode"), random.Random()) == {0, 1, 2, 3}
@@ -46,7 +54,7 @@ class Item:
     """What drawing asks of a test."""
 
     def __init__(self, kwargs: dict[str, Any], **params: Any) -> None:
-        self.nodeid, self.callspec, self.marks = f"t.py::test[{params}]", SimpleNamespace(params=params), set()
+        self.nodeid, self.callspec, self.marks = f"t.py::test[{params}]", SimpleNamespace(params=params, id=str(params)), set()
         self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs)
         self.iter_markers = lambda name: [SimpleNamespace(args=("op, dtype", None))] if "op" in params else []
 

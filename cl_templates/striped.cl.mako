@@ -28,7 +28,8 @@ def flag(j, k):
             const uint with_end = ${" | ".join(f"ended{j}" for j in STRIPS)};
 </%def>
 ## Merges v0 … v15. Declares left0 … left3: what the first segment of an item's neighbours has of the items before, and of `open`.
-<%def name="joined()">
+## folded: as in team.joined.
+<%def name="joined(folded)">
 <% op, wide, warp = text.tile, text.whole, subgroup == block %>
 % for part, type in op.parts:
             ${type} ${", ".join(f"v{4 * j + k}_{part} = u{j}_{part}.s{k}" for j in STRIPS for k in range(4))};
@@ -65,7 +66,7 @@ def flag(j, k):
             {
                 ${text.widen("rest_wide", "rest")}
                 if (with_end) { ${wide.assign("open", "rest_wide")} }
-                else ${wide.merge("open", "open", "rest_wide")}
+                else ${team.opened(folded)}
             }
 % if not warp:
 % for part, type in op.parts:

@@ -74,7 +74,8 @@ def striped(j):
 <%def name="load_ahead()">
 ${load(f"t + {16 * block}")}
 </%def>
-## Where no segment ends in the tile: an item folds its elements into an accumulator of its own, nothing else.
+## Where no segment ends in the tile: an item folds its elements into an accumulator of its own, nothing else. Items that are no warp go on to merge
+## neighbours, because a barrier stands in no branch: there are none left then.
 <%def name="folded()">
 <% op, wide = text.tile, text.whole %>
             ${op.merge("u0", "u0", "u1", 4)}
@@ -84,14 +85,30 @@ ${load(f"t + {16 * block}")}
             ${text.widen("part", "all")}
             ${wide.merge("mine", "mine", "part")}
             apart = 1;
+% if subgroup != block:
+% for j in range(4):
+            ${op.reset(f"u{j}", 4)}
+% endfor
+% endif
 </%def>
-<%def name="gather_mine()">
+## Merges what items folded for themselves into `open`, behind the last tile that was folded. folded: whether this one has been.
+<%def name="gather_mine(folded='0')">
 <% wide = text.whole %>
+% if subgroup == block:
 if (apart) {
-${mode.combine_group(wide, "mine", "team")}
-${wide.merge("open", "open", "mine")}
-${wide.reset("mine")}
-apart = 0;
+    ${wide.copy("ours", "mine")}
+    ${mode.combine_group(wide, "ours", "team")}
+% else:
+{
+    ${wide.copy("ours", "mine")}
+    ${mode.combine_group(wide, "ours", "team")}
+    if (apart && !(${folded}))
+% endif
+    {
+        ${wide.merge("open", "open", "ours")}
+        ${wide.reset("mine")}
+        apart = 0;
+    }
 }
 </%def>
 ## Declares v0 … v15, the item's neighbours. Every item has read them behind the next sync.
@@ -126,9 +143,14 @@ apart = 0;
             for (int i = 0; i < ${block}; i++) ${name} |= ballots[i] << i;
 % endif
 </%def>
+## Merges `rest_wide`, all of a tile without ends, into `open`, unless the tile has been folded.
+<%def name="opened(folded)">
+${"" if subgroup == block else f"if (!({folded}))"} ${text.whole.merge("open", "open", "rest_wide")}
+</%def>
 ## Merges v0 … v15, and the items' last accumulators by a segmented scan that stops as soon as no item reaches further back. Declares `left`, what
 ## an item's first segment has of the items before it and of `open`. flag: of the place k, an expression. with_end: a bit per item that has one.
-<%def name="joined(flag)">
+## folded: whether the tile has been, and there is nothing left to merge.
+<%def name="joined(flag, folded='0')">
 <% op, wide, warp = text.tile, text.whole, subgroup == block %>
 % for k in LANES[1:]:
             ${text.merge_unless(f"v{k}", f"v{k - 1}", flag(k - 1))}
@@ -154,6 +176,6 @@ apart = 0;
             {
                 ${text.widen("rest_wide", "rest")}
                 if (with_end) { ${wide.assign("open", "rest_wide")} }
-                else ${wide.merge("open", "open", "rest_wide")}
+                else ${opened(folded)}
             }
 </%def>

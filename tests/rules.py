@@ -78,12 +78,14 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
         r"|for \(idx step_tile = 0; step_tile < steps; step_tile \+= \d+\)"
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
-        r"|for \(int s = 0; s < \d+; s\+\+\)|for \(; t < till; t \+= \d+\)|for \(idx row = from; row < to; row \+= \d+\)"
+        r"|for \(int s = 0; s < \d+; s\+\+\)|for \(idx row = from; row < to; row \+= \d+\)"
+        r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
         r"|for \(; begin < end; begin \+= \d+\)"
     )
     if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
         tiles = re.compile(
-            tiles.pattern + r"|if \(settled != 0xffffffffu\)|if \(apart\)|if \(next == first\)|else"
+            tiles.pattern + r"|if \((settled|\(settled0 & settled1 & settled2 & settled3\)) != 0xffffffffu\)|if \(apart\)|else"
+            r"|if \(next == first\)|for \(idx around = first; around < next; around \+= \d+\)"
             r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \(grown\)|if \((start|behind) < end\)"
         )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}

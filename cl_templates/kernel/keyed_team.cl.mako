@@ -61,17 +61,17 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
         if (t + ${TILE} < end) word = marks[((t + ${TILE}) >> 5) + (lane >> 1)];
         ${team.lifted()}
         ${team.votes("with_end", "flags != 0")}
-% if warp and not ordered:
+% if not ordered:
         if (!with_end) {
             ${team.folded()}
             ${team.load_ahead()}
             open_before = 1;
-        } else
+        } ${"else" if warp else ""}
 % endif
         {
             ${team.turned()}
-% if warp and not ordered:
-            ${team.gather_mine()}
+% if not ordered:
+            ${team.gather_mine("!with_end")}
 % endif
             int rank = popcount(flags);
 % if warp:
@@ -101,7 +101,7 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
             const idx kept_at = begin + (first - early);
             ${text.load_early("kept_at", "ended")}
 % endif
-            ${team.joined(flag)}
+            ${team.joined(flag, "0" if ordered else "!with_end")}
             ${mode.sync()}
             int at = rank;
 % for k in range(16):
@@ -137,7 +137,7 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
             first += ended;
         }
     }
-% if warp and not ordered:
+% if not ordered:
     ${team.gather_mine()}
 % endif
     if (lane == 0) {

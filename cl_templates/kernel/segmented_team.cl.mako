@@ -1,5 +1,5 @@
 ## cmr_segmented_team: a team of 32 items streams one chunk of the path, tile by tile; teams never meet. A group is a team, or several that are warps,
-##   with chunks side by side. Arguments as in cmr_segmented_walk, less the columns. A tile is 512 elements. Per tile
+##   with chunks side by side; those behind the last chunk find the path at its end. Arguments as in cmr_segmented_walk, less the columns. A tile is 512 elements. Per tile
 ##   1. the last element of every segment that ends in it is flagged; the ends come from registers that hold `window` offsets per item;
 ##   2. where none ends, an item folds its elements into an accumulator of its own, nothing else;
 ##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning anew
@@ -21,6 +21,7 @@ def flag(k):
     return f"flag{k >> 2} & 0x{0xff << 8 * (k & 3):x}u"
 number = "get_group_id(0)" if teams == 1 else "number"  # of the chunk
 in_registers = warp and not blocked
+folded = "0" if ordered else "next == first"
 %>
 ${team.macros()}
 ${path.functions(text.offset, text.closed, weight, search=not warp)}
@@ -34,7 +35,6 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
     const int lane = get_local_id(0) & 31, which = get_local_id(0) >> 5;
     __local uint *flags = all_flags + ${TILE // 4} * which;
     const idx number = (idx)get_group_id(0) * ${teams} + which;
-    if (number >= chunks) return;
 % else:
     const int lane = get_local_id(0);
 % endif
@@ -102,13 +102,13 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
 % if not blocked:
         ${team.load_ahead()}
 % endif
-% if warp and not ordered:
-        if (next == first) {
+% if not ordered:
+        if (${folded}) {
             ${team.folded()}
 % if blocked:
             ${team.load_ahead()}
 % endif
-        } else
+        } ${"else" if warp else ""}
 % endif
         {
 % if blocked:
@@ -120,19 +120,19 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
             ${mode.sync()}
             ${striped.flagged()}
 % endif
-% if warp and not ordered:
-            ${team.gather_mine()}
+% if not ordered:
+            ${team.gather_mine(folded)}
 % endif
 % if blocked:
             ${team.votes("with_end", "(flag0 | flag1 | flag2 | flag3) != 0")}
-            ${team.joined(flag)}
+            ${team.joined(flag, folded)}
             ${team.turned_back()}
 % for part, _ in op.parts:
             before_${part}[lane] = left_${part};
 % endfor
             ${mode.sync()}
 % else:
-            ${striped.joined()}
+            ${striped.joined(folded)}
 % endif
 % if unroll > 1:
             #pragma unroll ${unroll}
@@ -184,11 +184,11 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
             first = next;
         }
     }
-% if warp and not ordered:
+% if not ordered:
     ${team.gather_mine()}
 % endif
 % if partial:
-    if (lane == 0) {
+    if (lane == 0${" && number < chunks" if teams > 1 else ""}) {
         ${text.write_parts(f"2 * {number} + 1", "", "open")}
         places[2 * ${number}] = early;
         places[2 * ${number} + 1] = last;

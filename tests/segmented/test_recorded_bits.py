@@ -1,0 +1,57 @@
+"""One launch box gives the same bits on every device: those recorded here, so that a device can be alone with the test.
+
+A box that cuts or merges otherwise has other bits: print them on two devices, and record what both agree on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.tuning import SegmentBox, TeamBox
+
+LENGTH = 300_000
+BOXES = {
+    "team": (TeamBox(most=4096), "983a70832aac8fd0"),
+    "small team": (TeamBox(most=700, least=700, window=1), "4f417a03ea480c38"),
+    "striped": (TeamBox(most=2100, least=2100, window=3, blocked=False, teams=16), "498ece95c3e6c9b5"),
+    "walk": (SegmentBox(32, 64, 1 << 16), "7ad01ff7e5ac0100"),
+}
+
+
+def drawn_bits() -> tuple[Any, Any]:
+    """Floats of many sizes, of both signs, and offsets of short, long and empty segments: from bits that no release of
+    NumPy changes.
+    """
+    raw = np.random.PCG64(6).random_raw(2 * LENGTH).astype("u8")
+    mantissa = (raw[:LENGTH] & 0xFFFFFF).astype("f4") - np.float32(1 << 23)
+    x = np.ldexp(mantissa, (raw[:LENGTH] >> 40 & 63).astype("i4") - 60)
+    lengths = raw[LENGTH:] & 31
+    lengths[lengths < 8] = 0
+    lengths[::997] *= 211
+    ends = np.cumsum(lengths)
+    ends = ends[ends < LENGTH]
+    return x, np.concatenate([[0], ends, [LENGTH]]).astype("i4")
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_sums_have_the_recorded_bits(box: str, context: cm.Context) -> None:
+    x, offsets = drawn_bits()
+    made, recorded = BOXES[box]
+    prepared = prepare_segments(
+        SegmentCall(*segment_operator("sum"), identity), [Element(x)], offsets, LENGTH, (), offsets.size - 1, context,
+        Options("parallel", context), False, made,
+    )  # fmt: skip
+    assert isinstance(prepared, Prepared)
+    found = prepared.run()[0]
+    exact = np.add.reduceat(np.append(x, 0).astype("f8"), offsets[:-1]) * (np.diff(offsets) > 0)
+    scale = np.add.reduceat(np.append(np.abs(x), 0).astype("f8"), offsets[:-1])
+    assert np.all(np.abs(found - exact) <= 1e-6 * scale)
+    assert hashlib.sha256(found.astype("<f4").tobytes()).hexdigest()[:16] == recorded

@@ -11,10 +11,9 @@ INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx 
 INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return s < segments ? (idx)offsets[s] : n; }
 % endif
 </%def>
-<%def name="functions(offset, closed, weight, search=True)">
+<%def name="functions(offset, closed, weight)">
 ${edge(offset, closed)}
 INLINE long cmr_passed(__global const ${offset} *offsets, idx s, idx segments, idx n) { return (long)cmr_edge(offsets, s + 1, segments, n) + ${weight}L * (s + 1); }
-% if search:
 INLINE idx cmr_open_segment(__global const ${offset} *offsets, idx segments, idx n, long d) {
     idx low = 0, high = segments;
     while (low < high) {
@@ -23,7 +22,6 @@ INLINE idx cmr_open_segment(__global const ${offset} *offsets, idx segments, idx
     }
     return low;
 }
-% endif
 INLINE idx cmr_element_at(__global const ${offset} *offsets, idx segments, idx n, idx open, long d) {
     const long from = cmr_edge(offsets, open, segments, n), to = cmr_edge(offsets, open + 1, segments, n), e = d - ${weight}L * open;
     return (idx)(e < from ? from : e > to ? to : e);
@@ -34,37 +32,11 @@ INLINE idx cmr_element_at(__global const ${offset} *offsets, idx segments, idx n
 <%def name="chunk(number, weight)">
 const long path_from = (long)(${number}) * share, path_to = CMR_MIN(path_from + share, (long)n + ${weight}L * segments);
 const idx open_from = cmr_open_segment(offsets, segments, n, path_from), open_to = cmr_open_segment(offsets, segments, n, path_to);
-${between("open_from", "open_to")}
-if (shut) n = 0;
-</%def>
-<%def name="between(open_from, open_to)">
-const idx from_element = cmr_element_at(offsets, segments, n, ${open_from}, path_from), to_element = cmr_element_at(offsets, segments, n, ${open_to}, path_to);
-const idx from_segment = ${open_from} + (path_from > 0 && ${open_from} < segments && from_element == cmr_edge(offsets, ${open_from} + 1, segments, n));
-const idx to_segment = ${open_to} + (${open_to} < segments && to_element == cmr_edge(offsets, ${open_to} + 1, segments, n));
+const idx from_element = cmr_element_at(offsets, segments, n, open_from, path_from), to_element = cmr_element_at(offsets, segments, n, open_to, path_to);
+const idx from_segment = open_from + (path_from > 0 && open_from < segments && from_element == cmr_edge(offsets, open_from + 1, segments, n));
+const idx to_segment = open_to + (open_to < segments && to_element == cmr_edge(offsets, open_to + 1, segments, n));
 const int shut = *gate;
 const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
 idx first = shut ? 0 : from_segment;
-</%def>
-## The same by a warp of 32, half of it at either end: seventeen ways at a time.
-<%def name="chunk_by_warp(number, weight)">
-const long path_from = (long)(${number}) * share, path_to = CMR_MIN(path_from + share, (long)n + ${weight}L * segments);
-idx low = 0, high = segments;
-{
-    const int half_warp = 16 * (lane >> 4), place = lane & 15;
-    const long d = half_warp ? path_to : path_from;
-    while (cmr_ballot_int(high > low)) {
-        const int open = high > low;
-        const idx stride = (idx)(((ulong)(high - low) + 16) / 17), middle = low + (place + 1) * stride - 1;
-        const int left = open && middle < high && cmr_passed(offsets, middle, segments, n) <= d;
-        const int count = popcount((cmr_ballot_int(left) >> half_warp) & 0xffffu);
-        if (open) {
-            const idx cap = low + (count + 1) * stride - 1;
-            low += count * stride;
-            if (count < 16 && cap < high) high = cap;
-        }
-    }
-}
-const idx open_from = cmr_shuffle_first_${"int" if narrow else "long"}(low, 0);
-const idx open_to = cmr_shuffle_first_${"int" if narrow else "long"}(low, 16);
-${between("open_from", "open_to")}
+if (shut) n = 0;
 </%def>

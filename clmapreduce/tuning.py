@@ -343,16 +343,17 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
 @dataclass(frozen=True)
 class TeamBox:
     """For segments whose chunks are streamed by teams. block: work-items per team. most, least, chunks: a chunk weighs
-    that much at most and at least, in between as much as gives so many chunks. window: offsets that one item holds.
+    that much at most and at least, in between as much as gives so many chunks; chunks of 2^k tiles begin on the same
+    channels of memory, and are slower. window: offsets that one item holds.
     unroll: of the loop that stores results. join_block: as in a SegmentBox. blocked: a tile is turned until an item's
     elements are neighbours; else it stays as it was loaded, in registers where items are a warp. teams: so many
     warps make a group, with chunks side by side.
     """
 
     block: int = 32
-    most: int = 16384
+    most: int = 15360
     least: int = 1024
-    chunks: int = 16384
+    chunks: int = 14564
     window: int = 8
     unroll: int = 2
     join_block: int = 128
@@ -362,6 +363,11 @@ class TeamBox:
     def share(self, weight: int) -> int:
         """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
         return min(self.most, max(self.least, -(-weight // self.chunks)))
+
+    @property
+    def tile(self) -> int:
+        """Elements that a team takes at once."""
+        return 16 * self.block
 
 
 def team_box(mean: float, facts: Facts, near: bool = False) -> TeamBox:
@@ -373,8 +379,8 @@ def team_box(mean: float, facts: Facts, near: bool = False) -> TeamBox:
     if near:
         return TeamBox(most=12288, chunks=4096, window=3, unroll=1, blocked=False, teams=16)
     if mean < 6:
-        return TeamBox(most=32768, unroll=1) if mean < 2 else TeamBox()
-    return TeamBox(most=32768, unroll=1, window=4) if mean < 24 else TeamBox(window=2)
+        return TeamBox(unroll=1) if mean < 2 else TeamBox()
+    return TeamBox(unroll=1, window=4) if mean < 24 else TeamBox(window=2)
 
 
 @dataclass(frozen=True)

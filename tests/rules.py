@@ -103,7 +103,7 @@ def local_bytes(kernel: str) -> int:
         r"__local u?(char|short|half|int|float|long|double)(\d*) \w+\[(\d+)\]", kernel
     ):
         total += sizes[kind] * int(lanes or 1) * int(count)
-    pointers = re.findall(r"__local (?:const )?\w+ \*const \w+ = staged_\w+;", kernel)
+    pointers = re.findall(r"__local (?:const )?\w+ \*(?:const )?\w+ = (?:staged|all)_\w+[^;]*;", kernel)
     arrays = re.findall(r"__local \w+ \w+\[\d+\](?: __attribute__\(\(aligned\(16\)\)\))?;", kernel)
     places = re.findall(r"\(__local (?:const )?\w+ \*\)", kernel)  # of other types in an array
     assert len(re.findall(r"__local", kernel)) == len(pointers) + len(arrays) + len(places)

@@ -19,6 +19,7 @@ from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import bind_segment, segment_operator
 from clmapreduce.schemes.keyed import plan_keyed, suits_marks
+from clmapreduce.schemes.segment_chunks import plan_cuts
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
@@ -76,6 +77,9 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
                     box = team_box(length / segments, facts, near)
                     told = f"segments {name}, {length}, by teams{', near' if near else ''}"
                     yield told, plan_team(layout, domain, mode, facts, box)
+                share, closed = box.share(domain.weight), layout.closed
+                told = f"cuts for {name}, {length}"
+                yield told, plan_cuts(layout.offsets, closed, domain, share, box.tile, mode, facts)
             if mode is ComputeMode.PARALLEL and suits_marks(layout, facts) and not how.get("empty"):
                 line, box = marked(length, TeamBox().share(length)), TeamBox()
                 for key, last in ((None, False), (np.dtype("i4"), True), (PAIR, False)):

@@ -6,6 +6,8 @@
 <%
 op = text.whole
 distances = [2**e for e in range(block.bit_length() - 1)]
+PROBES = 15
+AHEAD = 8  # pieces that are read before they are merged
 %>
 % if not text.closed:
 ${path.edge(text.offset, text.closed)}
@@ -20,9 +22,12 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     opened[at] = c < chunks ? places[2 * c + 1] : -2;
     ending[at] = s >= 0 && s == before;
     ${op.declare("upto")}
+    ${op.declare("own")}
     if (c < chunks) {
         ${text.read_parts("piece", "2 * c + 1", "q")}
+        ${text.read_parts("early", "2 * c", "q")}
         ${op.assign("upto", "piece")}
+        ${op.assign("own", "early")}
     }
     ${mode.sync()}
 ## What is open at the end of a chunk, from the group's first chunk on.
@@ -34,19 +39,35 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     if (at < ${d}) ending[at] |= ending[at + ${d}];
     ${mode.sync()}
 % endfor
-## What the chunks before the group left of the segment that is open at its begin, if it ends here.
+## What the chunks before the group left of the segment that is open at its begin, if it ends here. The first of them is searched ${PROBES + 1} ways
+## at a time: a load's latency is what a round costs.
     idx low = from;
     if (ending[0]) {
         idx high = from - 1;
         low = 0;
         while (low < high) {
-            const idx middle = low + ((high - low) >> 1);
-            if (places[2 * middle + 1] < before) low = middle + 1; else high = middle;
+            const idx stride = (high - low + ${PROBES}) / ${PROBES + 1}, base = low - 1;
+% for i in range(1, PROBES + 1):
+            const int less${i} = (base + ${i} * stride < high) & (places[2 * CMR_MIN(base + ${i} * stride, high) + 1] < before);
+% endfor
+            const int count = ${" + ".join(f"less{i}" for i in range(1, PROBES + 1))};
+            const idx cap = base + (count + 1) * stride;
+            low += count * stride;
+            if (count < ${PROBES} && cap < high) high = cap;
         }
     }
     ${mode.lane_span("low", "from", "one", "till")}
     ${op.declare("acc")}
-    for (idx k = one; k < till; k++) {
+    idx k = one;
+    for (; k + ${AHEAD} <= till; k += ${AHEAD}) {
+% for i in range(AHEAD):
+        ${text.read_parts(f"piece{i}", f"2 * (k + {i}) + 1", "q")}
+% endfor
+% for i in range(AHEAD):
+        ${op.merge("acc", "acc", f"piece{i}")}
+% endfor
+    }
+    for (; k < till; k++) {
         ${text.read_parts("piece", "2 * k + 1", "q")}
         ${op.merge("acc", "acc", "piece")}
     }
@@ -55,8 +76,7 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     if (s >= 0) {
         if (s != before) { ${op.reset("acc")} }
         if (at > 0 && opened[at - (at > 0)] == s) ${op.merge("acc", "acc", "here")}
-        ${text.read_parts("piece", "2 * c", "q")}
-        ${op.merge("acc", "acc", "piece")}
+        ${op.merge("acc", "acc", "own")}
         ${text.store("acc", "s", text.start("s"), text.start("s + 1"), "q", 1)}
     }
 }

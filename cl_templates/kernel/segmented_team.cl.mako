@@ -1,5 +1,6 @@
 ## cmr_segmented_team: a team of 32 items streams one chunk of the path, tile by tile; teams never meet. A group is a team, or several that are warps,
-##   with chunks side by side; those behind the last chunk find the path at its end. Arguments as in cmr_segmented_walk, less the columns. A tile is 512 elements. Per tile
+##   with chunks side by side; those behind the last chunk have nothing to do. Arguments as in cmr_segmented_walk, less the share and the columns;
+##   cuts as cmr_segmented_cuts leaves them, where there are several chunks. A tile is 512 elements. Per tile
 ##   1. the last element of every segment that ends in it is flagged; the ends come from registers that hold `window` offsets per item;
 ##   2. where none ends, an item folds its elements into an accumulator of its own, nothing else;
 ##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning anew
@@ -24,8 +25,8 @@ in_registers = warp and not blocked
 folded = "0" if ordered else "next == first"
 %>
 ${team.macros()}
-${path.functions(text.offset, text.closed, weight, search=not warp)}
-${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.gated + ["const idx share"] + (["const idx chunks"] if teams > 1 else []), block * teams)} {
+${path.edge(text.offset, text.closed)}
+${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + (["__global const idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []), block * teams)} {
     ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
     __local uint ${"flags" if teams == 1 else "all_flags"}[${teams * TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
@@ -38,11 +39,15 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + path.attr.ga
 % else:
     const int lane = get_local_id(0);
 % endif
-% if warp:
-    ${path.chunk_by_warp(number, weight)}
+    const int shut = *gate${" || number >= chunks" if teams > 1 else ""};
+% if partial:
+    const idx at = 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "(idx)get_group_id(0)"};
+    const idx from_element = cuts[at], from_segment = cuts[at + 1], to_element = cuts[at + 2], to_segment = cuts[at + 3];
 % else:
-    ${path.chunk(number, weight)}
+    const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
 % endif
+    const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
+    idx first = shut ? 0 : from_segment;
     const idx early = first < last && cmr_edge(offsets, first, segments, n) < begin ? first : -1;
 % if warp:
     idx held = ((first + 1) & ~31) - 1, ends[${window}];

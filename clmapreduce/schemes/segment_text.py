@@ -38,6 +38,11 @@ class SegmentLayout:
     def names(self) -> tuple[str, ...]:
         return tuple(given.name for given in self.inputs)
 
+    @property
+    def cuts(self) -> str:
+        """The array behind the inputs: where a kernel's chunks begin, if others have cut them."""
+        return f"in{len(self.inputs) + 1}"
+
 
 @dataclass(frozen=True, eq=False)
 class SegmentText:

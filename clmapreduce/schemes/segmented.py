@@ -34,5 +34,5 @@ def plan_team(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
     }  # fmt: skip
     return plan_chunks(
         "segmented_team", TeamText(layout, domain.narrow), domain, mode, facts, box, numbers,
-        (Scope.GROUP, "one team streams it all"), "a team each", items=box.block, teams=teams,
+        (Scope.GROUP, "one team streams it all"), "a team each, cut beforehand", items=box.block, teams=teams, cut=True,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
+from clmapreduce.array import array
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.segments import Segments
@@ -26,12 +27,12 @@ from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
-from clmapreduce.runtime import Executable
 from clmapreduce.schemes.common import subgroup
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.team_text import TEAM, suits_teams
+from clmapreduce.segmented.cuts import cuts_of
 from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
@@ -148,23 +149,24 @@ def prepare_segments(
     are gathered from places that are near those of the next ones, but not next to them.
     """
     layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
-    arguments = Arguments(context, tuple(given_to(layout, asked, elements, offsets)), (segments,), on_device)
+    given = given_to(layout, asked, elements, offsets)
     outputs = [((segments, *trailing), layout.op.result)]
     columns = product(trailing)
     if segments * columns == 0:
-        return empty_results(arguments, outputs, options)
-    executable = _executable(layout, Segments(length, segments, columns), options.mode, context, box, near)
-    return prepare(arguments, executable, outputs, options, in_step=False)
-
-
-def _executable(
-    layout: SegmentLayout, domain: Segments, asked: str, context: Context, box: SegmentBox | TeamBox | None, near: bool
-) -> Executable:
-    """The built plan of the given box's scheme; without a box, of the one that suits best."""
-    mode = choose_mode(asked, context.facts)
+        return empty_results(Arguments(context, tuple(given), (segments,), on_device), outputs, options)
+    domain, mode = Segments(length, segments, columns), choose_mode(options.mode, context.facts)
     box = box or _box(layout, domain, mode, context.facts, near)
     key = ("segments", layout, domain, mode, box)
-    return context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
+    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
+    fill = None
+    if isinstance(box, TeamBox) and domain.chunks(box.share(domain.weight)) > 1:
+        offsets = array(offsets, context)
+        share, tile = box.share(domain.weight), box.tile
+        cuts, fill = cuts_of(offsets, domain, layout.closed, share, tile, mode, options.wait_for)
+        given[0] = replace(given[0], value=offsets)
+        given.append(Given(cuts, Signature(cuts.dtype, Access.VECTOR)))
+    arguments = Arguments(context, tuple(given), (segments,), on_device)
+    return replace(prepare(arguments, executable, outputs, options, in_step=False), before=fill)
 
 
 def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, near: bool) -> SegmentBox | TeamBox:

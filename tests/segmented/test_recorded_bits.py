@@ -19,9 +19,9 @@ from clmapreduce.tuning import SegmentBox, TeamBox
 
 LENGTH = 300_000
 BOXES = {
-    "team": (TeamBox(most=4096), "983a70832aac8fd0"),
-    "small team": (TeamBox(most=700, least=700, window=1), "4f417a03ea480c38"),
-    "striped": (TeamBox(most=2100, least=2100, window=3, blocked=False, teams=16), "498ece95c3e6c9b5"),
+    "team": (TeamBox(most=4096), "1d67af74c819088f"),
+    "small team": (TeamBox(most=700, least=700, window=1), "8d318e7432006c02"),
+    "striped": (TeamBox(most=2100, least=2100, window=3, blocked=False, teams=16), "c8edae9415779ae4"),
     "walk": (SegmentBox(32, 64, 1 << 16), "7ad01ff7e5ac0100"),
 }
 

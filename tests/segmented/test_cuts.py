@@ -1,0 +1,105 @@
+"""Where chunks begin: alike in weight, in whole tiles where that costs little, found once per array of offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from segments import CHUNKS, EDGES, geometries, shaped
+
+import clmapreduce as cm
+from clmapreduce.domain.segments import WEIGHT, Segments
+from clmapreduce.modes import ComputeMode
+from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.cuts import cuts_of
+from clmapreduce.tuning import TeamBox
+
+TILE = 512
+
+
+def cuts_for(offsets: Any, closed: bool, share: int, length: int, context: cm.Context) -> Any:
+    domain = Segments(length, offsets.size - closed)
+    made, fill = cuts_of(cm.array(offsets, context), domain, closed, share, TILE, ComputeMode.PARALLEL, ())
+    assert fill is not None
+    fill()
+    return made.to_numpy()
+
+
+def assert_cut(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
+    length, segments = int(offsets[-1]), offsets.size - 1
+    cuts = cuts_for(offsets if closed else offsets[:-1], closed, share, length, context).astype("i8")
+    element, segment = cuts.T
+    np.testing.assert_array_equal(cuts[[0, -1]], [[0, 0], [length, segments]])
+    assert np.all(np.diff(element) >= 0) and np.all(np.diff(segment) >= 0)
+    assert np.all(offsets[segment] <= element)
+    assert np.all(element <= offsets[np.minimum(segment + 1, segments)])
+    place = np.arange(1, len(cuts) - 1) * share
+    behind, reach = place - (element + WEIGHT * segment)[1:-1], min(4 * TILE, share // 2)
+    assert np.all(behind <= reach) and np.all(behind >= -WEIGHT)
+    whole = element[1:-1] & ~(TILE - 1)
+    ended = np.searchsorted(offsets[1:], whole, "right")
+    far = place - (whole + WEIGHT * np.minimum(ended, segment[1:-1])) > reach
+    np.testing.assert_array_equal(element[1:-1] == whole, ~far | (element[1:-1] % TILE == 0))
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("geometry", [name for name in {**EDGES, **CHUNKS} if name != "none"])
+def test_chunks_weigh_alike(geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
+    offsets = shaped(geometry, rng, rng.choice(["i4", "i8"]))
+    for share in (1, 2, 700, 1024, 4096, 15360):
+        assert_cut(offsets, share, bool(rng.integers(2)), context)
+
+
+@settings(deadline=None, max_examples=20)
+@given(offsets=geometries(), share=st.integers(1, 5000), closed=st.booleans())
+def test_chunks_of_drawn_geometries(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
+    if offsets.size > 1:
+        assert_cut(offsets, share, closed, context)
+
+
+def test_whole_tiles_where_segments_are_short(context: cm.Context) -> None:
+    offsets = np.arange(0, 100_001, 8, dtype="i4")
+    cuts = cuts_for(offsets, True, 4096, 100_000, context)
+    assert not np.any(cuts[:-1, 0] % TILE) and np.ptp(np.diff(cuts[:-1, 0])) <= TILE
+
+
+def test_wild_offsets_are_cut_somehow(context: cm.Context, rng: np.random.Generator) -> None:
+    """A check may find them wrong only later: the search ends, and reads nothing but them."""
+    for kind in ("i4", "i8"):
+        offsets = rng.integers(-(2**31), 2**31, 50_001).astype(kind)
+        segment = cuts_for(offsets, True, 1024, 100_000, context)[:, 1]
+        assert segment.min() >= 0 and segment.max() <= 50_000
+
+
+def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: np.random.Generator) -> None:
+    values = rng.standard_normal(40_000).astype("f4")
+    offsets = cm.array(shaped("eights", rng), context)
+    on_device = cm.array(values[:24_000], context)
+
+    def prepared() -> Prepared:
+        made = prepare_segments(
+            SegmentCall(*segment_operator("sum"), identity), [Element(on_device)], offsets, 24_000, (),
+            offsets.size - 1, context, Options("parallel", context), True, TeamBox(most=4096, join_block=32),
+        )  # fmt: skip
+        assert isinstance(made, Prepared)
+        return made
+
+    first = prepared()
+    assert first.before is not None
+    wanted = first.run()[0].to_numpy()
+    np.testing.assert_allclose(wanted, values[:24_000].astype("f8").reshape(-1, 8).sum(1), atol=1e-5)
+    again = prepared()
+    assert again.before is None
+    np.testing.assert_array_equal(again.run()[0].to_numpy(), wanted)
+    shifted = np.minimum(offsets.to_numpy() + 3, 24_000).astype("i4")
+    shifted[0] = 0
+    cm.Map(lambda v: v)(cm.array(shifted, context), out=offsets)
+    written = prepared()
+    assert written.before is not None
+    exact = np.add.reduceat(values[:24_000].astype("f8"), shifted[:-1])
+    np.testing.assert_allclose(written.run()[0].to_numpy(), exact, atol=1e-5)

@@ -14,6 +14,12 @@ INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx 
 <%def name="functions(offset, closed, weight)">
 ${edge(offset, closed)}
 INLINE long cmr_passed(__global const ${offset} *offsets, idx s, idx segments, idx n) { return (long)cmr_edge(offsets, s + 1, segments, n) + ${weight}L * (s + 1); }
+INLINE idx cmr_element_at(__global const ${offset} *offsets, idx segments, idx n, idx open, long d) {
+    const long from = cmr_edge(offsets, open, segments, n), to = cmr_edge(offsets, open + 1, segments, n), e = d - ${weight}L * open;
+    return (idx)(e < from ? from : e > to ? to : e);
+}
+</%def>
+<%def name="search(offset)">
 INLINE idx cmr_open_segment(__global const ${offset} *offsets, idx segments, idx n, long d) {
     idx low = 0, high = segments;
     while (low < high) {
@@ -21,10 +27,6 @@ INLINE idx cmr_open_segment(__global const ${offset} *offsets, idx segments, idx
         if (cmr_passed(offsets, middle, segments, n) > d) high = middle; else low = middle + 1;
     }
     return low;
-}
-INLINE idx cmr_element_at(__global const ${offset} *offsets, idx segments, idx n, idx open, long d) {
-    const long from = cmr_edge(offsets, open, segments, n), to = cmr_edge(offsets, open + 1, segments, n), e = d - ${weight}L * open;
-    return (idx)(e < from ? from : e > to ? to : e);
 }
 </%def>
 ## Declares the segments [first, last) that end in the chunk, and its elements [begin, end). Where the gate is closed there are none, and no
@@ -39,4 +41,21 @@ const int shut = *gate;
 const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
 idx first = shut ? 0 : from_segment;
 if (shut) n = 0;
+</%def>
+## Moves `low` to the first place before `high` at which a condition, true up to there, is false, else to `high`: sixteen ways at a time, because
+## a round costs a load's latency. holds: the condition of the place `at`; any numbers let it end.
+<%def name="first_without(low, high, holds)">
+while (${low} < ${high}) {
+    const idx stride = (${high} - ${low} + 15) / 16, base = ${low} - 1;
+    int count = 0;
+% for i in range(1, 16):
+    {
+        const idx at = CMR_MIN(base + ${i} * stride, ${high} - 1);
+        count += (base + ${i} * stride < ${high}) & (${holds});
+    }
+% endfor
+    const idx cap = base + (count + 1) * stride;
+    ${low} += count * stride;
+    if (count < 15 && cap < ${high}) ${high} = cap;
+}
 </%def>

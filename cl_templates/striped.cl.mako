@@ -98,7 +98,7 @@ def flag(j, k):
                 }
 % endfor
 % else:
-                ${type} ${acc}_${part} = kept_${part}[PLACE(${p} & 511)], head_${part} = before_${part}[(${p} & 511) >> 2];
+                ${type} ${acc}_${part} = kept_${part}[PLACE(${p})], head_${part} = before_${part}[${p} >> 2];
 % endif
 % endfor
                 if (${start} < t + (${p} & ~3)) ${op.merge(acc, "head", acc)}

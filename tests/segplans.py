@@ -77,6 +77,7 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
                     box = team_box(length / segments, facts, near)
                     told = f"segments {name}, {length}, by teams{', near' if near else ''}"
                     yield told, plan_team(layout, domain, mode, facts, box)
+                    yield f"{told}, looking", plan_team(layout, domain, mode, facts, box, looks=True)
                 share, closed = box.share(domain.weight), layout.closed
                 told = f"cuts for {name}, {length}"
                 yield told, plan_cuts(layout.offsets, closed, domain, share, box.tile, mode, facts)

@@ -6,7 +6,6 @@
 <%
 op = text.whole
 distances = [2**e for e in range(block.bit_length() - 1)]
-PROBES = 15
 AHEAD = 8  # pieces that are read before they are merged
 %>
 % if not text.closed:
@@ -39,22 +38,12 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     if (at < ${d}) ending[at] |= ending[at + ${d}];
     ${mode.sync()}
 % endfor
-## What the chunks before the group left of the segment that is open at its begin, if it ends here. The first of them is searched ${PROBES + 1} ways
-## at a time: a load's latency is what a round costs.
+## What the chunks before the group left of the segment that is open at its begin, if it ends here.
     idx low = from;
     if (ending[0]) {
         idx high = from - 1;
         low = 0;
-        while (low < high) {
-            const idx stride = (high - low + ${PROBES}) / ${PROBES + 1}, base = low - 1;
-% for i in range(1, PROBES + 1):
-            const int less${i} = (base + ${i} * stride < high) & (places[2 * CMR_MIN(base + ${i} * stride, high) + 1] < before);
-% endfor
-            const int count = ${" + ".join(f"less{i}" for i in range(1, PROBES + 1))};
-            const idx cap = base + (count + 1) * stride;
-            low += count * stride;
-            if (count < ${PROBES} && cap < high) high = cap;
-        }
+        ${path.first_without("low", "high", "places[2 * at + 1] < before")}
     }
     ${mode.lane_span("low", "from", "one", "till")}
     ${op.declare("acc")}

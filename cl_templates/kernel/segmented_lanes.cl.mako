@@ -43,6 +43,7 @@ def in_turn(p):
     ${text.widened("last_tile", "folded")}
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
+${path.search(text.offset)}
 ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
     const idx c = (idx)get_group_id(0);
     ${path.chunk("c", weight)}

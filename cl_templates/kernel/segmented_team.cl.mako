@@ -6,6 +6,8 @@
 ##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning anew
 ##      behind a flag; items are joined by a segmented scan that stops as soon as no item reaches further back; and
 ##   4. one item per segment fetches what stands at its end and stores the result, side by side. An empty segment fetches nothing.
+##   With `looks` chunks see all offsets together, and set cuts[0] where one falls, so that no launch before has to read them: whatever they say,
+##   nothing is read or written outside the arrays.
 ##   Unless `blocked`, accumulators stay striped (striped.cl.mako), and items that are warps fetch from each other's registers.
 ##   Local memory: 512 flags; with `blocked` 640 accumulators and 32 more. Waits: two per tile with ends, none without.
 ##   Sources: Baxter's moderngpu (tile, carry, fix-up), Merrill and Garland's merge path.
@@ -26,7 +28,7 @@ folded = "0" if ordered else "next == first"
 %>
 ${team.macros()}
 ${path.edge(text.offset, text.closed)}
-${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + (["__global const idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []), block * teams)} {
+${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []), block * teams)} {
     ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
     __local uint ${"flags" if teams == 1 else "all_flags"}[${teams * TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
@@ -39,13 +41,17 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + (["__global 
 % else:
     const int lane = get_local_id(0);
 % endif
-    const int shut = *gate${" || number >= chunks" if teams > 1 else ""};
 % if partial:
-    const idx at = 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "(idx)get_group_id(0)"};
+    const idx at = 2 + 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "(idx)get_group_id(0)"};
     const idx from_element = cuts[at], from_segment = cuts[at + 1], to_element = cuts[at + 2], to_segment = cuts[at + 3];
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
 % endif
+% if looks:
+    const int crossed = to_element < from_element || to_segment < from_segment;
+    if (crossed) cuts[0] = 1;
+% endif
+    const int shut = *gate${" || crossed" if looks else ""}${" || number >= chunks" if teams > 1 else ""};
     const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
     idx first = shut ? 0 : from_segment;
     const idx early = first < last && cmr_edge(offsets, first, segments, n) < begin ? first : -1;
@@ -149,10 +155,13 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + (["__global 
             for (idx s = first + lane; s < next; s += ${block}) {
 % endif
                 const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
+                const int p = (int)(upto - t - 1) & ${TILE - 1};
+% if looks:
+                if (${text.falls("s")}) cuts[0] = 1;
+% endif
 % if blocked:
                 ${op.declare("acc")}
                 if (upto > from) {
-                    const int p = (int)(upto - t - 1);
 % for part, _ in op.parts:
                     acc_${part} = kept_${part}[PLACE(p)];
 % endfor
@@ -164,7 +173,6 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + (["__global 
                     }
                 }
 % else:
-                const int p = (int)(upto - t - 1);
                 ${striped.fetched("acc", "p", "from")}
                 if (upto <= from) { ${op.reset("acc")} }
 % endif
@@ -194,6 +202,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + (["__global 
 % endif
 % if partial:
     if (lane == 0${" && number < chunks" if teams > 1 else ""}) {
+        ${"if (first != last) cuts[0] = 1;" if looks else ""}
         ${text.write_parts(f"2 * {number} + 1", "", "open")}
         places[2 * ${number}] = early;
         places[2 * ${number} + 1] = last;

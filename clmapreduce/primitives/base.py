@@ -78,9 +78,7 @@ class Options:
 
 @dataclass
 class Prepared:
-    """A call that is ready to run: all checks passed, kernels built. before: fills in arrays of its own that it reads.
-    then: what becomes of the results.
-    """
+    """A call that is ready to run: all checks passed, kernels built."""
 
     executable: Executable
     call: Call
@@ -88,7 +86,6 @@ class Prepared:
     targets: list[Any]
     wait_for: Sequence[Any]
     then: Callable[[list[Any]], list[Any]] | None = None
-    before: Callable[[], None] | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -103,8 +100,6 @@ class Prepared:
 
     def run(self) -> list[Any]:
         """One result per output, `then` applied to them."""
-        if self.before is not None:
-            self.before()
         results = self.call.run(self.executable, self.outputs, self.targets, self.wait_for)
         return results if self.then is None else self.then(results)
 

@@ -31,7 +31,7 @@ OPEN = Table(np.zeros(1), narrow=True)
 def plan_chunks(
     template: str, text: SegmentText, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox,
     numbers: Mapping[str, Any], alone: tuple[Scope, str], each: str, items: int = 1, columns: bool = False,
-    teams: int = 1, cut: bool = False,
+    teams: int = 1, cut: bool = False, looks: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan of a kernel over chunks, with the launch that joins their pieces where there are several.
 
@@ -54,8 +54,8 @@ def plan_chunks(
     sizes = [domain.length, domain.segments, *([] if cut else [share]), *more]
     cuts = (layout.cuts,) if cut and partial else ()
     arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *cuts, GATE, *(("idx", size) for size in sizes))
-    reads = (*layout.names, "in0", *cuts, GATE)
-    first = Stage(spec, -(-chunks * items // group), group, arguments, reads, ("out0", *pieces))
+    reads, writes = (*layout.names, "in0", *cuts, GATE), ("out0", *pieces, *(cuts if looks else ()))
+    first = Stage(spec, -(-chunks * items // group), group, arguments, reads, writes)
     if not partial:
         return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1], tables={GATE: OPEN})
     why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"
@@ -92,7 +92,7 @@ def plan_cuts(
     offsets: DType, closed: bool, domain: Segments, share: int, tile: int, mode: ComputeMode, facts: Facts
 ) -> Plan:
     """The plan of where chunks of `share` begin and end, (element, segment) by cut, in whole tiles where that moves a
-    cut but little. closed: as in a SegmentLayout.
+    cut but little; in front of them, whether offsets begin or end wrongly, and 0. closed: as in a SegmentLayout.
     """
     chunks, block = domain.chunks(share), CUT_BLOCK
     numbers = {"block": block, "offset": c_name(offsets), "closed": closed, "weight": WEIGHT, "tile": tile}

@@ -40,7 +40,9 @@ class SegmentLayout:
 
     @property
     def cuts(self) -> str:
-        """The array behind the inputs: where a kernel's chunks begin, if others have cut them."""
+        """The array behind the inputs: where a kernel's chunks begin, if others have cut them, and whether offsets are
+        wrong.
+        """
         return f"in{len(self.inputs) + 1}"
 
 
@@ -77,6 +79,12 @@ class SegmentText:
     def start(self, segment: str) -> str:
         """Where a segment that there is begins, or, behind the last one, where the elements end."""
         return f"(idx)offsets[{segment}]" if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
+
+    def falls(self, segment: str) -> str:
+        """Whether a segment that there is ends before it begins: as the offsets say, in all their bits."""
+        if self.closed:
+            return f"offsets[{segment} + 1] < offsets[{segment}]"
+        return f"({segment} + 1 < segments ? (long)offsets[{segment} + 1] : (long)n) < (long)offsets[{segment}]"
 
     def parameters(self, partial: bool, read: bool = False) -> list[str]:
         """The kernel's parameters, less its numbers. partial: with pieces. read: it reads these, and no elements."""

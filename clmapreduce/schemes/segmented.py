@@ -25,14 +25,18 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
     )  # fmt: skip
 
 
-def plan_team(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: TeamBox) -> Plan:
-    """The plan in which teams of work-items stream chunks."""
+def plan_team(
+    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: TeamBox, looks: bool = False
+) -> Plan:
+    """The plan in which teams of work-items stream chunks. looks: several chunks look whether offsets are right."""
     teams = box.teams if subgroup(mode, facts) == box.block else 1
+    looks = looks and domain.chunks(box.share(domain.weight)) > 1
     numbers = {
         "window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative, "blocked": box.blocked,
-        "teams": teams,
+        "teams": teams, "looks": looks,
     }  # fmt: skip
     return plan_chunks(
         "segmented_team", TeamText(layout, domain.narrow), domain, mode, facts, box, numbers,
         (Scope.GROUP, "one team streams it all"), "a team each, cut beforehand", items=box.block, teams=teams, cut=True,
+        looks=looks,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
-from clmapreduce.array import array
+from clmapreduce.array import DeviceArray, array, element
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.segments import Segments
@@ -66,6 +66,35 @@ class SegmentCall:
     accumulate: Accumulate = "auto"
     init: Any = None
     empty: Any = None
+
+
+@dataclass
+class Reduction(Prepared):
+    """A reduction over segments that is ready to run. cuts: as from `cuts_of`, where its kernels read them. fill: fills
+    them in, unless they are. looks: as for `prepare_segments`.
+    """
+
+    cuts: DeviceArray | None = None
+    fill: Callable[[], None] | None = None
+    looks: bool = False
+
+    def run(self) -> list[Any]:
+        if self.fill is not None:
+            self.fill()
+        return super().run()
+
+    @property
+    def sees_offsets(self) -> bool:
+        """Whether it looks at all offsets itself, and may before they are checked: wrong ones spoil nothing but results
+        that nobody has seen.
+        """
+        looks = self.looks and self.cuts is not None
+        return looks and self.stays and all(target is None for target in self.targets)
+
+    @property
+    def found_wrong(self) -> bool:
+        """Whether it, or one before it, saw offsets that are wrong; waited for."""
+        return self.cuts is not None and bool(element(self.cuts, 0))
 
 
 @dataclass(frozen=True)
@@ -142,11 +171,13 @@ def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Eleme
 def prepare_segments(
     asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
     context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None, near: bool = False,
-) -> Prepared | list[Any]:  # fmt: skip
+    looks: bool = False,
+) -> Reduction | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no segments. All arrays are checked.
 
     length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one. near: elements
-    are gathered from places that are near those of the next ones, but not next to them.
+    are gathered from places that are near those of the next ones, but not next to them. looks: offsets may be wrong;
+    kernels that can tell do.
     """
     layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
     given = given_to(layout, asked, elements, offsets)
@@ -156,9 +187,9 @@ def prepare_segments(
         return empty_results(Arguments(context, tuple(given), (segments,), on_device), outputs, options)
     domain, mode = Segments(length, segments, columns), choose_mode(options.mode, context.facts)
     box = box or _box(layout, domain, mode, context.facts, near)
-    key = ("segments", layout, domain, mode, box)
-    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box))
-    fill = None
+    key = ("segments", layout, domain, mode, box, looks)
+    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box, looks))
+    cuts, fill = None, None
     if isinstance(box, TeamBox) and domain.chunks(box.share(domain.weight)) > 1:
         offsets = array(offsets, context)
         share, tile = box.share(domain.weight), box.tile
@@ -166,7 +197,8 @@ def prepare_segments(
         given[0] = replace(given[0], value=offsets)
         given.append(Given(cuts, Signature(cuts.dtype, Access.VECTOR)))
     arguments = Arguments(context, tuple(given), (segments,), on_device)
-    return replace(prepare(arguments, executable, outputs, options, in_step=False), before=fill)
+    prepared = prepare(arguments, executable, outputs, options, in_step=False)
+    return Reduction(**vars(prepared), cuts=cuts, fill=fill, looks=looks)
 
 
 def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, near: bool) -> SegmentBox | TeamBox:
@@ -181,11 +213,11 @@ def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Fact
 
 
 def _planned(
-    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox
+    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox, looks: bool
 ) -> Plan:
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TeamBox):
-        return plan_team(layout, domain, mode, facts, box)
+        return plan_team(layout, domain, mode, facts, box, looks)
     if isinstance(box, LanesBox):
         return plan_lanes(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)

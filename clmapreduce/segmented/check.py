@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,20 +25,33 @@ MANY = 1 << 22
 """So many numbers of the host are looked at sooner by a device that shares its memory than by NumPy's one thread."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Check:
-    """A check under way on a device. wrong: whether something is, a bool there, which kernels may ask before they read
-    or write anything. tell: each raises ShapeError for what it finds wrong, in order. asked: what is known once nothing
-    is.
+    """A check on a device. look: launches it. tell: each raises ShapeError for what it finds wrong, in order. asked:
+    what is known once nothing is. offsets: it is about nothing but offsets.
     """
 
-    wrong: DeviceArray
+    look: Callable[[], DeviceArray]
     tell: tuple[Callable[[], None], ...]
     asked: tuple[Question, ...]
+    offsets: bool
 
-    def settle(self) -> None:
-        """Waits for it. Raises ShapeError naming the first wrong position."""
-        if bool(self.wrong):
+    @cached_property
+    def wrong(self) -> DeviceArray:
+        """Whether something is, a bool on the device, which kernels may ask before they read or write anything. The
+        check is under way from then on.
+        """
+        return self.look()
+
+    def start(self) -> None:
+        """Launches it, unless it is under way."""
+        _ = self.wrong
+
+    def settle(self, wrong: bool | None = None) -> None:
+        """Waits for it. wrong: what others found out who looked at the same. Raises ShapeError naming the first wrong
+        position.
+        """
+        if bool(self.wrong) if wrong is None else wrong:
             for tell in self.tell:
                 tell()
         for question in self.asked:
@@ -53,8 +67,8 @@ def settled(check: Check | None) -> None:
 def check_offsets(
     offsets: Any, sources: Any, length: int, count: int, starts: bool, name: str, options: Options
 ) -> Check | None:
-    """Raises ShapeError naming the first wrong position; or gives a check that is under way on the options' device.
-    What was right on a device is not looked at again before it is written.
+    """Raises ShapeError naming the first wrong position; or gives a check to be made on the options' device. What was
+    right on a device is not looked at again before it is written.
 
     offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
     """
@@ -68,15 +82,16 @@ def check_offsets(
     host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
     shared = options.context is not None and options.context.facts.host_unified
     if len(offsets) > (MANY if host else FEW) and (shared or not host):
-        return Check(_wrong_on_device(offsets, sources, length, count, starts, options), (tell,), (question,))
+        look = partial(_wrong_on_device, offsets, sources, length, count, starts, options)
+        return Check(look, (tell,), (question,), sources is None)
     tell()
     question.keep(None)
     return None
 
 
 def check_columns(columns: Any, limit: int, before: Check | None, options: Options) -> Check | None:
-    """As `check_offsets`, of columns on the device, which must be from 0 to below `limit`. before: what else is under
-    way; one check is made of both.
+    """As `check_offsets`, of columns on the device, which must be from 0 to below `limit`; under way at once. before:
+    what else is to be checked; one check is made of both.
     """
     question = Question([columns], ("columns", limit))
     if question.answers() or not len(columns):
@@ -88,8 +103,8 @@ def check_columns(columns: Any, limit: int, before: Check | None, options: Optio
         check_places(columns.to_numpy(), limit, "indices", "columns")
 
     if before is None:
-        return Check(wrong, (tell,), (question,))
-    return Check(wrong, (*before.tell, tell), (*before.asked, question))
+        return Check(lambda: wrong, (tell,), (question,), False)
+    return Check(lambda: wrong, (*before.tell, tell), (*before.asked, question), False)
 
 
 def check_places(places: Any, limit: int, name: str, what: str) -> None:

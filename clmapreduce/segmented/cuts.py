@@ -20,14 +20,14 @@ def cuts_of(
     offsets: DeviceArray, domain: Segments, closed: bool, share: int, tile: int, mode: ComputeMode,
     wait_for: Sequence[Any],
 ) -> tuple[DeviceArray, Callable[[], None] | None]:  # fmt: skip
-    """(chunks + 1, 2): the element and the segment that each chunk begins with; and what fills them in, unless they are
-    known. Offsets need not be right.
+    """(chunks + 2, 2): whether the offsets were found wrong, and 0; the element and the segment that each chunk begins
+    with, and the end. And what fills them in, unless they are known. Offsets need not be right.
     """
     context = offsets.context
     question = Question([offsets], ("cuts", domain, closed, share, tile))
     for known in question.answers():
         return known, None
-    cuts = empty((domain.chunks(share) + 1, 2), INT32 if domain.narrow else INT64, context)
+    cuts = empty((domain.chunks(share) + 2, 2), INT32 if domain.narrow else INT64, context)
 
     def fill() -> None:
         key = ("cuts", offsets.dtype, closed, domain, share, tile, mode)

@@ -25,7 +25,7 @@ from clmapreduce.segmented.given import indices
 class Geometry:
     """Segments of `count` values. offsets: one per segment, or one more. length: elements of all segments together.
     places: (length,) where in the values each element lies; None where it is the element's own number. check: of the
-    offsets, under way on the device.
+    offsets, to be made on the device.
     """
 
     context: Context
@@ -48,7 +48,7 @@ def geometry(
     name: str = "offsets",
 ) -> Geometry:  # fmt: skip
     """The geometry for offsets and sources as `segmented_reduce` takes them. Raises ShapeError or DTypeError, before
-    anything but checks has run; a check may still be under way.
+    anything but checks has run; a check may be left to be made.
     """
     given = offsets = indices(offsets, name)
     if not starts and not len(given):

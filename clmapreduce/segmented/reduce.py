@@ -19,7 +19,7 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.segment_chunks import GATE
-from clmapreduce.segmented.call import Element, SegmentCall, layout_of, prepare_segments
+from clmapreduce.segmented.call import Element, Reduction, SegmentCall, layout_of, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Columns, columns, gathered
@@ -59,7 +59,9 @@ def segmented_reduce(
     given = columns(arrays)
     asked = asked_for(op, front, accumulate, init, empty)
     shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
-    return run(prepare_columns(shape, given, asked, options, found.on_device), shape.check)
+    if shape.check is not None and out is not None:
+        shape.check.start()
+    return run(prepare_columns(shape, given, asked, options, found.on_device, looks=validate), shape.check)
 
 
 def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
@@ -90,9 +92,11 @@ def asked_for(
 
 
 def prepare_columns(
-    shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool
+    shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool, looks: bool = False
 ) -> Prepared | list[Any]:
-    """Everything up to the launch for arrays over a geometry. Raises ShapeError where the lengths differ."""
+    """Everything up to the launch for arrays over a geometry. looks: as for `prepare_segments`. Raises ShapeError where
+    the lengths differ.
+    """
     if given.length != shape.count:
         raise ShapeError(f"values has length {given.length}, the segments are made for {shape.count}")
     places = shape.places
@@ -101,8 +105,9 @@ def prepare_columns(
     if places is not None:
         elements.append(Element(places, given=False))
     return prepare_segments(
-        asked, elements, shape.offsets, shape.length, given.trailing, shape.segments, shape.context, options, on_device
-    )
+        asked, elements, shape.offsets, shape.length, given.trailing, shape.segments, shape.context, options, on_device,
+        looks=looks,
+    )  # fmt: skip
 
 
 def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType:
@@ -111,12 +116,17 @@ def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType
 
 
 def run(prepared: Prepared | list[Any], check: Check | None = None) -> Any:
-    """The one result of a call. check: under way, of what it reads. Where kernels write results in place on the
-    device it is waited for last: they ask it themselves, and do nothing where something is wrong.
+    """The one result of a call. check: of what it reads. A reduction that sees the offsets itself is asked what it
+    found. Else, where kernels write results in place on the device, the check is waited for last: they ask it
+    themselves, and do nothing where something is wrong.
     """
     if check is None or not isinstance(prepared, Prepared) or not prepared.stays:
         settled(check)
         return (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
+    if check.offsets and isinstance(prepared, Reduction) and prepared.sees_offsets:
+        results = prepared.run()
+        check.settle(prepared.found_wrong)
+        return results[0]
     prepared.call.arrays[GATE] = check.wrong.buffer
     results = prepared.run()
     check.settle()

@@ -80,7 +80,7 @@ def spmv(
     _check_vector(vector, width)
     made = matrix_of(found, width, vector.shape[0], validate, options)
     asked = asked_for(add, _front(multiply, data is None), accumulate, init, empty)
-    return run(_prepare(made, vector, asked, options, found.on_device), made.rows.check)
+    return run(_prepare(made, vector, asked, options, found.on_device, looks=validate), made.rows.check)
 
 
 def _check_vector(x: Any, width: int | None) -> None:
@@ -105,7 +105,9 @@ def _front(multiply: Any, unary: bool) -> Callable[..., Any]:
     return front
 
 
-def _prepare(matrix: Matrix, x: Any, asked: SegmentCall, options: Options, on_device: bool) -> Prepared | list[Any]:
+def _prepare(
+    matrix: Matrix, x: Any, asked: SegmentCall, options: Options, on_device: bool, looks: bool = False
+) -> Prepared | list[Any]:
     """Everything up to the launch."""
     rows, unary = matrix.rows, matrix.data is None
     columns = 1 if unary else 2
@@ -117,7 +119,7 @@ def _prepare(matrix: Matrix, x: Any, asked: SegmentCall, options: Options, on_de
         elements.append(Element(rows.places, given=False))
     return prepare_segments(
         asked, elements, rows.offsets, rows.length, tuple(x.shape[1:]), rows.segments, rows.context, options, on_device,
-        near=matrix.near,
+        near=matrix.near, looks=looks,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from segments import CHUNKS, EDGES, geometries, shaped
 import clmapreduce as cm
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
-from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.primitives.base import Options, identity
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.cuts import cuts_of
 from clmapreduce.tuning import TeamBox
 
@@ -27,7 +28,7 @@ def cuts_for(offsets: Any, closed: bool, share: int, length: int, context: cm.Co
     made, fill = cuts_of(cm.array(offsets, context), domain, closed, share, TILE, ComputeMode.PARALLEL, ())
     assert fill is not None
     fill()
-    return made.to_numpy()
+    return made.to_numpy()[1:]
 
 
 def assert_cut(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
@@ -72,7 +73,8 @@ def test_wild_offsets_are_cut_somehow(context: cm.Context, rng: np.random.Genera
     """A check may find them wrong only later: the search ends, and reads nothing but them."""
     for kind in ("i4", "i8"):
         offsets = rng.integers(-(2**31), 2**31, 50_001).astype(kind)
-        segment = cuts_for(offsets, True, 1024, 100_000, context)[:, 1]
+        element, segment = cuts_for(offsets, True, 1024, 100_000, context).T
+        assert element.min() >= 0 and element.max() <= 100_000
         assert segment.min() >= 0 and segment.max() <= 50_000
 
 
@@ -81,25 +83,76 @@ def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: n
     offsets = cm.array(shaped("eights", rng), context)
     on_device = cm.array(values[:24_000], context)
 
-    def prepared() -> Prepared:
+    def prepared() -> Reduction:
         made = prepare_segments(
             SegmentCall(*segment_operator("sum"), identity), [Element(on_device)], offsets, 24_000, (),
             offsets.size - 1, context, Options("parallel", context), True, TeamBox(most=4096, join_block=32),
         )  # fmt: skip
-        assert isinstance(made, Prepared)
+        assert isinstance(made, Reduction)
         return made
 
     first = prepared()
-    assert first.before is not None
+    assert first.fill is not None
     wanted = first.run()[0].to_numpy()
     np.testing.assert_allclose(wanted, values[:24_000].astype("f8").reshape(-1, 8).sum(1), atol=1e-5)
     again = prepared()
-    assert again.before is None
+    assert again.fill is None
     np.testing.assert_array_equal(again.run()[0].to_numpy(), wanted)
     shifted = np.minimum(offsets.to_numpy() + 3, 24_000).astype("i4")
     shifted[0] = 0
     cm.Map(lambda v: v)(cm.array(shifted, context), out=offsets)
     written = prepared()
-    assert written.before is not None
+    assert written.fill is not None
     exact = np.add.reduceat(values[:24_000].astype("f8"), shifted[:-1])
     np.testing.assert_allclose(written.run()[0].to_numpy(), exact, atol=1e-5)
+
+
+def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, str]]:
+    """Offsets of 30,000 segments of 60,000 values that are not right, and what is told of them."""
+    right = np.sort(rng.integers(0, 60_001, 30_001)).astype(dtype)
+    right[0], right[-1] = 0, 60_000
+    falls, early, late, wild = (right.copy() for _ in range(4))
+    at = int(np.flatnonzero(np.diff(right) > 0)[9000])
+    falls[at], falls[at + 1] = right[at + 1], right[at]
+    early[0], late[-1] = -1, 59_999 if right[-2] < 60_000 else 60_001
+    wild[:] = rng.integers(-(2**31), 2**31, wild.size)
+    wild[0] = 0
+    found = {
+        "falls": (falls, f"offsets[{at + 1}] is"), "early": (early, "offsets[0] is -1"), "wild": (wild, "offsets["),
+        "late": (late, "offsets["), "back": (right[::-1].copy(), "offsets[0] is 60000"),
+    }  # fmt: skip
+    if dtype == "i8":
+        far = right.copy()
+        far[-9:-1] += 2**32
+        found["right in 32 bits"] = far, f"offsets[{far.size - 9}] is"
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+@pytest.mark.parametrize("blocked", [True, False])
+def test_teams_see_wrong_offsets(
+    blocked: bool, dtype: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No launch reads them before the reduction; nothing is written but results that nobody gets."""
+    box = TeamBox(most=4096, join_block=32, blocked=blocked, window=3)
+    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: box)
+    monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
+    values = rng.standard_normal(60_000).astype("f4")
+    given = cm.array(values, context)
+    for name, (offsets, told) in wrong_offsets(rng, dtype).items():
+        held = cm.array(offsets, context)
+        for _ in range(2):  # what was wrong is not remembered as right
+            with pytest.raises(cm.ShapeError, match=re.escape(told)):
+                cm.segmented_reduce(given, held, mode="parallel")
+        if name in ("falls", "wild", "back"):
+            with pytest.raises(cm.ShapeError):
+                cm.segmented_reduce(given, cm.array(offsets[:-1].copy(), context), starts=True, mode="parallel")
+    right = np.sort(rng.integers(0, 60_001, 30_001)).astype(dtype)
+    right[0], right[-1] = 0, 60_000
+    begins = right[:-1].copy()
+    exact = np.add.reduceat(np.append(values.astype("f8"), 0), right[:-1]) * (np.diff(right) > 0)
+    for offsets, starts in ((right, False), (begins, True)):
+        held = cm.array(offsets, context)
+        for _ in range(2):
+            found = cm.segmented_reduce(given, held, starts=starts, mode="parallel").to_numpy()
+            np.testing.assert_allclose(found, exact, atol=1e-4)

@@ -29,6 +29,8 @@ U = bits + (str(lanes) if lanes > 1 else "")
 %>
 INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}(as_${U}(x) & (${bits})${mask}); }
 </%def>
+## Not by two clamps: PoCL 3.0 miscompiles those in scans of logsumexp on Xeons with AVX-512, where items are computed side by side.
+<%def name="exp_scaled(T)">${portable._exp_scaled(T, True)}</%def>
 ## The sign bits of 256 bits are one instruction.
 <%def name="flags(T)">
 INLINE uint cmr_flags_${T}(${T} m) {

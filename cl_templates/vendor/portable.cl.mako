@@ -106,10 +106,10 @@ INLINE ${T} cmr_exp_${T}(${T} a) { return a.y == 0 ? (${T})(exp(a.x), a.y) : exp
 INLINE ${T} cmr_log_${T}(${T} a) { return (${T})(log(hypot(a.x, a.y)), atan2(a.y, a.x)); }
 </%def>
 ## exp(x) for x <= 0 from operators alone: 2^q 2^r with q rounded by a magic constant, a polynomial for 2^r on [-1/2, 1/2], and 2^q made from its
-## exponent. Clamped where 2^q would leave the normal numbers; above 0 it stays 1; NaN gives NaN. From above first: the other way about PoCL 3.0
-## miscompiles scans of logsumexp on Xeons with AVX-512. Measured in float:
+## exponent. Clamped where 2^q would leave the normal numbers, or 0 there; above 0 it stays 1; NaN gives NaN. Measured in float:
 ## 3.5 + 0.65 |x| units in the last place, the second part from the rounding of x log2(e).
-<%def name="exp_scaled(T)">
+<%def name="exp_scaled(T)">${_exp_scaled(T, False)}</%def>
+<%def name="_exp_scaled(T, zero)">
 <%
 S, lanes = split(T)
 suffix = "" if lanes == 1 else str(lanes)
@@ -125,14 +125,20 @@ else:
 INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
     x = x * (${T})(${scale});
     x = x > (${T})(0) ? (${T})(0) : x;
+% if zero:
+    const ${bits}${suffix} tiny = x < (${T})(${low});
+    x = tiny ? (${T})(0) : x;
+% else:
     x = x < (${T})(${low}) ? (${T})(${low}) : x;
+% endif
     const ${T} q = x + (${T})(${magic});
     const ${T} r = x - (q - (${T})(${magic}));
     ${T} p = (${T})(${terms[0]});
 % for term in terms[1:]:
     p = p * r + (${T})(${term});
 % endfor
-    return p * as_${T}((as_${bits}${suffix}(q) << ${shift}) + (${bits}${suffix})(${bias}));
+    p = p * as_${T}((as_${bits}${suffix}(q) << ${shift}) + (${bits}${suffix})(${bias}));
+    return ${f"tiny ? ({T})(0) : p" if zero else "p"};
 }
 </%def>
 ## 2^x from operators alone, for any x: rounded by a magic constant, a polynomial on [-1/2, 1/2] that is 1 at 0 (interpolated at Chebyshev's

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from clmapreduce.arguments import Arguments, product
+from clmapreduce.array import DeviceArray
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.pairwise import Pairwise
@@ -19,7 +20,6 @@ from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.form import Form, made_of
 from clmapreduce.pairwise.measured import Kept, recorder, tunings
 from clmapreduce.pairwise.planned import Look, planned
-from clmapreduce.pairwise.warm import WarmCall, find, is_kept, keep, warm_key
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
@@ -29,6 +29,7 @@ from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import Box
 from clmapreduce.vector.node import Variable, Vector
 from clmapreduce.vector.slots import slotted
+from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}
 BACKENDS |= {f"GPU_{scheme}{place}": scheme for scheme in ("1D", "2D") for place in ("", "_device", "_host")}
@@ -80,6 +81,17 @@ def reduce_pairs(
         keep(home, key, WarmCall(prepared, arrays), ranges)
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
+    """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
+    parts: list[Hashable] = [asked, mode, tunings()]
+    for variable, array in arrays.items():
+        if not isinstance(array, DeviceArray) or (context is not None and array.context is not context):
+            return None
+        context = array.context
+        parts += (variable, array.shape, array.dtype)
+    return tuple(parts) if arrays else None
 
 
 def explain_pairs(

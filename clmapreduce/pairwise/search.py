@@ -19,13 +19,13 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import Kept, plan_boxed, text_of
-from clmapreduce.pairwise.warm import WarmCall
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.vector.node import Variable
 from clmapreduce.vector.pair import Pair
+from clmapreduce.warm import WarmCall
 
 WORTH = 0.98
 """A box must take less than this share of another one's time."""

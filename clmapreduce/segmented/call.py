@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
-from clmapreduce.array import DeviceArray, array, element
+from clmapreduce.array import DeviceArray, array
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.segments import Segments
@@ -28,11 +28,12 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
 from clmapreduce.schemes.common import subgroup
+from clmapreduce.schemes.segment_chunks import GATE
 from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.team_text import TEAM, suits_teams
-from clmapreduce.segmented.cuts import cuts_of
+from clmapreduce.segmented.cuts import Cuts, Cutting
 from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
@@ -70,18 +71,21 @@ class SegmentCall:
 
 @dataclass
 class Reduction(Prepared):
-    """A reduction over segments that is ready to run. cuts: as from `cuts_of`, where its kernels read them. fill: fills
-    them in, unless they are. looks: as for `prepare_segments`.
+    """A reduction over segments that is ready to run. cuts: what its kernels read, if they do. looks: as for
+    `prepare_segments`.
     """
 
-    cuts: DeviceArray | None = None
-    fill: Callable[[], None] | None = None
+    cuts: Cuts | None = None
     looks: bool = False
 
     def run(self) -> list[Any]:
-        if self.fill is not None:
-            self.fill()
+        if self.cuts is not None:
+            self.cuts.fill()
         return super().run()
+
+    def ask(self, wrong: DeviceArray) -> None:
+        """Lets it do nothing where that is true, on the device."""
+        self.call.arrays[GATE] = wrong.buffer
 
     @property
     def sees_offsets(self) -> bool:
@@ -90,11 +94,6 @@ class Reduction(Prepared):
         """
         looks = self.looks and self.cuts is not None
         return looks and self.stays and all(target is None for target in self.targets)
-
-    @property
-    def found_wrong(self) -> bool:
-        """Whether it, or one before it, saw offsets that are wrong; waited for."""
-        return self.cuts is not None and bool(element(self.cuts, 0))
 
 
 @dataclass(frozen=True)
@@ -189,16 +188,15 @@ def prepare_segments(
     box = box or _box(layout, domain, mode, context.facts, near)
     key = ("segments", layout, domain, mode, box, looks)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box, looks))
-    cuts, fill = None, None
+    cuts = None
     if isinstance(box, TeamBox) and domain.chunks(box.share(domain.weight)) > 1:
         offsets = array(offsets, context)
-        share, tile = box.share(domain.weight), box.tile
-        cuts, fill = cuts_of(offsets, domain, layout.closed, share, tile, mode, options.wait_for)
+        cuts = Cutting(domain, layout.closed, box.share(domain.weight), box.tile, mode).of(offsets, options.wait_for)
         given[0] = replace(given[0], value=offsets)
-        given.append(Given(cuts, Signature(cuts.dtype, Access.VECTOR)))
+        given.append(Given(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
     arguments = Arguments(context, tuple(given), (segments,), on_device)
     prepared = prepare(arguments, executable, outputs, options, in_step=False)
-    return Reduction(**vars(prepared), cuts=cuts, fill=fill, looks=looks)
+    return Reduction(**vars(prepared), cuts=cuts, looks=looks)
 
 
 def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, near: bool) -> SegmentBox | TeamBox:

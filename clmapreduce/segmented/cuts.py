@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, empty
+from clmapreduce.array import DeviceArray, element, empty
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
@@ -14,29 +15,76 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.segment_chunks import plan_cuts
 from clmapreduce.segmented.remembered import Question
+from clmapreduce.warm import WarmCall, find, keep
 
 
-def cuts_of(
-    offsets: DeviceArray, domain: Segments, closed: bool, share: int, tile: int, mode: ComputeMode,
-    wait_for: Sequence[Any],
-) -> tuple[DeviceArray, Callable[[], None] | None]:  # fmt: skip
-    """(chunks + 2, 2): whether the offsets were found wrong, and 0; the element and the segment that each chunk begins
-    with, and the end. And what fills them in, unless they are known. Offsets need not be right.
+@dataclass(frozen=True)
+class Cutting:
+    """How segments are cut into chunks that weigh `share`, of tiles of `tile` elements. closed: as in a
+    SegmentLayout.
     """
-    context = offsets.context
-    question = Question([offsets], ("cuts", domain, closed, share, tile))
-    for known in question.answers():
-        return known, None
-    cuts = empty((domain.chunks(share) + 2, 2), INT32 if domain.narrow else INT64, context)
 
-    def fill() -> None:
-        key = ("cuts", offsets.dtype, closed, domain, share, tile, mode)
+    domain: Segments
+    closed: bool
+    share: int
+    tile: int
+    mode: ComputeMode
+
+    def of(self, offsets: DeviceArray, wait_for: Sequence[Any]) -> Cuts:
+        """The cuts, to be filled in unless they are known. Offsets need not be right."""
+        question = Question([offsets], self)
+        for known in question.answers():
+            return Cuts(self, known)
+        shape = (self.domain.chunks(self.share) + 2, 2)
+        made = empty(shape, INT32 if self.domain.narrow else INT64, offsets.context)
+        return Cuts(self, made, offsets, question, wait_for)
+
+
+class Cuts:
+    """array: (chunks + 2, 2): whether the offsets were found wrong, and 0; the element and the segment that each chunk
+    begins with, and the end.
+    """
+
+    def __init__(
+        self, cutting: Cutting, array: DeviceArray, offsets: DeviceArray | None = None,
+        question: Question | None = None, wait_for: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        self.cutting, self.array = cutting, array
+        self._offsets, self._question, self._wait_for = offsets, question, wait_for
+
+    @property
+    def known(self) -> bool:
+        """Whether there is nothing to fill in."""
+        return self._question is None
+
+    def fill(self) -> None:
+        """Launches what finds them, unless they are known."""
+        if self._question is None or self._offsets is None:
+            return
+        context = self._offsets.context
+        key = ("cuts", self.cutting, self._offsets.dtype)
+        call = find(context, key)
+        if call is None:
+            call = self._prepared()
+            keep(context, key, call)
+        call(context, {"offsets": self._offsets}, self._wait_for, self.array)
+        self._question.keep(self.array)
+        self._question = None
+
+    def _prepared(self) -> WarmCall:
+        made, offsets, array = self.cutting, self._offsets, self.array
+        assert offsets is not None
+        context = offsets.context
         executable = context.executable(
-            key, lambda: plan_cuts(offsets.dtype, closed, domain, share, tile, mode, context.facts)
+            ("cuts", made, offsets.dtype),
+            lambda: plan_cuts(offsets.dtype, made.closed, made.domain, made.share, made.tile, made.mode, context.facts),
         )
-        arguments = Arguments(context, (Given(offsets, Signature(offsets.dtype, Access.VECTOR)),), cuts.shape, True)
-        options = Options(wait_for=wait_for, out=cuts)
-        prepare(arguments, executable, [(cuts.shape, cuts.dtype)], options, in_step=False).run()
-        question.keep(cuts)
+        given = (Given(offsets, Signature(offsets.dtype, Access.VECTOR)),)
+        arguments = Arguments(context, given, array.shape, True)
+        outputs = [(array.shape, array.dtype)]
+        return WarmCall(prepare(arguments, executable, outputs, Options(), in_step=False), ["offsets"])
 
-    return cuts, fill
+    @property
+    def found_wrong(self) -> bool:
+        """Whether a kernel saw that offsets are wrong; waited for."""
+        return bool(element(self.array, 0))

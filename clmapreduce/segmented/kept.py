@@ -10,11 +10,16 @@ from typing import Any
 from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context
 from clmapreduce.formula.formula import Access
-from clmapreduce.pairwise.warm import WarmCall, is_kept
 from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.warm import WarmCall, is_kept
 
 KEPT = 32
 """Calls kept per plan."""
+
+
+def array_places(prepared: Prepared) -> list[int | None]:
+    """The places of what a call was given; None for numbers."""
+    return [None if g.signature.access is Access.ARGUMENT else k for k, g in enumerate(prepared.call.given)]
 
 
 class Kept:
@@ -43,10 +48,10 @@ class Kept:
         if not isinstance(prepared, Prepared):
             return prepared[0]
         if key is not None and is_kept(prepared):
-            given = [g.value for g in prepared.call.given if g.signature.access is not Access.ARGUMENT]
-            own = {k: value for k, value in enumerate(given) if k not in arrays}
+            places = array_places(prepared)
+            own = {k: prepared.call.given[k].value for k in places if k is not None and k not in arrays}
             with self._lock:
-                self._calls[key] = WarmCall(prepared, range(len(given))), own
+                self._calls[key] = WarmCall(prepared, places), own
                 if len(self._calls) > KEPT:
                     self._calls.popitem(last=False)
         return prepared.run()[0]

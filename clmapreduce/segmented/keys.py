@@ -23,7 +23,7 @@ from clmapreduce.segmented.given import Columns, Gathered, columns, gathered
 from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.marked import find_marks, marked_layout, marks_box, prepare_marked
-from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns, run
+from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
 
 COPY = Map(lambda key: key)
@@ -86,7 +86,7 @@ def _by_places(
         Options(options.mode, found.context, options.wait_for, reduced_out), found.on_device,
     )  # fmt: skip
     told = keys_out if runs.keys is keys_out else _delivered(runs.keys, keys_out, found.on_device)
-    reduced = run(prepared)
+    reduced = (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
     return (told, reduced) if count == "host" else (told, reduced, _delivered(runs.count, None, found.on_device))
 
 

@@ -18,12 +18,11 @@ from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
-from clmapreduce.schemes.segment_chunks import GATE
-from clmapreduce.segmented.call import Element, Reduction, SegmentCall, layout_of, prepare_segments
-from clmapreduce.segmented.check import Check, settled
+from clmapreduce.segmented.call import Element, SegmentCall, layout_of, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Columns, columns, gathered
 from clmapreduce.segmented.kept import Kept
+from clmapreduce.segmented.single import reduce_once
 
 Mapped = Callable[..., Any] | str | Map | None
 
@@ -61,7 +60,10 @@ def segmented_reduce(
     shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
     if shape.check is not None and out is not None:
         shape.check.start()
-    return run(prepare_columns(shape, given, asked, options, found.on_device, looks=validate), shape.check)
+    return reduce_once(
+        asked, elements_of(shape, given), shape.offsets, shape.length, given.trailing, shape.segments, found.context,
+        options, found.on_device, shape.check,
+    )  # fmt: skip
 
 
 def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
@@ -91,12 +93,8 @@ def asked_for(
     return SegmentCall(name, operator, front, accumulate, init, empty)
 
 
-def prepare_columns(
-    shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool, looks: bool = False
-) -> Prepared | list[Any]:
-    """Everything up to the launch for arrays over a geometry. looks: as for `prepare_segments`. Raises ShapeError where
-    the lengths differ.
-    """
+def elements_of(shape: Geometry, given: Columns) -> list[Element]:
+    """What an element is made of. Raises ShapeError where arrays and geometry differ in length."""
     if given.length != shape.count:
         raise ShapeError(f"values has length {given.length}, the segments are made for {shape.count}")
     places = shape.places
@@ -104,33 +102,22 @@ def prepare_columns(
     elements = [Element(v, through, bool(v.shape[1:])) for v in given.arrays]
     if places is not None:
         elements.append(Element(places, given=False))
+    return elements
+
+
+def prepare_columns(
+    shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool
+) -> Prepared | list[Any]:
+    """Everything up to the launch for arrays over a geometry. Raises ShapeError where the lengths differ."""
     return prepare_segments(
-        asked, elements, shape.offsets, shape.length, given.trailing, shape.segments, shape.context, options, on_device,
-        looks=looks,
+        asked, elements_of(shape, given), shape.offsets, shape.length, given.trailing, shape.segments, shape.context,
+        options, on_device,
     )  # fmt: skip
 
 
 def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType:
     """The dtype of what arrays reduce to. Raises as `layout_of`."""
     return layout_of(asked, [Element(v, (), bool(v.shape[1:])) for v in given.arrays], INT32, True, context).op.result
-
-
-def run(prepared: Prepared | list[Any], check: Check | None = None) -> Any:
-    """The one result of a call. check: of what it reads. A reduction that sees the offsets itself is asked what it
-    found. Else, where kernels write results in place on the device, the check is waited for last: they ask it
-    themselves, and do nothing where something is wrong.
-    """
-    if check is None or not isinstance(prepared, Prepared) or not prepared.stays:
-        settled(check)
-        return (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
-    if check.offsets and isinstance(prepared, Reduction) and prepared.sees_offsets:
-        results = prepared.run()
-        check.settle(prepared.found_wrong)
-        return results[0]
-    prepared.call.arrays[GATE] = check.wrong.buffer
-    results = prepared.run()
-    check.settle()
-    return results[0]
 
 
 class SegmentPlan:

@@ -17,7 +17,8 @@ from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.segmented.given import gathered
 from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
-from clmapreduce.segmented.reduce import asked_for, run
+from clmapreduce.segmented.reduce import asked_for
+from clmapreduce.segmented.single import reduce_once
 
 
 def _product(a: Any, x: Any) -> Any:
@@ -80,7 +81,11 @@ def spmv(
     _check_vector(vector, width)
     made = matrix_of(found, width, vector.shape[0], validate, options)
     asked = asked_for(add, _front(multiply, data is None), accumulate, init, empty)
-    return run(_prepare(made, vector, asked, options, found.on_device, looks=validate), made.rows.check)
+    rows = made.rows
+    return reduce_once(
+        asked, _elements(made, vector), rows.offsets, rows.length, tuple(vector.shape[1:]), rows.segments, rows.context,
+        options, found.on_device, rows.check, made.near,
+    )  # fmt: skip
 
 
 def _check_vector(x: Any, width: int | None) -> None:
@@ -105,10 +110,8 @@ def _front(multiply: Any, unary: bool) -> Callable[..., Any]:
     return front
 
 
-def _prepare(
-    matrix: Matrix, x: Any, asked: SegmentCall, options: Options, on_device: bool, looks: bool = False
-) -> Prepared | list[Any]:
-    """Everything up to the launch."""
+def _elements(matrix: Matrix, x: Any) -> list[Element]:
+    """What an element is made of."""
     rows, unary = matrix.rows, matrix.data is None
     columns = 1 if unary else 2
     placed = () if rows.places is None else (columns + 1,)
@@ -117,10 +120,7 @@ def _prepare(
     elements.append(Element(matrix.columns, given=False))
     if placed:
         elements.append(Element(rows.places, given=False))
-    return prepare_segments(
-        asked, elements, rows.offsets, rows.length, tuple(x.shape[1:]), rows.segments, rows.context, options, on_device,
-        near=matrix.near, looks=looks,
-    )  # fmt: skip
+    return elements
 
 
 class SpmvPlan:
@@ -199,4 +199,8 @@ class SpmvPlan:
         _check_vector(vector, made.width)
         if made.needed is not None:
             check_needed(made.columns, made.needed, vector.shape[0])
-        return _prepare(made, vector, asked, options, found.on_device)
+        rows = made.rows
+        return prepare_segments(
+            asked, _elements(made, vector), rows.offsets, rows.length, tuple(vector.shape[1:]), rows.segments,
+            rows.context, options, found.on_device, near=made.near,
+        )  # fmt: skip

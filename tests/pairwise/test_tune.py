@@ -19,7 +19,8 @@ from pairblocks import Halves, drawn_blocks
 from pairplans import vector
 
 import clmapreduce as cm
-from clmapreduce.pairwise import boxes, measured, planned, search, tune, warm
+from clmapreduce import warm
+from clmapreduce.pairwise import boxes, measured, planned, search, tune
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
 from clmapreduce.primitives.base import Options
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS

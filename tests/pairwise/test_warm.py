@@ -12,8 +12,7 @@ import pytest
 from pairplans import vector
 
 import clmapreduce as cm
-from clmapreduce import LazyTensor
-from clmapreduce.pairwise import warm
+from clmapreduce import LazyTensor, warm
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from hypothesis import strategies as st
 from segments import CHUNKS, EDGES, geometries, shaped
 
 import clmapreduce as cm
+from clmapreduce import warm
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.primitives.base import Options, identity
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
-from clmapreduce.segmented.cuts import cuts_of
+from clmapreduce.segmented.cuts import Cutting
 from clmapreduce.tuning import TeamBox
 
 TILE = 512
@@ -25,10 +27,10 @@ TILE = 512
 
 def cuts_for(offsets: Any, closed: bool, share: int, length: int, context: cm.Context) -> Any:
     domain = Segments(length, offsets.size - closed)
-    made, fill = cuts_of(cm.array(offsets, context), domain, closed, share, TILE, ComputeMode.PARALLEL, ())
-    assert fill is not None
-    fill()
-    return made.to_numpy()[1:]
+    made = Cutting(domain, closed, share, TILE, ComputeMode.PARALLEL).of(cm.array(offsets, context), ())
+    assert not made.known
+    made.fill()
+    return made.array.to_numpy()[1:]
 
 
 def assert_cut(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
@@ -92,17 +94,17 @@ def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: n
         return made
 
     first = prepared()
-    assert first.fill is not None
+    assert first.cuts is not None and not first.cuts.known
     wanted = first.run()[0].to_numpy()
     np.testing.assert_allclose(wanted, values[:24_000].astype("f8").reshape(-1, 8).sum(1), atol=1e-5)
     again = prepared()
-    assert again.fill is None
+    assert again.cuts is not None and again.cuts.known
     np.testing.assert_array_equal(again.run()[0].to_numpy(), wanted)
     shifted = np.minimum(offsets.to_numpy() + 3, 24_000).astype("i4")
     shifted[0] = 0
     cm.Map(lambda v: v)(cm.array(shifted, context), out=offsets)
     written = prepared()
-    assert written.fill is not None
+    assert written.cuts is not None and not written.cuts.known
     exact = np.add.reduceat(values[:24_000].astype("f8"), shifted[:-1])
     np.testing.assert_allclose(written.run()[0].to_numpy(), exact, atol=1e-5)
 
@@ -135,6 +137,7 @@ def test_teams_see_wrong_offsets(
 ) -> None:
     """No launch reads them before the reduction; nothing is written but results that nobody gets."""
     box = TeamBox(most=4096, join_block=32, blocked=blocked, window=3)
+    monkeypatch.setattr(warm, "_kept", WeakKeyDictionary())
     monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: box)
     monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
     values = rng.standard_normal(60_000).astype("f4")

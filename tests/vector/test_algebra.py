@@ -55,9 +55,11 @@ CASES: list[tuple[str, tuple[Variable, ...], Callable[..., Any]]] = [
 
 
 def arrays(rng: np.random.Generator) -> dict[Variable, np.ndarray]:
+    """X and Y between -1 and 1, no two of them, and none and 0, so close that finite differences see a kink between."""
     s = rng.uniform(0.5, 1, (4, 4))
+    apart = (rng.permutation(44) + rng.uniform(0.25, 0.75, 44)) / 22 - 1
     return {
-        X: rng.uniform(-1, 1, (6, 1, 4)), Y: rng.uniform(-1, 1, (1, 5, 4)), S1: rng.uniform(0.5, 1, 1),
+        X: apart[:24].reshape(6, 1, 4), Y: apart[24:].reshape(1, 5, 4), S1: rng.uniform(0.5, 1, 1),
         S4: rng.uniform(0.5, 1, 4), S16: (s + s.T).reshape(16),
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,10 +15,8 @@ from clmapreduce.array import DeviceArray, empty
 from clmapreduce.call import as_argument
 from clmapreduce.context import Context
 from clmapreduce.formula.formula import Access
-from clmapreduce.pairwise.measured import tunings
 from clmapreduce.primitives.base import Prepared
 from clmapreduce.runtime import take, translated
-from clmapreduce.vector.node import Variable
 
 KEPT = 64
 """Calls kept per context."""
@@ -26,13 +25,14 @@ _kept: WeakKeyDictionary[Context, OrderedDict[Hashable, WarmCall]] = WeakKeyDict
 
 
 class WarmCall:
-    """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …
+    """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …;
+    None stands for a number.
 
     It holds no context, because it is kept for as long as its context lives.
     """
 
-    def __init__(self, prepared: Prepared, variables: Iterable[Hashable]) -> None:
-        self._names = tuple((variable, f"in{k}") for k, variable in enumerate(variables))
+    def __init__(self, prepared: Prepared, variables: Iterable[Hashable | None]) -> None:
+        self._names = tuple((v, f"in{k}") for k, v in enumerate(variables) if v is not None)
         self._outputs = tuple(prepared.outputs)
         given = prepared.call.given
         self._numbers = {
@@ -52,14 +52,17 @@ class WarmCall:
 
     def __call__(
         self, context: Context, arrays: Mapping[Any, DeviceArray], wait_for: Sequence[Any],
-        out: DeviceArray | None = None,
+        out: DeviceArray | None = None, instead: Mapping[str, Any] = MappingProxyType({}),
     ) -> list[DeviceArray]:  # fmt: skip
-        """One result per output, not waited for. context: the one it was prepared for. out: what it `takes`."""
+        """One result per output, not waited for. context: the one it was prepared for. out: what it `takes`. instead:
+        buffers that take the place of the plan's tables.
+        """
         queue = context.queue
         results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
         slots: dict[str, Any] = {name: arrays[variable].buffer for variable, name in self._names}
         slots |= self._numbers
         slots |= {name: table.buffer for name, table in self._tables.items()}
+        slots |= instead
         for k, made in enumerate(results):
             slots[f"out{k}"] = made.buffer
         with translated():
@@ -70,17 +73,6 @@ class WarmCall:
                 for buffer in scratch.values():
                     queue.arena.give(buffer)
         return results
-
-
-def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
-    """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
-    parts: list[Hashable] = [asked, mode, tunings()]
-    for variable, array in arrays.items():
-        if not isinstance(array, DeviceArray) or (context is not None and array.context is not context):
-            return None
-        context = array.context
-        parts += (variable, array.shape, array.dtype)
-    return tuple(parts) if arrays else None
 
 
 def is_kept(prepared: Prepared) -> bool:

@@ -5,7 +5,9 @@ device and both modes among them. PoCL builds kernels twice as slowly as Intel's
 `-m sweep` runs all combinations. A combination asked for by its name always runs.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
-`unless`, a function that tells from the parameters' values, by name, which combinations the test would skip.
+`unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
+on any mark of the test, the name of a device on which it runs in one of three runs only: tests of what GPUs alone take
+have one CPU runtime for their everyday one.
 """
 
 from __future__ import annotations
@@ -56,12 +58,27 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
         if config.option.markexpr == "not sweep":
             whole = asked.get("whole", ())
             possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
-            slow = {place for place, case in enumerate(possible) if "pocl" in case.callspec.id.split("-")}
-            taken = covering([_values(case) for case in possible], whole, random.Random(f"{seed} {name}"), slow)
+            rng = random.Random(f"{seed} {name}")
+            possible = _without_seldom(possible, rng)
+            slow = {place for place, case in enumerate(possible) if _is_on("pocl", case)}
+            taken = covering([_values(case) for case in possible], whole, rng, slow)
             drawn = {possible[place] for place in taken}
         for case in cases:
             if case not in drawn:
                 case.add_marker(pytest.mark.sweep)
+
+
+def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:
+    """The cases, two times of three less those on a device on which the test runs seldom, if others are left."""
+    told = (
+        [mark.kwargs["seldom"] for mark in cases[0].iter_markers("drawn") if "seldom" in mark.kwargs] if cases else []
+    )
+    kept = [case for case in cases if not any(_is_on(device, case) for device in told)]
+    return kept if kept and len(kept) < len(cases) and rng.random() < 2 / 3 else cases
+
+
+def _is_on(device: str, case: Any) -> bool:
+    return device in case.callspec.id.split("-")
 
 
 def _values(case: Any) -> dict[str, Hashable]:

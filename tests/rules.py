@@ -46,26 +46,32 @@ def without_comments(text: str) -> str:
 def assert_complete(name: str, text: str) -> None:
     for left, right in ("()", "[]", "{}"):
         assert text.count(left) == text.count(right), name
-    assert not re.search(
-        r"\$\{|<%|%>|^\s*%|UNDEFINED|\bNone\b|\bTrue\b|\bFalse\b|\blambda\b|object at 0x", text, re.M
-    ), name
+    for left in ("${", "<%", "%>", "UNDEFINED", "object at 0x"):
+        assert left not in text, name
+    assert not re.search(r"^[ \t]*%|\b(None|True|False|lambda)\b", text, re.M), name
 
 
 def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
     """For each place, the heads of the blocks around it and of its own statement, outermost first."""
     found: dict[int, list[str]] = {}
     stack: list[str] = []
+    left = sorted(places, reverse=True)
     head, depth = 0, 0
-    for i, sign in enumerate(text):
-        if i in places:
-            found[i] = [*stack, text[head:i].strip()]
-        depth += (sign == "(") - (sign == ")")
-        if sign == "{":
-            stack.append(text[head:i].strip())
-        elif sign == "}":
-            stack.pop()
-        if sign in "{}" or (sign == ";" and depth == 0):
-            head = i + 1
+    for sign in re.finditer(r"[(){};]", text):
+        while left and left[-1] <= sign.start():
+            found[left[-1]] = [*stack, text[head : left[-1]].strip()]
+            left.pop()
+        match sign[0]:
+            case "(":
+                depth += 1
+            case ")":
+                depth -= 1
+            case "{":
+                stack.append(text[head : sign.start()].strip())
+            case "}":
+                stack.pop()
+        if sign[0] in "{}" or (sign[0] == ";" and depth == 0):
+            head = sign.end()
     return found
 
 

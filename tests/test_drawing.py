@@ -54,15 +54,23 @@ class Item:
     """What drawing asks of a test."""
 
     def __init__(self, kwargs: dict[str, Any], **params: Any) -> None:
-        self.nodeid, self.callspec, self.marks = f"t.py::test[{params}]", SimpleNamespace(params=params, id=str(params)), set()
+        self.nodeid, self.callspec, self.marks = (
+            f"t.py::test[{params}]",
+            SimpleNamespace(params=params, id=str(params)),
+            set(),
+        )
         self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs)
-        self.iter_markers = lambda name: [SimpleNamespace(args=("op, dtype", None))] if "op" in params else []
+        named = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
+        marks = {"parametrize": named, "drawn": [SimpleNamespace(kwargs=kwargs)]}
+        self.iter_markers = lambda name: marks[name]
 
     def add_marker(self, mark: Any) -> None:
         self.marks.add(mark.name)
 
 
-def kept(items: list[Item], markexpr: str = "not sweep", args: tuple[str, ...] = ("tests",), seed: str = "1") -> list[dict[str, Any]]:
+def kept(
+    items: list[Item], markexpr: str = "not sweep", args: tuple[str, ...] = ("tests",), seed: str = "1"
+) -> list[dict[str, Any]]:
     config: Any = SimpleNamespace(args=args, option=SimpleNamespace(markexpr=markexpr))
     mark_what_is_not_drawn(items, config, seed)  # type: ignore[arg-type]
     return [item.callspec.params for item in items if not item.marks]
@@ -90,6 +98,21 @@ def test_what_would_be_skipped_is_not_drawn() -> None:
     pairs = [{"op": op, "dtype": dtype} for op in "xyz" for dtype in "uv"]
     taken = kept(items({"unless": lambda given: given["op"] == "x" and given["context"] == "a"}, *pairs))
     assert not any(t["op"] == "x" and t["context"] == "a" for t in taken) and any(t["op"] == "x" for t in taken)
+
+
+def test_a_device_is_seldom_seen_where_that_is_asked_for() -> None:
+    """In one run of three, and in every run where it is the only one."""
+
+    def made(devices: str) -> list[Item]:
+        found = [Item({"seldom": "pocl"}, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
+        for item in found:
+            item.callspec.id = f"{item.callspec.params['context']}-{item.callspec.params['dtype']}"
+        return found
+
+    seen = sum(any(t["context"] == "pocl" for t in kept(made("intel pocl"), seed=str(seed))) for seed in range(300))
+    assert 60 < seen < 140
+    assert all(len(kept(made("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
+    assert all(len(kept(made("pocl"), seed=str(seed))) == 2 for seed in range(20))
 
 
 def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:

@@ -29,7 +29,7 @@ from clmapreduce.tuning_matrix import (
 
 NAMES = ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"]
 
-pytestmark = pytest.mark.drawn(whole=["sparse"])
+pytestmark = pytest.mark.drawn(whole=["sparse"], seldom="pocl")
 
 
 SMALL = {MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU, type(None): None}

@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable
 
-pytestmark = pytest.mark.drawn
+pytestmark = pytest.mark.drawn(seldom="pocl")
 
 X, Y = Variable(0, 3, 0), Variable(1, 3, 1)
 SQUARES = OPERATIONS["SqDist"](X, Y)

@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
-pytestmark = pytest.mark.drawn
+pytestmark = pytest.mark.drawn(seldom="pocl")
 
 F = OPERATIONS
 EPS = float(np.finfo("f4").eps)

@@ -24,7 +24,7 @@ from clmapreduce.tuning_matrix import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBo
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 from clmapreduce.vector.pair import PairInput, Role
 
-pytestmark = pytest.mark.drawn
+pytestmark = pytest.mark.drawn(seldom="pocl")
 
 F = OPERATIONS
 DIMS = (17, 33, 40, 50, 100, 300)

@@ -18,7 +18,7 @@ from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MatrixWideBox
 from clmapreduce.vector import OPERATIONS, Variable
 
-pytestmark = pytest.mark.drawn
+pytestmark = pytest.mark.drawn(seldom="pocl")
 
 F = OPERATIONS
 EPS = float(np.finfo("f4").eps)

@@ -14,7 +14,7 @@ from clmapreduce.segmented import keys as front
 from clmapreduce.segmented import marked as scheme
 from clmapreduce.tuning import TeamBox
 
-pytestmark = pytest.mark.drawn
+pytestmark = pytest.mark.drawn(seldom="pocl")
 
 SMALL = TeamBox(most=2 * TILE, least=TILE, join_block=8)
 TWELVE = np.dtype([("a", "f4"), ("b", "i4"), ("c", "u4")])

@@ -55,9 +55,7 @@ class Segments:
 
     def first(self) -> float:
         """Milliseconds of a call that checks."""
-        return first_call_ms(
-            lambda fresh: cm.segmented_reduce(self.line.dx, fresh, out=self.out), [self.given], self.context
-        )
+        return first_call_ms(lambda fresh: cm.segmented_reduce(self.line.dx, fresh), [self.given], self.context)
 
     def error(self, found: Any) -> float:
         return worst(found, self.exact)

@@ -56,7 +56,7 @@ _PARALLEL_GPU = {
     "locate": replace(_GPU, unroll=2, groups=4),
     "logsumexp": replace(_GPU, unroll=8, groups=4),
     "scan": replace(_GPU, block=128, unroll=2),
-    "bases": _GPU,
+    "bases": replace(_GPU, block=512),
     "runs": replace(_GPU, block=128, groups=32),
     "unfold": replace(_GPU, groups=32),
     "unfold_reduce": replace(_GPU, groups=32),

@@ -19,7 +19,7 @@ ROWS = (
     ("program", "vector"),
     ("plan", "tuning", "tuning_matrix", "schemes", "choose"),
     ("runtime", "context", "array", "arguments", "call"),
-    ("primitives", "series", "pairwise", "segmented", "cluster"),
+    ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
     ("demo", "selftest", "doctor", "cli", "__main__"),
 )

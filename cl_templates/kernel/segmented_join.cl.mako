@@ -38,11 +38,11 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     if (at < ${d}) ending[at] |= ending[at + ${d}];
     ${mode.sync()}
 % endfor
-## What the chunks before the group left of the segment that is open at its begin, if it ends here.
+## What the chunks before the group left of the segment that is open at its begin, if it ends here: it seldom began far away.
     idx low = from;
     if (ending[0]) {
         idx high = from - 1;
-        low = 0;
+        low = from > 16 && places[2 * (from - 17) + 1] < before ? from - 16 : 0;
         ${path.first_without("low", "high", "places[2 * at + 1] < before")}
     }
     ${mode.lane_span("low", "from", "one", "till")}

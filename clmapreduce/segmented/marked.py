@@ -45,7 +45,7 @@ def marks_box(options: Options) -> TeamBox | None:
     assert options.context is not None
     facts = options.context.facts
     parallel = choose_mode(options.mode, facts) is ComputeMode.PARALLEL
-    return TeamBox() if parallel and facts.kind != "cpu" else None
+    return TeamBox(most=18432) if parallel and facts.kind != "cpu" else None
 
 
 def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: TeamBox, options: Options) -> Marks:

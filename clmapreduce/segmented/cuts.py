@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from clmapreduce.arguments import Arguments, Given, Signature
 from clmapreduce.array import DeviceArray, element, empty
@@ -16,6 +17,9 @@ from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.segment_chunks import plan_cuts
 from clmapreduce.segmented.remembered import Question
 from clmapreduce.warm import WarmCall, find, keep
+
+_held: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
+"""By offsets, with which they go: what is remembered of arrays may hold no array, whose context would live for ever."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,9 @@ class Cutting:
         """The cuts, to be filled in unless they are known. Offsets need not be right."""
         question = Question([offsets], self)
         for known in question.answers():
-            return Cuts(self, known)
+            cuts = known()
+            if cuts is not None:
+                return Cuts(self, cuts)
         shape = (self.domain.chunks(self.share) + 2, 2)
         made = empty(shape, INT32 if self.domain.narrow else INT64, offsets.context)
         return Cuts(self, made, offsets, question, wait_for)
@@ -68,7 +74,8 @@ class Cuts:
             call = self._prepared()
             keep(context, key, call)
         call(context, {"offsets": self._offsets}, self._wait_for, self.array)
-        self._question.keep(self.array)
+        _held.setdefault(self._offsets, {})[self.cutting] = self.array
+        self._question.keep(ref(self.array))
         self._question = None
 
     def _prepared(self) -> WarmCall:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -159,3 +161,19 @@ def test_teams_see_wrong_offsets(
         for _ in range(2):
             found = cm.segmented_reduce(given, held, starts=starts, mode="parallel").to_numpy()
             np.testing.assert_allclose(found, exact, atol=1e-4)
+
+
+def test_what_is_remembered_of_offsets_keeps_no_context(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
+    own = cm.Context(context.device)
+    offsets = cm.array(shaped("eights", rng), own)
+    values = cm.array(np.ones(24_000, "f4"), own)
+    for _ in range(2):
+        found = cm.segmented_reduce(values, offsets, mode="parallel")
+    np.testing.assert_array_equal(found.to_numpy(), np.full(3000, 8, "f4"))
+    left = weakref.ref(own)
+    del own, offsets, values, found
+    gc.collect()
+    assert left() is None

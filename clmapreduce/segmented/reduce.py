@@ -48,8 +48,9 @@ def segmented_reduce(
     validate=False: offsets and sources are taken as they are; wrong ones then read and write anywhere.
 
     A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but the check of offsets that live on the
-    device is, which the reduction makes itself, or starts beside: one number is read back. Raises ShapeError naming the first wrong
-    position, DTypeError, ModeError, FormulaError or DeviceError; nothing was read or written then by wrong offsets.
+    device is, which the reduction makes itself, or starts beside: one number is read back. Raises ShapeError naming the
+    first wrong position, DTypeError, ModeError, FormulaError or DeviceError; nothing was read or written then by wrong
+    offsets.
     """
     arrays, front = front_of(values, map)
     found = gathered([offsets, sources, *arrays], context)

@@ -72,7 +72,7 @@ def reduce_once(
         sizes = (offsets.dtype, offsets.shape, length, trailing, segments)
         key = ("segments", asked, type(asked.init), type(asked.empty), kinds, sizes, options.mode, near)
     found = _found(key, context)
-    if found is not None and _takes(found, options.out, arrays):
+    if found is not None and _takes(found, options.out, arrays, context):
         return _run(Again(found, arrays, context, options), check)
     prepared = prepare_segments(
         asked, elements, offsets, length, trailing, segments, context, options, on_device, near=near, looks=True
@@ -98,8 +98,8 @@ def _is_hashable(key: Hashable | None) -> bool:
     return key is not None
 
 
-def _takes(call: SingleCall, out: Any, arrays: Sequence[DeviceArray]) -> bool:
-    return out is None or (type(out) is DeviceArray and call.takes(out, arrays))
+def _takes(call: SingleCall, out: Any, arrays: Sequence[DeviceArray], context: Context) -> bool:
+    return out is None or (type(out) is DeviceArray and out.context is context and call.takes(out, arrays))
 
 
 def _run(prepared: Reduction | Again, check: Check | None) -> Any:

@@ -103,6 +103,27 @@ def test_what_is_wrong_is_told_on_the_short_way(
     assert len(short_ways) == 6
 
 
+def test_targets_that_do_not_fit_are_refused(
+    context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
+) -> None:
+    offsets, x = drawn(rng)
+    values, held = cm.array(x, context), cm.array(offsets, context)
+    wanted = cm.segmented_reduce(values, held, mode="parallel").to_numpy()
+    other = cm.array(wanted, cm.Context(context.device))
+    refused: list[tuple[Any, type[Exception]]] = [
+        (other, cm.DeviceError), (cm.array(wanted[1:], context), cm.ShapeError),
+        (cm.array(wanted.astype("f8"), context), cm.DTypeError), (np.zeros(3, "f4"), cm.ShapeError),
+    ]  # fmt: skip
+    for out, error in refused:
+        with pytest.raises(error, match="out "):
+            cm.segmented_reduce(values, held, mode="parallel", out=out)
+    same = cm.array(x[:SEGMENTS], context)  # read and written at once
+    ends = cm.array(np.minimum(offsets, SEGMENTS).astype("i4"), context)
+    expected = cm.segmented_reduce(same, ends, mode="parallel").to_numpy()
+    np.testing.assert_array_equal(cm.segmented_reduce(same, ends, mode="parallel", out=same).to_numpy(), expected)
+    assert not short_ways
+
+
 def test_calls_of_other_kinds_are_told_apart(
     context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
 ) -> None:

@@ -343,11 +343,10 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
 @dataclass(frozen=True)
 class TeamBox:
     """For segments whose chunks are streamed by teams. block: work-items per team. most, least, chunks: a chunk weighs
-    that much at most and at least, in between as much as gives so many chunks; chunks of 2^k tiles begin on the same
-    channels of memory, and are slower. window: offsets that one item holds.
-    unroll: of the loop that stores results. join_block: as in a SegmentBox. blocked: a tile is turned until an item's
-    elements are neighbours; else it stays as it was loaded, in registers where items are a warp. teams: so many
-    warps make a group, with chunks side by side.
+    that much at most and at least, in between as much as gives so many chunks; those of 2^k tiles begin on the same
+    channels of memory, and are slower. window: offsets that one item holds. unroll: of the loop that stores results.
+    join_block: as in a SegmentBox. blocked: a tile is turned until an item's elements are neighbours; else it stays as
+    it was loaded, in registers where items are a warp. teams: so many warps make a group, with chunks side by side.
     """
 
     block: int = 32
@@ -381,6 +380,11 @@ def team_box(mean: float, facts: Facts, near: bool = False) -> TeamBox:
     if mean < 6:
         return TeamBox(unroll=1) if mean < 2 else TeamBox()
     return TeamBox(unroll=1, window=4) if mean < 24 else TeamBox(window=2)
+
+
+def marked_team_box() -> TeamBox:
+    """The box for runs whose ends are marked: their chunks begin without a search, and 36 tiles were best."""
+    return TeamBox(most=18432)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global
             used = 0;
 % for j in range(window):
             used += popcount(cmr_ballot_int(ends[${j}] <= t_end));
-            if ((${unsigned})(ends[${j}] - t - 1) < (${unsigned})(t_end - t)) ((__local uchar *)flags)[ends[${j}] - t - 1] = 1;
+            if ((${unsigned})ends[${j}] - (${unsigned})t - 1 < (${unsigned})(t_end - t)) ((__local uchar *)flags)[ends[${j}] - t - 1] = 1;
 % endfor
             searching = used == ${32 * window} && held + used < last;
             if (searching) {
@@ -155,7 +155,7 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global
             for (idx s = first + lane; s < next; s += ${block}) {
 % endif
                 const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
-                const int p = (int)(upto - t - 1) & ${TILE - 1};
+                const int p = (int)((${unsigned})upto - (${unsigned})t - 1) & ${TILE - 1};
 % if looks:
                 if (${text.falls("s")}) cuts[0] = 1;
 % endif

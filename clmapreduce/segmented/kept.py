@@ -47,14 +47,15 @@ class Kept:
         prepared = prepare()
         if not isinstance(prepared, Prepared):
             return prepared[0]
-        if key is not None and is_kept(prepared):
+        results = prepared.run()
+        if key is not None and is_kept(prepared):  # behind the run, which may fill in arrays that later calls only read
             places = array_places(prepared)
             own = {k: prepared.call.given[k].value for k in places if k is not None and k not in arrays}
             with self._lock:
                 self._calls[key] = WarmCall(prepared, places), own
                 if len(self._calls) > KEPT:
                     self._calls.popitem(last=False)
-        return prepared.run()[0]
+        return results[0]
 
     def _key(self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options) -> Hashable | None:
         """What the call depends on; None where it cannot be kept."""

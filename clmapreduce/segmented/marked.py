@@ -21,7 +21,7 @@ from clmapreduce.schemes.segment_text import SegmentLayout
 from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
 from clmapreduce.segmented.given import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_among, counted
-from clmapreduce.tuning import TeamBox
+from clmapreduce.tuning import TeamBox, marked_team_box
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def marks_box(options: Options) -> TeamBox | None:
     assert options.context is not None
     facts = options.context.facts
     parallel = choose_mode(options.mode, facts) is ComputeMode.PARALLEL
-    return TeamBox(most=18432) if parallel and facts.kind != "cpu" else None
+    return marked_team_box() if parallel and facts.kind != "cpu" else None
 
 
 def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: TeamBox, options: Options) -> Marks:

@@ -59,8 +59,6 @@ def segmented_reduce(
     given = columns(arrays)
     asked = asked_for(op, front, accumulate, init, empty)
     shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
-    if shape.check is not None and out is not None:
-        shape.check.start()
     return reduce_once(
         asked, elements_of(shape, given), shape.offsets, shape.length, given.trailing, shape.segments, found.context,
         options, found.on_device, shape.check,

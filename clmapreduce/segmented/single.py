@@ -65,14 +65,16 @@ def reduce_once(
     """The one result of a single call, as `prepare_segments` takes it. check: of the arrays, to be made or under
     way.
     """
+    if check is not None and options.out is not None:  # no kernel may write there before it is known
+        check.start()
     arrays = [offsets, *(element.array for element in elements)]
     key = None
     if on_device and segments and all(type(array) is DeviceArray for array in arrays):
         kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.given) for e in elements)
         sizes = (offsets.dtype, offsets.shape, length, trailing, segments)
-        key = ("segments", asked, type(asked.init), type(asked.empty), kinds, sizes, options.mode, near)
-    found = _found(key, context)
-    if found is not None and _takes(found, options.out, arrays, context):
+        key = _hashable(("segments", asked, type(asked.init), type(asked.empty), kinds, sizes, options.mode, near))
+    found = find(context, key) if key is not None else None
+    if isinstance(found, SingleCall) and _takes(found, options.out, arrays, context):
         return _run(Again(found, arrays, context, options), check)
     prepared = prepare_segments(
         asked, elements, offsets, length, trailing, segments, context, options, on_device, near=near, looks=True
@@ -80,22 +82,18 @@ def reduce_once(
     if not isinstance(prepared, Reduction):
         settled(check)
         return prepared[0]
-    if found is None and _is_hashable(key) and is_kept(prepared):
+    if key is not None and found is None and is_kept(prepared):
         keep(context, key, SingleCall(prepared))
     return _run(prepared, check)
 
 
-def _found(key: Hashable | None, context: Context) -> SingleCall | None:
-    found = find(context, key) if _is_hashable(key) else None
-    return found if isinstance(found, SingleCall) else None
-
-
-def _is_hashable(key: Hashable | None) -> bool:
+def _hashable(key: Hashable) -> Hashable | None:
+    """The key, or None where something in it has no hash: a record as init, say."""
     try:
         hash(key)
-    except TypeError:  # a record as init, say
-        return False
-    return key is not None
+    except TypeError:
+        return None
+    return key
 
 
 def _takes(call: SingleCall, out: Any, arrays: Sequence[DeviceArray], context: Context) -> bool:

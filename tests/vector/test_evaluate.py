@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from vectors import check_derivatives, close
 
@@ -108,6 +108,7 @@ def _fits(kind: str, name: Any, *dims: int) -> bool:
 
 @settings(max_examples=200, deadline=None)
 @given(recipes(), st.integers(0, 2**32 - 1))
+@example(("binary", "Add", ("leaf", 1, 0), ("binary", "Subtract", ("places", [1, 2], ("constant", 0.0)), ("leaf", 1, 0))), 0)
 def test_random_formulas(recipe: Recipe, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = {variable: rng.uniform(-1, 1, shape) for variable, shape in ARRAYS.items()}

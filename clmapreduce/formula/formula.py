@@ -56,8 +56,8 @@ class Place:
 class Input:
     """One input: its name in plans and kernels, its dtype (scalar or record), the value that stands for it in the
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
-    that lead to its elements: the place in each is what the one before holds. ahead: when GATHERED, how far the place
-    lies ahead of the index. trailing: an element is several numbers, of which the formula sees one.
+    that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
+    so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Input:
     rank: int = 0
     through: tuple[str, ...] = ()
     ahead: int = 0
+    every: int = 1
     trailing: bool = False
 
 
@@ -208,7 +209,7 @@ def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return _one(given, leaf, f"({at.row})")
         case Access.STRIDED:
             each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
-        case Access.GATHERED if lanes > 1 and not given.through:
+        case Access.GATHERED if lanes > 1 and not given.through and given.every == 1:
             spot = f"{given.name} + {_gathered(given, at.element)}"
             return f"CMR_LOAD_ANYWHERE({c_name(given.dtype, lanes)}, {lanes}, {spot})"
         case Access.GATHERED:
@@ -249,6 +250,8 @@ def _in_columns(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
 
 def _gathered(given: Input, element: str) -> str:
     """The place of an element, through the arrays of places."""
+    if given.every > 1:
+        element = f"((size_t){element} * {given.every})"  # an index fits its type, the place need not
     if given.ahead:
         element = f"({element} + {given.ahead})"
     for name in given.through:

@@ -1,8 +1,10 @@
-"""Formulas over a line whose inputs may be read some elements ahead: what neighbours have to do with each other."""
+"""Formulas over a line whose inputs may be read some elements ahead, or one in so many: what neighbours have to do with
+each other, and samples of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -12,22 +14,35 @@ import numpy as np
 from clmapreduce.arguments import Arguments, Given, Signature
 from clmapreduce.array import DeviceArray
 from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.trace import trace
 from clmapreduce.plan import Layout
-from clmapreduce.primitives.base import Options, check_device, prepare
+from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.reductions import Bound, operator
 from clmapreduce.schemes.map import plan_map
 from clmapreduce.schemes.reduce import box_name, plan_reduce
+from clmapreduce.segmented.kept import array_places
+from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 
 @dataclass(frozen=True)
 class Row:
-    """An array of which every index sees the element so many places ahead; or a number, which may be on the device."""
+    """An array of which an index sees the element at `every` times itself, and so many places ahead; or a number, which
+    may be on the device.
+    """
 
     value: Any
     ahead: int = 0
+    every: int = 1
+
+    @property
+    def kept(self) -> Hashable:
+        """All that a call depends on, but what an array on the device holds."""
+        if isinstance(self.value, DeviceArray):
+            return self.value.dtype, self.value.shape, self.ahead, self.every
+        return type(self.value), self.value if isinstance(self.value, (bool, int, np.generic)) else None
 
     @property
     def given(self) -> Given:
@@ -36,14 +51,18 @@ class Row:
             return Given(kept, Signature(kept.dtype, Access.ARGUMENT))
         if not self.value.shape:
             return Given(self.value, Signature(self.value.dtype, Access.SINGLE))
-        access = Access.GATHERED if self.ahead else Access.VECTOR
+        access = Access.GATHERED if self.ahead or self.every > 1 else Access.VECTOR
         return Given(self.value, Signature(self.value.dtype, access, varies=True))
 
 
+Kind = tuple[Signature, int, int]
+"""Of a row: its signature, how far ahead it is read, and every how many elements."""
+
+
 @lru_cache(maxsize=256)
-def traced(function: Callable[..., Any], kinds: tuple[tuple[Signature, int], ...]) -> Formula:
-    """The formula for inputs of these kinds, (signature, how far ahead); equal ones share it."""
-    inputs = [replace(signature.input(i), ahead=ahead) for i, (signature, ahead) in enumerate(kinds)]
+def traced(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> Formula:
+    """The formula for inputs of these kinds; equal ones share it."""
+    inputs = [replace(given.input(i), ahead=ahead, every=every) for i, (given, ahead, every) in enumerate(kinds)]
     return trace(function, inputs, "the keys' equality")
 
 
@@ -55,7 +74,8 @@ def _bound(op: str, formula: Formula) -> Bound:
 def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formula, tuple[Given, ...]]:
     """The formula for some rows, and what a call gives to it."""
     given = tuple(row.given for row in rows)
-    return traced(function, tuple((g.signature, row.ahead) for g, row in zip(given, rows, strict=True))), given
+    kinds = tuple((g.signature, row.ahead, row.every) for g, row in zip(given, rows, strict=True))
+    return traced(function, kinds), given
 
 
 def holds_anywhere(condition: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> DeviceArray:
@@ -72,6 +92,20 @@ def _reduced(op: str, function: Callable[..., Any], rows: Sequence[Row], length:
     """The function's values at every index of the line, reduced: a number on the device, not waited for."""
     context = options.context
     assert context is not None
+    key = ("line", op, function, tuple(row.kept for row in rows), length, options.mode)
+    call = find(context, key)
+    if call is not None:
+        return call(context, {k: row.value for k, row in enumerate(rows)}, options.wait_for)[0]
+    prepared = _prepared(op, function, rows, length, options, context)
+    if is_kept(prepared):
+        keep(context, key, WarmCall(prepared, array_places(prepared)))
+    found: DeviceArray = prepared.run()[0]
+    return found
+
+
+def _prepared(
+    op: str, function: Callable[..., Any], rows: Sequence[Row], length: int, options: Options, context: Context
+) -> Prepared:
     formula, given = formula_of(function, rows)
     bound, line = _bound(op, formula), Line(length)
     mode = choose_mode(options.mode, context.facts)
@@ -80,9 +114,7 @@ def _reduced(op: str, function: Callable[..., Any], rows: Sequence[Row], length:
     key = ("reduce", formula, bound, length, mode, box, False)
     executable = context.executable(key, lambda: plan_reduce(layout, bound, line, mode, context.facts, box))
     arguments = Arguments(context, given, (length,), True)
-    made = prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
-    found: DeviceArray = made.run()[0]
-    return found
+    return prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
 
 
 def mapped(

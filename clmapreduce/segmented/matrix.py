@@ -10,8 +10,6 @@ import numpy as np
 from clmapreduce.array import DeviceArray, array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.formula.functions import as_node
-from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.segmented.check import check_columns, check_on_host, check_places
@@ -125,25 +123,22 @@ def _needed(columns: Any, options: Options) -> int:
 
 
 def are_near(columns: Any, options: Options) -> bool:
-    """Whether most columns are NEAR those of the next entry: of every so many, wherever they are held."""
+    """Whether most columns are NEAR those of the next entry: of one in so many, wherever they are held."""
     pairs = len(columns) - 1
-    every = max(1, pairs // LOOKED_AT)
+    every = 1 << max(0, (pairs // LOOKED_AT).bit_length() - 1)
+    looked_at = -(-pairs // every)
     if not isinstance(columns, DeviceArray):
         found = int(np.count_nonzero(_near(columns[:pairs:every], columns[1::every])))
     else:
-        rows = [Row(columns), Row(columns, ahead=1), Row(np.int64(every))]
+        rows = [Row(columns, every=every), Row(columns, ahead=1, every=every)]
         made = replace(options, context=columns.context, out=None)
-        found = remembered([columns], "near", lambda: count_where(_near_at, rows, pairs, made))
-    return 2 * found * every > pairs
+        found = remembered([columns], "near", lambda: count_where(_near, rows, looked_at, made))
+    return 2 * found > looked_at
 
 
 def _near(column: Any, following: Any) -> Any:
     step = abs(following - column)
     return (step >= NEAR[0]) & (step < NEAR[1])
-
-
-def _near_at(column: Node, following: Node, every: Node) -> Any:
-    return _near(column, following) & (as_node(index) % every == 0)
 
 
 def check_needed(columns: Any, needed: int, limit: int | None) -> None:

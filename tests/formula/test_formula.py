@@ -212,10 +212,13 @@ def test_a_node_may_stand_in_two_outputs() -> None:
 def test_what_lies_ahead_and_private_arrays_are_read_as_vectors() -> None:
     ahead = replace(given_input("f4", Access.GATHERED), ahead=3)
     through = replace(ahead, through=("in5",))
+    sampled = replace(ahead, every=8)
     private = given_input("f4", Access.PRIVATE)
     texts = {
         (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD_ANYWHERE(float4, 4, in0 + ((i) + 3))",
         (through, 1): "in0[(idx)in5[((i) + 3)]]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
+        (sampled, 1): "in0[(((size_t)(i) * 8) + 3)]",
+        (sampled, 2): "(float2)(in0[(((size_t)(i) * 8) + 3)], in0[(((size_t)((i) + 1) * 8) + 3)])",
     }  # fmt: skip
     for (given_one, lanes), wanted in texts.items():
         kind = f"float{lanes}" if lanes > 1 else "float"

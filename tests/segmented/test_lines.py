@@ -11,11 +11,15 @@ from oracles import assert_same
 import clmapreduce as cm
 from clmapreduce.array import element
 from clmapreduce.primitives.base import Options
-from clmapreduce.segmented.lines import Row, holds_anywhere, mapped
+from clmapreduce.segmented.lines import Row, count_where, holds_anywhere, mapped
 
 
 def falls(a: Any, b: Any) -> Any:
     return b < a
+
+
+def even(a: Any) -> Any:
+    return a % 2 == 0
 
 
 def steps(a: Any, b: Any, c: Any) -> Any:
@@ -36,6 +40,18 @@ def test_neighbours(length: int, context: cm.Context, mode: str, rng: np.random.
         wrong = x.copy()
         wrong[at] = x[at + 1] + 1
         assert holds_anywhere(falls, [Row(wrong), Row(wrong, ahead=1)], length, options), at
+
+
+@pytest.mark.parametrize("every", [1, 2, 64])
+def test_samples(every: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """One element in so many, and those behind them; made again, of other numbers."""
+    options, length = Options(mode, context), 70_001
+    for _ in range(3):
+        x = rng.integers(0, 1 << 30, length).astype("i4")
+        for ahead, part in ((0, x[:-1:every]), (1, x[1::every])):
+            for given in (x, cm.array(x, context)):
+                found = count_where(even, [Row(given, ahead, every)], len(part), options)
+                assert found == np.count_nonzero(part % 2 == 0)
 
 
 def test_one_element_of_a_device_array(context: cm.Context) -> None:

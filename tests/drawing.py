@@ -1,8 +1,8 @@
 """Some of a test's combinations of parameters, drawn anew in every run.
 
 A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, every
-device and both modes among them. PoCL builds kernels twice as slowly as Intel's runtime, and is drawn more seldom.
-`-m sweep` runs all combinations. A combination asked for by its name always runs.
+device and both modes among them. PoCL builds kernels twice as slowly as Intel's runtime: it is drawn more seldom, and
+left out of one test in three. `-m sweep` runs all combinations. A combination asked for by its name always runs.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
@@ -18,6 +18,8 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Any
 
 import pytest
+
+SLOW = "pocl"
 
 
 def covering(
@@ -60,7 +62,7 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
             possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
             rng = random.Random(f"{seed} {name}")
             possible = _without_seldom(possible, rng)
-            slow = {place for place, case in enumerate(possible) if _is_on("pocl", case)}
+            slow = {place for place, case in enumerate(possible) if _is_on(SLOW, case)}
             taken = covering([_values(case) for case in possible], whole, rng, slow)
             drawn = {possible[place] for place in taken}
         for case in cases:
@@ -69,12 +71,13 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
 
 
 def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:
-    """The cases, two times of three less those on a device on which the test runs seldom, if others are left."""
-    told = (
-        [mark.kwargs["seldom"] for mark in cases[0].iter_markers("drawn") if "seldom" in mark.kwargs] if cases else []
-    )
-    kept = [case for case in cases if not any(_is_on(device, case) for device in told)]
-    return kept if kept and len(kept) < len(cases) and rng.random() < 2 / 3 else cases
+    """The cases, two times of three less those on a device on which the test runs seldom, and one time of three less
+    those on the slow one, if others are left.
+    """
+    marks = cases[0].iter_markers("drawn") if cases else ()
+    left_out = {SLOW: 1 / 3, **{mark.kwargs["seldom"]: 2 / 3 for mark in marks if "seldom" in mark.kwargs}}
+    gone = [device for device, share in left_out.items() if rng.random() < share]
+    return [case for case in cases if not any(_is_on(device, case) for device in gone)] or cases
 
 
 def _is_on(device: str, case: Any) -> bool:

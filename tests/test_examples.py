@@ -47,6 +47,7 @@ def test_every_example_is_a_command(path: Path) -> None:
     assert run.returncode == 1 and "DeviceError" in run.stderr and "no such device" in run.stderr
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 class TestGeometry:
     @pytest.fixture
@@ -59,7 +60,6 @@ class TestGeometry:
         b, c = rng.standard_normal((2, *shape), dtype=np.float32)
         return b, c
 
-    @pytest.mark.drawn
     def test_all_agree_with_numpy(self, shape: tuple[int, ...], context: cm.Context, mode: str) -> None:
         with context:
             GEOMETRY.check(shape, mode)
@@ -103,7 +103,6 @@ class TestGeometry:
             if b.ndim > 1:
                 assert_same(made[1::2], exact[1::2])
 
-    @pytest.mark.drawn
     def test_numbers_of_double_width_stay_wide(self, vectors: Any, how: Any) -> None:
         if not how["context"].device.fp64:
             pytest.skip("no float64")

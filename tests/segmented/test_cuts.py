@@ -24,6 +24,7 @@ from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_
 from clmapreduce.segmented.cuts import Cuts, Cutting
 from clmapreduce.tuning import TeamBox
 
+pytestmark = pytest.mark.drawn
 TILE = 512
 
 
@@ -52,7 +53,6 @@ def assert_cut(offsets: Any, share: int, closed: bool, context: cm.Context) -> N
     np.testing.assert_array_equal(element[1:-1] == whole, ~far | (element[1:-1] % TILE == 0))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("geometry", [name for name in {**EDGES, **CHUNKS} if name != "none"])
 def test_chunks_weigh_alike(geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
     offsets = shaped(geometry, rng, rng.choice(["i4", "i8"]))

@@ -13,6 +13,7 @@ from segments import EDGES, RANDOM, check_segments, check_sums, geometries, offs
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn
 NAMES = ("sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp", "mean", "var", "std")
 PAIR = np.dtype([("a", "f4"), ("b", "i4")], align=True)
 LAST = cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0, commutative=False, name="last")
@@ -65,7 +66,6 @@ def test_random_geometries_said_in_every_way(
     check_segments(op, x, offsets, got)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("op", NAMES)
 def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     lengths = [3, 0, 1, 700, 0, 0, 2, 5, 65, 64, 9]
@@ -98,7 +98,6 @@ def test_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.ra
         check_segments("maximum", x, offsets, cm.segmented_reduce(x, offsets, "maximum", context=context, mode=mode))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_offsets_of_every_integer_dtype(dtype: str, context: cm.Context, mode: str) -> None:
     x, offsets = np.arange(100, dtype="i4"), np.array([0, 30, 30, 99, 100], dtype)
@@ -110,7 +109,6 @@ def test_offsets_of_every_integer_dtype(dtype: str, context: cm.Context, mode: s
     assert_same(cm.segmented_reduce(x, offsets[:-1], starts=True, context=context, mode=mode), expected)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("op", [FIRST, LAST], ids=lambda op: op.name)
 def test_elements_come_in_order(op: cm.Operator, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([*ragged(rng, 300, 30), 5000, 0, 1, 3000])
@@ -121,7 +119,6 @@ def test_elements_come_in_order(op: cm.Operator, context: cm.Context, mode: str,
         assert value == (held[0 if op is FIRST else -1] if held.size else 0)
 
 
-@pytest.mark.drawn
 def test_records_and_operators_of_ones_own(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([4, 0, 900, 1, 33])
     x = np.zeros(int(offsets[-1]), AFFINE.dtype)
@@ -139,7 +136,6 @@ def test_records_and_operators_of_ones_own(context: cm.Context, mode: str, rng: 
     check_sums((made["a"] * made["b"]).astype("f8"), offsets, dots)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("trailing", [(1,), (3,), (4,), (17,), (2, 5), (0,)], ids=str)
 def test_trailing_axes_are_reduced_apart(trailing: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([3, 0, 400, 1, 70])
@@ -154,7 +150,6 @@ def test_trailing_axes_are_reduced_apart(trailing: tuple[int, ...], context: cm.
     assert_same(weighted, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(5, *trailing))
 
 
-@pytest.mark.drawn
 def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([4, 0, 5000, 1])
     x = rng.integers(-9, 9, int(offsets[-1]))
@@ -165,7 +160,6 @@ def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, 
     assert_same(cm.segmented_reduce(x, offsets, "maximum", init=3, context=context, mode=mode)[1], np.int64(3))
 
 
-@pytest.mark.drawn
 def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of(ragged(rng, 500, 8))
     x, y = rng.integers(-9, 9, (2, int(offsets[-1]))).astype("i4")
@@ -178,7 +172,6 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
     assert_same(cm.segmented_reduce(x, offsets, "any", map="v > 8", **how), np.array([bool((x[part] > 8).any()) for part in slices(offsets)]))
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
 def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     lengths = np.array([*ragged(rng, 700, 9), 0, 2000, 1])
@@ -196,7 +189,6 @@ def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mo
     assert_same(nothing, np.zeros((3, 3), "i8"))
 
 
-@pytest.mark.drawn
 def test_device_arrays_stay_on_the_device(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of(ragged(rng, 6000, 5), "i8")  # longer than what is read back to be checked
     x = rng.standard_normal(int(offsets[-1])).astype("f4")
@@ -219,7 +211,6 @@ def test_nan_and_infinity(context: cm.Context, mode: str) -> None:
     assert_same(cm.segmented_reduce(x, [0, 3, 5, 7, 8], "maximum", **how), np.array([np.nan, np.inf, np.inf, 5], "f4"))
 
 
-@pytest.mark.drawn
 def test_widths_of_accumulators(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = (rng.standard_normal(40_000) + 3).astype("f4")
     offsets = offsets_of([30_000, 0, 10_000])

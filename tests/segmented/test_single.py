@@ -13,6 +13,7 @@ from clmapreduce import warm
 from clmapreduce.segmented.single import SingleCall
 from clmapreduce.tuning import TeamBox
 
+pytestmark = pytest.mark.drawn
 SEGMENTS, COUNT = 5000, 30_000
 
 

@@ -17,6 +17,8 @@ import clmapreduce as cm
 from clmapreduce.primitives.base import Options
 from clmapreduce.segmented.matrix import are_near
 
+pytestmark = pytest.mark.drawn
+
 
 def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype: Any = "f4") -> sparse.csr_array:
     """Rows of any length, some empty; columns in any order, some twice."""
@@ -107,7 +109,6 @@ SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = 
 ]  # fmt: skip
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(("multiply", "add", "each", "whole", "none"), SEMIRINGS, ids=[f"{k}-{s[1]}"[:12] for k, s in enumerate(SEMIRINGS)])
 def test_every_algebra(multiply: Any, add: Any, each: Any, whole: Any, none: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), rng.integers(-9, 9, 300).astype("f4")
@@ -140,7 +141,6 @@ def test_sources_of_entries(unary: bool, context: cm.Context, mode: str, rng: np
     assert_same(plan.apply(cm.array(x, context), mode=mode), expected)
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(("data", "x"), [("f8", "f8"), ("f4", "f8"), ("i4", "f4"), ("i2", "i8"), ("c8", "f4"), ("?", "i4")])
 def test_dtypes_meet_as_in_numpy(data: str, x: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if "f8" in (data, x) and not context.device.fp64:

@@ -87,7 +87,7 @@ def worst(found: Any, exact: Any) -> float:
     """The largest |s − s64| / Σ|terms| of sums of positive terms; NaN if one is."""
     found, block = np.asarray(found), 1 << 20
     errors = []
-    for at in range(0, exact.size, block):
+    for at in range(0, len(exact), block):
         true = exact[at : at + block]
         error = np.abs(found[at : at + block] - true)
         errors.append(np.divide(error, true, out=error, where=true > 0).max())

@@ -85,9 +85,11 @@ MATRICES = {
 
 
 class Csr:
-    """A matrix, the vector it meets, and what float64 makes of them. size: rows of most matrices, at least 4096."""
+    """A matrix, the vectors it meets, side by side where there are several, and what float64 makes of them. size: rows
+    of most matrices, at least 4096.
+    """
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, vectors: int = 1) -> None:
         rng, kind = np.random.default_rng(size), MATRICES[name]
         lengths = kind.lengths(size, rng)
         self.rows = lengths.size
@@ -97,13 +99,14 @@ class Csr:
         places = np.arange(rows.size, dtype=np.int32) - self.begins[rows]
         self.columns = kind.columns(rows, places, width, rng)
         self.values = rng.random(rows.size, dtype=np.float32)
-        self.x = rng.random(width, dtype=np.float32)
-        self.nbytes = sum(a.nbytes for a in (self.begins, self.columns, self.values, self.x)) + 4 * self.rows
-        self.exact = self._exact()
+        self.x = rng.random(width if vectors == 1 else (width, vectors), dtype=np.float32)
+        self.nbytes = sum(a.nbytes for a in (self.begins, self.columns, self.values, self.x)) + 4 * vectors * self.rows
+        each = [self._exact(x) for x in self.x.reshape(width, vectors).T]
+        self.exact = each[0] if vectors == 1 else np.stack(each, -1)
 
-    def _exact(self) -> Any:
+    def _exact(self, x: Any) -> Any:
         """(rows,) float64; all terms are positive."""
-        terms = self.values.astype(np.float64) * self.x[self.columns]
+        terms = self.values.astype(np.float64) * x[self.columns]
         full = np.diff(self.begins) > 0
         exact = np.zeros(self.rows)
         exact[full] = np.add.reduceat(terms, self.begins[:-1][full])

@@ -2,6 +2,7 @@
 
     python benchmarks/spmv.py --device intel
     python benchmarks/spmv.py --device nvidia --log2rows 22
+    python benchmarks/spmv.py --device pocl --vectors 8
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
 of peer time / our time. Ours is an SpmvPlan's product, whose matrix is checked once; the "first call" is one of spmv
@@ -39,7 +40,7 @@ class Product:
         self.context, self.csr = context, csr
         self.given = [cm.array(a, context) for a in (csr.begins, csr.columns, csr.values)]
         self.x = cm.array(csr.x, context)
-        self.out = cm.array(np.zeros(csr.rows, np.float32), context)
+        self.out = cm.array(np.zeros(csr.exact.shape, np.float32), context)
         self.plan = cm.SpmvPlan(tuple(self.given))
 
     def planned(self) -> Any:
@@ -53,14 +54,14 @@ class Product:
         return worst(found, self.csr.exact)
 
 
-def cpu_table(names: list[str], size: int, context: cm.Context, rounds: int) -> None:
+def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, rounds: int) -> None:
     import scipy.sparse
 
     head("matrix", "rows", "elements", "ours", "rate", "SciPy", "×", "bar", "first call", "error")
     for name in names:
-        csr = Csr(name, size)
+        csr = Csr(name, size, vectors)
         made = Product(csr, context)
-        theirs = scipy.sparse.csr_matrix((csr.values, csr.columns, csr.begins), shape=(csr.rows, csr.x.size))
+        theirs = scipy.sparse.csr_matrix((csr.values, csr.columns, csr.begins), shape=(csr.rows, len(csr.x)))
         peers = {"SciPy": lambda theirs=theirs, x=csr.x: theirs @ x}
         case = Case(name, made.planned, csr.nbytes, peers, made.error, LIMIT)
         error = case.check()
@@ -102,15 +103,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Sparse matrix times vector beside its peers.")
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--log2rows", type=int, default=None, help="12 or more; default 20 on CPUs, 22 on GPUs")
+    parser.add_argument("--vectors", type=int, default=1, help="side by side, on CPUs")
     parser.add_argument("--only", default="", help="rows whose name holds this; several with semicolons between")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     device = cm.select_device(options.device)
-    size = 1 << (options.log2rows or (20 if device.kind == "cpu" else 22))
-    title(device, f"{size} rows, float32")
+    several = options.vectors > 1
+    if several and device.kind != "cpu":
+        parser.error("several vectors have no peer on GPUs here")
+    size = 1 << (options.log2rows or (18 if several else 20 if device.kind == "cpu" else 22))
+    title(device, f"{size} rows, float32" + (f", {options.vectors} vectors" if several else ""))
     names = [name for name in MATRICES if any(part in name for part in options.only.split(";"))]
     if device.kind == "cpu":
-        cpu_table(names, size, cm.Context(device), options.rounds)
+        cpu_table(names, size, options.vectors, cm.Context(device), options.rounds)
     else:
         gpu_table(names, size, cm.Context(device), offered("cuSPARSE", CuSparse))
 

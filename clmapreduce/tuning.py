@@ -313,8 +313,9 @@ def wide_box(itemsize: int, rows: int, cost: int, loops: bool, mode: ComputeMode
 
 @dataclass(frozen=True)
 class SegmentBox:
-    """For segments. block: work-items per group. bytes: of one vector of columns. least, chunks: a chunk weighs at
-    least so much, and there are at most so many. join_block: work-items per group of the launch that joins pieces.
+    """For segments. block: work-items per group. bytes: of one vector of columns. vectors: an item walks for so many at
+    once. least, chunks: a chunk weighs at least so much, and there are at most so many. join_block: work-items per
+    group of the launch that joins pieces.
     """
 
     block: int
@@ -322,6 +323,7 @@ class SegmentBox:
     chunks: int
     bytes: int = 1
     join_block: int = 1
+    vectors: int = 1
 
     def share(self, weight: int) -> int:
         """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
@@ -335,7 +337,8 @@ class SegmentBox:
 def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
     """The box for segments whose chunks are walked by one item each."""
     if mode is ComputeMode.SEQUENTIAL:
-        return SegmentBox(1, 2048, 128, bytes=64 if facts.kind == "cpu" else 1)
+        wide = facts.kind == "cpu"
+        return SegmentBox(1, 2048, 128, bytes=64 if wide else 1, vectors=2 if wide else 1)
     block = 32 if facts.kind == "cpu" else 128
     return SegmentBox(block, 64, 1 << 16, join_block=block)
 

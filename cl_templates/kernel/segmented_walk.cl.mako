@@ -1,4 +1,5 @@
-## cmr_segmented_walk: an item walks one chunk of the path, `lanes` columns at a time; any values, any operator, in order.
+## cmr_segmented_walk: an item walks one chunk of the path for `most` columns, if there are so many, in vectors of `lanes`; what is left of them is
+##   as wide as `rest` says, an item each. Any values, any operator, in order.
 ##   in…  the formula's inputs    offsets  where segments begin    out0  a result per segment and column
 ##   parts  two accumulators per chunk and column: of the segment that began earlier and ends here, and of what is open at the end
 ##   places  two segments per chunk: the one that ends here and began earlier, or -1, and the one open at the end
@@ -6,48 +7,67 @@
 ##   With `partial` false there is one chunk, and neither parts nor places. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
+<%def name="absorbed(upto, vectors, wide)">
+for (; i < ${upto}; i++) {
+% for acc, q in vectors:
+    ${text.absorb(acc, "i", q, wide)}
+% endfor
+}
+</%def>
 <%def name="walk(width)">
-<% op = text.whole %>
-${op.declare("acc", width)}
+<%
+op, wide = text.whole, min(width, lanes)
+vectors = [(f"acc{k}", f"q + {k * wide}" if k else "q") for k in range(width // wide)]
+%>
+% for acc, _ in vectors:
+${op.declare(acc, wide)}
+% endfor
 idx i = begin;
 int earlier = first < last && ${text.start("first")} < begin;
 if (earlier${"" if partial else " && 0"}) {
     const idx upto = cmr_edge(offsets, first + 1, segments, n);
-    for (; i < upto; i++) { ${text.absorb("acc", "i", "q", width)} }
+    ${absorbed("upto", vectors, wide)}
 % if partial:
-    ${text.write_parts("2 * c", "q", "acc", width)}
-    ${op.reset("acc", width)}
+% for acc, q in vectors:
+    ${text.write_parts("2 * c", q, acc, wide)}
+    ${op.reset(acc, wide)}
+% endfor
 % endif
 }
 for (idx s = first + earlier; s < last; s++) {
     const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
-    for (; i < upto; i++) { ${text.absorb("acc", "i", "q", width)} }
-    ${text.store("acc", "s", "from", "upto", "q", width)}
-    ${op.reset("acc", width)}
+    ${absorbed("upto", vectors, wide)}
+% for acc, q in vectors:
+    ${text.store(acc, "s", "from", "upto", q, wide)}
+    ${op.reset(acc, wide)}
+% endfor
 }
 % if partial:
-for (; i < end; i++) { ${text.absorb("acc", "i", "q", width)} }
-${text.write_parts("2 * c + 1", "q", "acc", width)}
+${absorbed("end", vectors, wide)}
+% for acc, q in vectors:
+${text.write_parts("2 * c + 1", q, acc, wide)}
+% endfor
 if (q == 0) { places[2 * c] = earlier ? first : -1; places[2 * c + 1] = last; }
 % endif
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
 ${mode.kernel_head("cmr_segmented_walk", text.parameters(partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])} {
-    const idx blocks = (columns + ${lanes - 1}) / ${lanes}, w = (idx)get_group_id(0) * ${block} + CMR_LOCAL_ID;
+    const idx full = columns / ${most}, blocks = full + ${len(rest)}, w = (idx)get_group_id(0) * ${block} + CMR_LOCAL_ID;
     if (w < chunks * blocks) {
-        const idx c = w / blocks;
+        const idx c = w / blocks, part = w % blocks;
         ${path.chunk("c", weight)}
-% if lanes > 1:
-        idx q = w % blocks * ${lanes};
-        if (q + ${lanes} <= columns) {
-            ${walk(lanes)}
-        } else for (; q < columns; q++) {
-            ${walk(1)}
+% if whole:
+        if (part < full) {
+            const idx q = part * ${most};
+            ${walk(most)}
         }
-% else:
-        const idx q = w % blocks;
-        ${walk(1)}
 % endif
+% for k, width in enumerate(rest):
+        if (part == full + ${k}) {
+            const idx q = full * ${most} + ${sum(rest[:k])};
+            ${walk(width)}
+        }
+% endfor
     }
 }

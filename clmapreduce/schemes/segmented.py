@@ -17,11 +17,15 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
     """The plan that serves any values and operators: every item walks a chunk."""
     text = SegmentText(layout, domain.narrow, domain.columns != 1)
     plain = vectorisable(layout.formula, facts) and layout.stored.names is None and not is_complex(layout.stored)
-    lanes = box.lanes(layout.formula.widest, plain) if domain.columns >= 4 else 1
+    lanes = box.lanes(layout.formula.widest, plain)
+    most = lanes * box.vectors
+    full, left = divmod(domain.columns, most)
+    rest = tuple(1 << k for k in reversed(range(most.bit_length())) if left >> k & 1)
+    numbers = {"lanes": lanes, "most": most, "whole": full > 0, "rest": rest, "columned": text.columned}
     alone = Scope.ITEM if mode is ComputeMode.SEQUENTIAL else Scope.GROUP
     return plan_chunks(
-        "segmented_walk", text, domain, mode, facts, box, {"lanes": lanes, "columned": text.columned},
-        (alone, "one item walks it all"), "an item each", items=-(-domain.columns // lanes), columns=True,
+        "segmented_walk", text, domain, mode, facts, box, numbers, (alone, "one item walks it all"), "an item each",
+        items=full + len(rest), columns=True,
     )  # fmt: skip
 
 

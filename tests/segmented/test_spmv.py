@@ -35,7 +35,7 @@ def check_product(a: Any, x: np.ndarray, got: np.ndarray, told: object = "") -> 
     assert_near(got, wide @ x.astype("f8"), 300 * unit(got.dtype) * size + 1e-30, told)
 
 
-@pytest.mark.parametrize("trailing", [(), (1,), (3,), (16,)], ids=str)
+@pytest.mark.parametrize("trailing", [(), (1,), (3,), (16,), (32,), (87,)], ids=str)
 def test_products(trailing: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), values(rng, "f4", (300, *trailing))
     got = cm.spmv(a, x, context=context, mode=mode)

@@ -9,10 +9,10 @@
 <%namespace name="path" file="/path.cl.mako"/>
 <%
 tile, whole, formula = text.tile, text.whole, text.formula
-widest, origin = widths[-1], " - held" if text.windowed else ""
-span, counts = lanes * widest, f"int{lanes}"
+widest = widths[-1]
+counts = f"int{lanes}"
 def in_turn(p):
-    return [f"({p} + {k * lanes})" for k in range(unroll)]
+    return [text.place(f"({p} + {k * lanes})") for k in range(unroll)]
 %>
 ## Declares `last_tile` as the accumulator, between tiles, of the elements [p, upto).
 <%def name="tiles(p, upto)">
@@ -21,7 +21,7 @@ def in_turn(p):
         ${tile.absorb("part", formula, in_turn(p), lanes)}
     }
     for (; ${p} + ${lanes} <= ${upto}; ${p} += ${lanes}) {
-        ${tile.absorb("part", formula, [p], lanes)}
+        ${tile.absorb("part", formula, [text.place(p)], lanes)}
     }
 % if text.windowed:
     if (${p} < ${upto}) {
@@ -61,7 +61,7 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
             const idx from = offsets[s], upto = offsets[s + ${lanes}];
             single = ${(1 << lanes) - 1};
             next = ${lanes};
-            if (${f"upto - from <= {window}" if text.windowed else f"upto - from <= {1 << 30} && (idx)offsets[s + {lanes - 1}] + {widest} <= n"}) {
+            if (${f"upto - from <= {window}" if text.windowed else f"upto == from || (upto - from <= {1 << 30} && (idx)offsets[s + {lanes - 1}] + {widest} <= n)"}) {
                 const ${counts} lengths = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s + 1) - CMR_LOAD(${text.offset}${lanes}, offsets + s), ${counts});
                 const int longest = cmr_longest_${counts}(lengths);
                 const uint longer = longest > ${widest} ? cmr_flags_${counts}(lengths > (${counts})(${widest})) : 0;
@@ -74,8 +74,9 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
                     for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
                     ${tile.declare("sums", lanes)}
-% for k, width in enumerate(widths):
-                    ${"else " if k else ""}${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}]" + origin + ")", "lengths.s{}")}
+                    if (longest == 0) {}  // nothing is loaded, for there may be no elements left
+% for width in widths:
+                    else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}])", "lengths.s{}")}
 % endfor
 % if whole.bound.locates:
                     const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});
@@ -95,9 +96,9 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
                 if (p < held || p >= until) {
                     ${refill("p")}
                 }
-                const idx stop = CMR_MIN(upto, until) - held;
-                idx q = p - held;
-                p = stop + held;
+                const idx stop = CMR_MIN(upto, until);
+                idx q = p;
+                p = stop;
                 ${tiles("q", "stop")}
                 ${whole.merge("acc", "acc", "last_tile")}
             }

@@ -7,14 +7,14 @@ docstring names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from clmapreduce.dtypes import HEX, DType, Leaf, broadcast_text, c_name, literal
 from clmapreduce.formula.block import Block
-from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.formula.formula import Formula, Place, field_text
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value, components
 from clmapreduce.reductions.argument import BoundArgument
@@ -53,11 +53,11 @@ class OperatorText:
         """Declares `target` as a copy of `source`."""
         return "\n".join(f"{c_name(d, lanes)} {target}_{name} = {source}_{name};" for name, d in self.dtypes.items())
 
-    def absorb(self, acc: str, formula: Formula, places: list[str], lanes: int = 1) -> str:
+    def absorb(self, acc: str, formula: Formula, places: Sequence[str | Place], lanes: int = 1) -> str:
         """Folds the formula's values at the places (each the first of `lanes` indices) into `acc`, in order."""
         block = Block(lanes, self.narrow)
         values = [_one_or_all(block.load(formula, at)) for at in places]
-        indices: list[Node] = [block.index(at) for at in places]
+        indices: list[Node] = [block.index(at.index if isinstance(at, Place) else at) for at in places]
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), values, indices))
         return _braces(block)
 

@@ -38,6 +38,10 @@ class LanesText(SegmentText):
     def formula(self) -> Formula:
         return self.elements or self.layout.formula
 
+    def place(self, at: str) -> str | Place:
+        """Where the formula finds the elements from an index on: a window holds those from `held` on."""
+        return Place(at, begin="-held") if self.windowed else at
+
     def computed(self, at: str) -> str:
         """Sets the window's element t to the formula's value at an index."""
         block = Block(1, self.narrow)
@@ -103,7 +107,7 @@ class LanesText(SegmentText):
         """
         bound, block = self.layout.op.tile, Block(lanes, self.narrow)
         identity = {c.name: Literal(c.identity, c.dtype) for c in bound.components}
-        value = block.load(self.formula, at)[0]
+        value = block.load(self.formula, self.place(at))[0]
         full = bound.absorb(Record(identity), [value], [block.index(at)])
         lane, number = cast(block.index("0"), INT32), Symbol("count", INT32)
         block.bind(number, Text(broadcast_text(INT32, count, lanes)))

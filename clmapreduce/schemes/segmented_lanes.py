@@ -18,7 +18,7 @@ GATHER_AHEAD = 1024
 
 def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:
     """Whether segments can be reduced in vectors: plain numbers, an operator whose order does not matter, and a device
-    that is fast at it. A window has places of its own, so what `locates` gathers nothing.
+    that is fast at it.
     """
     op = layout.op.whole
     return (
@@ -27,7 +27,6 @@ def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, fact
         and domain.columns == 1
         and vectorisable(layout.formula, facts)
         and op.vectorisable
-        and not (op.locates and _gathers(layout.formula))
         and has_vectors([c.dtype for c in op.components], facts)
         and layout.stored.names is None
     )

@@ -222,7 +222,7 @@ def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, 
 
 
 @pytest.mark.drawn(whole=["geometry"])
-@pytest.mark.parametrize("op", ["sum", "maximum", "any"])
+@pytest.mark.parametrize("op", ["sum", "maximum", "any", "a place"])
 @pytest.mark.parametrize(("code", "places"), [("f4", "i4"), ("f8", "i8"), ("f4", "i8")])
 @pytest.mark.parametrize("geometry", GATHERS)
 def test_gathered_elements(
@@ -237,6 +237,12 @@ def test_gathered_elements(
     if op == "any":
         flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, given=False)], offsets, n, cpu)
         np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
+        return
+    if op == "a place":
+        op = str(rng.choice(["argmin", "argmax"]))
+        y = drawn(rng, op, code, 777)
+        found = fused(_same, op, [Element(y, through=(1,)), Element(at, given=False)], offsets, n, cpu)
+        np.testing.assert_array_equal(found, exact(op, y[at], offsets, "i8"))
         return
     terms = a.astype("f8") * x.astype("f8")[at]
     found = fused(_times, op, given, offsets, n, cpu)

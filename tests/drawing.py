@@ -2,7 +2,7 @@
 
 A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, every
 device and both modes among them. PoCL builds kernels twice as slowly as Intel's runtime: it is drawn more seldom, and
-left out of one test in three. `-m sweep` runs all combinations. A combination asked for by its name always runs.
+left out of every other test. `-m sweep` runs all combinations. A combination asked for by its name always runs.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
@@ -71,11 +71,11 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
 
 
 def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:
-    """The cases, two times of three less those on a device on which the test runs seldom, and one time of three less
+    """The cases, two times of three less those on a device on which the test runs seldom, and every other time less
     those on the slow one, if others are left.
     """
     marks = cases[0].iter_markers("drawn") if cases else ()
-    left_out = {SLOW: 1 / 3, **{mark.kwargs["seldom"]: 2 / 3 for mark in marks if "seldom" in mark.kwargs}}
+    left_out = {SLOW: 1 / 2, **{mark.kwargs["seldom"]: 2 / 3 for mark in marks if "seldom" in mark.kwargs}}
     gone = [device for device, share in left_out.items() if rng.random() < share]
     return [case for case in cases if not any(_is_on(device, case) for device in gone)] or cases
 

@@ -40,7 +40,7 @@ def kernel_of(source: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    return re.sub(r"/\*.*?\*/|//.*$", "", text, flags=re.S | re.M)
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
 
 
 def assert_complete(name: str, text: str) -> None:

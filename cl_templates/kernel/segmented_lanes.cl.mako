@@ -74,7 +74,8 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
                     for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
                     ${tile.declare("sums", lanes)}
-                    if (longest == 0) {}  // nothing is loaded, for there may be no elements left
+## Of empty segments nothing is loaded: there may be no elements left.
+                    if (longest == 0) {}
 % for width in widths:
                     else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}])", "lengths.s{}")}
 % endfor

@@ -102,8 +102,8 @@ def gpu_table(names: list[str], size: int, context: cm.Context, cusparse: CuSpar
 def main() -> None:
     parser = argparse.ArgumentParser(description="Sparse matrix times vector beside its peers.")
     parser.add_argument("--device", default=None, help="as for cm.select_device")
-    parser.add_argument("--log2rows", type=int, default=None, help="12 or more; default 20 on CPUs, 22 on GPUs")
-    parser.add_argument("--vectors", type=int, default=1, help="side by side, on CPUs")
+    parser.add_argument("--log2rows", type=int, default=None, help="12 or more; default 20, on GPUs 22")
+    parser.add_argument("--vectors", type=int, default=1, help="side by side, on CPUs; default rows 2^18")
     parser.add_argument("--only", default="", help="rows whose name holds this; several with semicolons between")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()

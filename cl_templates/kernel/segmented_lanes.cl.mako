@@ -2,6 +2,7 @@
 ##   Of segments no longer than the widest of `widths`, as many as there are lanes at once: masked loads, then a tree that pairs lanes until
 ##   each holds one segment. Longer ones one by one, `long` elements at a time in the tile's accumulators, which are then widened.
 ##   Where elements are gathered, they are computed into a private window first, by a loop that compilers vectorise; vectors come from there.
+##   It holds the elements from `held` on, to before `until`; all places are those among all elements.
 ##   Edges go through cmr_edge, and a batch never ends with the last segment: with plain loads PoCL 3.0's code for batches of 16 is slower (16 ms
 ##   instead of 12 at 2^26 float32, all segments of 10, two Zen 4 cores).
 ##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.

@@ -37,7 +37,7 @@ class Place:
     """Where a formula is computed, as C text: the index (the first one of several lanes), and in a batch `begin`, the
     element at which the row begins, and `row`, its number. `pitch`: with several lanes, one row per lane, the elements
     from one row to the next. `column`: under segments, which of an element's `columns` numbers, the first one of
-    several lanes.
+    several lanes. Of an array that holds elements from some place on only, `begin` is that place, negative.
     """
 
     index: str

@@ -40,15 +40,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A kernel's text, as a template's name and its context.
+    """A kernel's text, as a template's name and its context, and options of the build.
 
-    Equal specs render to equal text; `key` says what makes them equal.
+    Equal specs render to equal text and have equal options; `key` says what makes them equal.
     """
 
     template: str
     kernel: str
     key: tuple[Any, ...]
     context: Callable[[], Mapping[str, Any]]
+    options: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         return hash((self.template, self.key))

@@ -238,6 +238,6 @@ def _built(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[Ker
     found = kernels.get(spec)
     if found is None:
         with translated():
-            program = hostsched.build(queue, source_of(spec), BUILD_OPTIONS, dump_name=spec.kernel)
+            program = hostsched.build(queue, source_of(spec), (*BUILD_OPTIONS, *spec.options), dump_name=spec.kernel)
             found = kernels[spec] = Built(program.kernel(spec.kernel))
     return found

@@ -35,13 +35,16 @@ class MatrixBox:
 
 @dataclass(frozen=True)
 class MatrixWideBox(MatrixBox):
-    """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of every
-    row that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side, as an
-    instruction waits for the one before it in its own chain. longest: as in a WideBox.
+    """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of
+    every row that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side, as an
+    instruction waits for the one before it in its own chain. unroll: of the loop over a stage, 16 columns a turn, where
+    all blocks are. registers: of an item at most, so that more groups run at once; 0: as many as the compiler takes.
+    longest: as in a WideBox.
     """
 
     numbers: int = 8
     chains: int = 1
+    registers: int = 0
     longest: int = 4096
 
 
@@ -98,12 +101,14 @@ def matrix_wide_box(numbers: int, padded: Callable[[int], float] | None = None) 
 
 def _wide_box(blocks: int) -> MatrixWideBox:
     """The same for so many blocks of 8 numbers."""
+    if blocks <= len(MATRIX_WIDE_FEW):
+        return MATRIX_WIDE_FEW[blocks - 1]
     if blocks > 2 * MATRIX_WIDE.numbers:  # blocks that are left over are idle
         return min(
             (replace(MATRIX_MANY, numbers=n) for n in (13, 10)), key=lambda box: -(-blocks // box.numbers) * box.numbers
         )
-    box = replace(MATRIX_WIDE, numbers=min(MATRIX_WIDE.numbers, blocks))
-    return replace(box, chains=2) if box.numbers < 3 else box
+    numbers = -(-blocks // -(-blocks // MATRIX_WIDE.numbers))
+    return replace(MATRIX_WIDE, numbers=numbers, chains=numbers // 2)
 
 
 STAGING = 19
@@ -121,7 +126,15 @@ def _suited(padded: Callable[[int], float], sizes: Sequence[int]) -> int:
 
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
-MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, longest=8192)
+"""With numbers that are multiplied after the others: their operands' registers leave room for two groups."""
+MATRIX_WIDE_FEW = tuple(
+    replace(MATRIX_WIDE, tile=128, numbers=numbers, chains=numbers, registers=registers, unroll=unroll)
+    for numbers, (registers, unroll) in enumerate([(80, 2), (96, 2), (128, 2), (168, 4)], 1)
+)
+"""By blocks of 8 numbers, where all are multiplied side by side: six groups at once to three, in loops short enough for
+the registers that are left.
+"""
+MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, chains=2, registers=168, longest=8192)
 MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""

@@ -17,15 +17,16 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
     for (int d = item; d < ${numbers}; d += ${block}) largest[d] = 0;
     ${mode.sync()}
     for (int e = item; e < ${each}; e += ${block}) {
-        const idx column = first_column + e / ${numbers}, d = first_d + e % ${numbers};
+        const int n = e % ${numbers};
+        const idx column = first_column + e / ${numbers}, d = first_d + ${weights.number_at("n")};
         ${weights.weight("column", "d")}
-        atomic_max(&largest[e % ${numbers}], as_int(fabs(weight)));
+        atomic_max(&largest[n], as_int(fabs(weight)));
     }
     ${mode.sync()}
     for (int e = item; e < ${each // 2}; e += ${block}) {
         const int k = e / ${numbers} * 2, n = e % ${numbers};
         const float top = as_float(largest[n]), scale = ${weights.scale("top")};
-        const idx d = first_d + n;
+        const idx d = first_d + ${weights.number_at("n")};
 % for c in range(2):
         float w${c};
         { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }

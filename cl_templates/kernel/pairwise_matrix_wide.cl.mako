@@ -7,7 +7,7 @@
 ##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   across  blocks of d      stages  of all columns
+##   stages  of all columns
 ##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group and 1 a stage, 2 more where items cannot
 ##   ask each other.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -32,7 +32,7 @@ const int part = item % ${wide.sharers};
 if (item == 0) ${to}[${wide.odd_at}] = 0;
 for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     const int n = s * ${together} + item / ${wide.sharers};
-    const idx d = first_d + n;
+    const idx d = first_d + ${wide.number_at("n")};
     idx walked = ahead;
     float top = 0.0f;
     for (int k = part; k < ${tile} && ${at} + k < end; k += ${wide.sharers}) {
@@ -61,7 +61,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
 {
     ${domain.seek(at, "ahead")}
     if (${domain.attr.whole(tile, "ahead")}) {
-    __global const uint4 *from = (__global const uint4 *)packed + (((size_t)batch * stages + column / ${tile}) * across + block_d) * ${wide.weight_words // 4};
+    __global const uint4 *from = weights + (size_t)(column / ${tile}) * ${wide.across * wide.weight_words // 4};
 % for k in range(0, wide.weight_words // 4, block):
     ${f"if ({k} + item < {wide.weight_words // 4})" if k + block > wide.weight_words // 4 else ""}
     cmr_copy_async_uint4((__local uint4 *)(memory + ${wide.weights_at} + (${turn}) * ${wide.weight_words}) + item + ${k}, from + item + ${k});
@@ -83,15 +83,21 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     ${matrix.put_column("column", "spot", f"far[{base} / {wide.batch}]", f"(int)({first_column})")}
 </%mode:each>
 </%def>
-<%def name="scalars()">
-${wide.scalars.declare()}
-if (is_far) {
-${"\n".join(wide.scalars.compute_exactly(place))}
+## Adds the tile's terms.
+<%def name="sums()">
+if (odd) {
+    ${"\n".join(wide.add_exactly(place))}
 } else {
-${"\n".join(wide.scalars.compute())}
+    ${"\n".join(wide.products())}
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx across", "const idx stages"])} {
+## Makes the rows' scales suit the largest scalars of the tile, top….
+<%def name="suit()">
+${"\n".join(wide.scalars.share_tops())}
+${"\n".join(wide.rescale())}
+odd |= cmr_ballot_int(${wide.scalars.odd()});
+</%def>
+${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages"])} {
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[2];
@@ -105,8 +111,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(2 * wide.batch)}
-    ${domain.open("(idx)get_group_id(0) / across", rows_taken)}
-    const idx block_d = (idx)get_group_id(0) % across, first_d = block_d * ${wide.numbers};
+    ${domain.open(f"(idx)get_group_id(0) / {wide.across}", rows_taken)}
+    const idx block_d = (idx)get_group_id(0) % ${wide.across}, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
@@ -126,6 +132,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % endif
     ${wide.scalars.scales()}
     ${"\n".join(wide.accumulators())}
+    __global const uint4 *weights = (__global const uint4 *)packed + ((size_t)batch * stages * ${wide.across} + block_d) * ${wide.weight_words // 4};
     int turn = 0;
     const idx start = begin;
     if (start < end) {
@@ -149,40 +156,46 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % endfor
 % endif
         const int is_far = far[batch_at / ${wide.batch}] == (int)(batch_end - ${wide.batch});
-        ${wide.scalars.declare_held()}
 % if wide.registers:
-        if (is_far) {
-            ${scalars()}
-            ${"\n".join(wide.scalars.hold())}
-        } else {
-            ${"\n".join(wide.scalars.compute_held())}
-        }
-        const int grown = cmr_ballot_int(${wide.scalars.overflown()});
         int odd = ${odd_weights};
-        if (grown) {
-            ${scalars()}
-            ${"\n".join(wide.scalars.tops())}
-            ${"\n".join(wide.scalars.share_tops())}
-            ${"\n".join(wide.rescale())}
-            odd |= cmr_ballot_int(${wide.scalars.odd()});
-            ${"\n".join(wide.scalars.hold())}
+% if wide.scalars.kept:
+        ${wide.scalars.declare_held()}
+% endif
+        ${wide.declare_products(0)}
+        if (is_far) {
+            ${wide.scalars.declare_told()}
+            ${"\n".join(wide.scalars.tell(place))}
+            ${"\n".join(wide.scalars.told_tops())}
+            ${suit()}
+            ${"\n".join(wide.told_products())}
+        } else {
+#pragma unroll 1
+            for (int pass = 0; pass < 2; pass++) {
+                ${"\n".join(wide.compute_products())}
+                if (pass || !cmr_ballot_int(${wide.overflown()})) break;
+                ${"\n".join(wide.scalars.computed_tops())}
+                ${suit()}
+            }
         }
+        ${sums()}
 % else:
-        ${scalars()}
-        ${"\n".join(wide.scalars.tops())}
+        ${wide.scalars.declare_told()}
+        if (is_far) {
+            ${"\n".join(wide.scalars.tell(place))}
+        } else {
+            ${"\n".join(wide.scalars.tell_computed())}
+        }
+        ${"\n".join(wide.scalars.told_tops())}
         ${"\n".join(wide.scalars.raise_tops())}
         ${mode.sync()}
         ${"\n".join(wide.scalars.read_tops())}
         ${"\n".join(wide.rescale())}
-        ${"\n".join(wide.scalars.hold())}
+        ${wide.scalars.declare_held()}
+        ${"\n".join(wide.scalars.each_step(wide.scalars.told_held()))}
         ${mode.sync()}
         const int odd = ${odd_weights} || ${wide.scalars.odd()};
+        ${sums()}
 % endif
-        if (odd) {
-            ${"\n".join(wide.add_exactly(place))}
-        } else {
-            ${"\n".join(wide.products())}
-        }
         turn ^= 1;
     </%domain:each_tile>
 % for v in mine:

@@ -1,10 +1,10 @@
 ## The mode vocabulary for `block` work-items per group: loops are shared out, arrays are local, trees of barriers are unrolled.
 ## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/architecture.md, traps).
 ## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles).
-## items: of a group, where several of `block` that never meet make one.
+## items: of a group, where several of `block` that never meet make one. registers: NVIDIA's compiler obeys a limit only where it is not told the group's size.
 <%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
-__kernel __attribute__((reqd_work_group_size(${items or block}, 1, 1)))
+__kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}
 void ${name}(${", ".join(parameters)})
 </%def>
 ## Where the count is known and small, one guarded statement per round: PoCL takes seconds to build a loop between barriers.

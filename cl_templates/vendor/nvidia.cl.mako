@@ -164,27 +164,6 @@ INLINE ${T} cmr_half_round_${T}(${T} x) {
     return r;
 }
 </%def>
-<%def name="half_low(T)">
-INLINE ${T} cmr_half_low_${T}(uint pair) {
-    ${T} r;
-    asm("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l; }" : "=f"(r) : "r"(pair));
-    return r;
-}
-</%def>
-<%def name="half_high(T)">
-INLINE ${T} cmr_half_high_${T}(uint pair) {
-    ${T} r;
-    asm("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h; }" : "=f"(r) : "r"(pair));
-    return r;
-}
-</%def>
-<%def name="half_larger(T)">
-INLINE ${T} cmr_half_larger_${T}(${T} a, ${T} b) {
-    ${T} r;
-    asm("{ .reg .b32 x, y; abs.f16x2 x, %1; abs.f16x2 y, %2; max.NaN.f16x2 %0, x, y; }" : "=r"(r) : "r"(a), "r"(b));
-    return r;
-}
-</%def>
 <%def name="magnitude(T)">
 INLINE ${T} cmr_magnitude_${T}(${T} a, ${T} b) {
     ${T} r;

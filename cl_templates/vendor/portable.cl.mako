@@ -389,20 +389,6 @@ INLINE ${T} cmr_half_value_${T}(uint bits) {
 <%def name="half_round(T)">
 INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + (as_uint(x) >> 13 & 1)) & 0xffffe000u); }
 </%def>
-## The two floats of such a word.
-<%def name="half_low(T)">
-INLINE ${T} cmr_half_low_${T}(uint pair) { return cmr_half_value_${T}(pair & 0xffffu); }
-</%def>
-<%def name="half_high(T)">
-INLINE ${T} cmr_half_high_${T}(uint pair) { return cmr_half_value_${T}(pair >> 16); }
-</%def>
-## Of two such words, the larger magnitudes of the first floats and of the second ones; NaN where one is.
-<%def name="half_larger(T)">
-INLINE ${T} cmr_half_larger_${T}(${T} a, ${T} b) {
-    const ${T} x = a & 0x7fffu, y = b & 0x7fffu, z = a & 0x7fff0000u, w = b & 0x7fff0000u;
-    return (x > y ? x : y) | (z > w ? z : w);
-}
-</%def>
 ## Floats of 16 bits that are the upper half of a float's (bfloat16): the float, and the bits of the nearest one to a number, the even one of two.
 <%def name="bfloat_value(T)">
 INLINE ${T} cmr_bfloat_value_${T}(ushort bits) { return as_${T}((uint)bits << 16); }

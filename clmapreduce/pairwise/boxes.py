@@ -36,7 +36,7 @@ PARALLEL: dict[type[Any], Limits] = {
     MatrixBox: {
         **_MATRIX, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16), "sample": (0, 64),
     },
-    MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 2)},
+    MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 8), "unroll": (1, 8)},
     MatrixLongBox: _GROUPS,
 }  # fmt: skip
 """The numbers that are varied where groups work side by side, from least to most. The others are the static box's: what

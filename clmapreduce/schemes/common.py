@@ -22,11 +22,13 @@ Store = Callable[..., str]
 
 def kernel_spec(
     template: str, mode: ComputeMode, facts: Facts, narrow: bool, streaming: bool, numbers: Mapping[str, Any],
-    objects: Mapping[str, Any], texts: Callable[[], Mapping[str, Any]] = dict,
+    objects: Mapping[str, Any], texts: Callable[[], Mapping[str, Any]] = dict, registers: int = 0,
 ) -> KernelSpec:  # fmt: skip
     """A kernel's spec. `numbers` (hashable values) and `objects` (compared by identity) make its key and enter its
-    context; `texts` adds what follows from them.
+    context; `texts` adds what follows from them. registers: of an item at most, where a compiler can be told; 0: as
+    many as it takes.
     """
+    limited = registers if _vendor(facts) == "nvidia" else 0
     common = {
         "name": template,
         "compute_mode": mode.value,
@@ -36,6 +38,7 @@ def kernel_spec(
         "halved": facts.vendor == "pocl",
         "streaming": streaming and facts.kind == "cpu",
         "subgroup": subgroup(mode, facts),
+        "registers": limited,
     }
     key = (*common.items(), *numbers.items(), *((name, id(value)) for name, value in objects.items()))
     kept = dict(objects)  # ids in the key stay unique while the spec lives
@@ -43,7 +46,8 @@ def kernel_spec(
     def context() -> Mapping[str, Any]:
         return {**common, **numbers, **kept, **texts()}
 
-    return KernelSpec(f"kernel/{template}", f"cmr_{template}", key, context)
+    options = (f"-cl-nv-maxrregcount={limited}",) if limited else ()
+    return KernelSpec(f"kernel/{template}", f"cmr_{template}", key, context, options)
 
 
 def _vendor(facts: Facts) -> str:

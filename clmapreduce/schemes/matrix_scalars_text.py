@@ -1,22 +1,25 @@
 """The scalars of pairs, made of products by matrix instructions, as the operands of others: cut into two pieces of 16
 bits where they were computed, relative to a scale of their row.
 
-Scales are powers of two, and lowered where a stage brings a scalar that would leave the range of 16 bits. A scalar that
-is 2 to a product comes scaled: its product begins at the exponent of the row's scale.
+Scales are powers of two, and lowered where a stage brings a scalar that leaves the range of 16 bits: its pieces are not
+finite, nor is what the row's instructions sum up then. A scalar that is 2 to a product comes scaled: the exponent of
+the row's scale is one more piece that the row adds to its products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.node import Apply
-from clmapreduce.schemes.matrix_text import DEPTH, ROW_WORDS, MatrixText
+from clmapreduce.schemes.matrix_text import DEPTH, ROW_WORDS, MatrixText, Slots
 from clmapreduce.tuning_matrix import MatrixWideBox
 
-AT_FIRST, AT_MOST = 12, 15
-"""A row's largest scalar is scaled to about 2^12, anew when it would pass 2^15."""
+AT_FIRST, AT_MOST = 13, 16
+"""A row's largest scalar is scaled to about 2^13, anew when it would reach 2^16, where 16 bits end."""
 MOST, BEGIN = 126, 100
 """Scales are powers of two between 2^-126 and 2^126; a row's begins at 2^100, with which every scalar that matters
 leaves the range, and only falls.
@@ -24,23 +27,41 @@ leaves the range, and only falls.
 
 
 @dataclass(frozen=True, eq=False)
-class RaisedText(MatrixText):
-    """Products that begin at lift{v}, the exponent of the scale of their row."""
+class LiftedText(MatrixText):
+    """Products of rows that add one piece more, which the items that own it may change: the exponent of a scale."""
 
-    def _product_start(self, r: int, step: int) -> str:
-        lifts = f"(float4)(lift{2 * r}, lift{2 * r}, lift{2 * r + 1}, lift{2 * r + 1})"
-        return f"cmr_matrix_from_float4({lifts}, a{r}_{step}, b{step}, memory, lane)"
+    @cached_property
+    def slots(self) -> tuple[Slots, ...]:
+        return tuple(Slots(len(one.rows), f"{BEGIN}.0f") for one in self.products)
+
+    def lift(self, v: int, by: str) -> str:
+        """Changes that piece of the item's row v. by: C text of a whole number."""
+        step, piece = divmod(self.slots[0].lift_at, DEPTH)
+        word, side = divmod(piece, 2)
+        at = f"{self.row_operand(f'warp * {self.box.blocks} + {v // 2}', step)} + lane * 4 + {v % 2 + word // 4 * 2}"
+        kept, shift = ("0xffffu", " << 16") if side else ("0xffff0000u", "")
+        put = f"memory[{at}] = memory[{at}] & {kept} | cmr_half_bits_float({by}){shift};"
+        return f"if (lane % 4 == {word % 4}) {put}"
+
+
+def is_power(matrix: MatrixText) -> bool:
+    """Whether the scalar is 2 to the one product."""
+    (value,) = matrix.pairs.pair.values
+    power = isinstance(value, Apply) and value.function is EXP2_FAST and len(matrix.products) == 1
+    return isinstance(value, Apply) and power and value.args[0] is matrix.products[0].result
 
 
 @dataclass(frozen=True, eq=False)
 class ScalarsText:
     """The statements about a stage's scalars. matrix: of the scalar. registers: whether items hold operands themselves
-    and can ask each other; else their place in local memory is behind `held_at`.
+    and can ask each other; else their place in local memory is behind `held_at`. kept: whether the pieces of a stage
+    are kept, else those of one instruction's columns, which are used up at once.
     """
 
     matrix: MatrixText
     box: MatrixWideBox
     registers: bool
+    kept: bool
     held_at: int
 
     @property
@@ -54,77 +75,97 @@ class ScalarsText:
         return range(2 * self.box.blocks)
 
     @property
-    def _columns(self) -> range:
+    def _each(self) -> int:
         """The item's columns of a stage."""
-        return range(self.box.tile // 4)
-
-    def declare(self, columns: Sequence[int] | None = None) -> str:
-        """Declares the item's scalars of a stage, s{v}_{c}, or some of them."""
-        taken = self._columns if columns is None else columns
-        return "\n".join(f"float {', '.join(f's{v}_{c}' for c in taken)};" for v in self.rows)
-
-    def compute(self) -> Iterator[str]:
-        """The scalars of every block of 8 columns, of products. Columns beyond the last are the last one."""
-        yield self.matrix.load_rows()
-        for n in range(self.box.tile // 8):
-            yield from self._block(n, self.matrix)
-
-    def compute_held(self) -> Iterator[str]:
-        """The same and their pieces, as in `hold`, a few columns at a time."""
-        raised = self._raised
-        yield self.matrix.load_rows()
-        for v in self.rows if raised is not None else ():
-            yield f"const float lift{v} = (float)((as_int(up{v}) >> 23) - 127);"
-        for step in range(self.steps):
-            yield f"{{ {self.declare(range(4 * step, 4 * step + 4))}"
-            yield from self._block(2 * step, raised or self.matrix)
-            yield from self._block(2 * step + 1, raised or self.matrix)
-            yield from self._hold(step, raised is not None)
-            yield "}"
+        return self.box.tile // 4
 
     @property
-    def _raised(self) -> MatrixText | None:
-        """What says the products of a scalar that is 2 to one of them."""
-        given = self.matrix
-        (value,) = given.pairs.pair.values
-        power = isinstance(value, Apply) and value.function is EXP2_FAST and len(given.products) == 1
-        if not isinstance(value, Apply) or not power or value.args[0] is not given.products[0].result:
-            return None
-        return RaisedText(given.exact, given.factoring, given.box, given.registers)
+    def _lifted(self) -> LiftedText | None:
+        """What says the products of scalars that come scaled."""
+        return self.matrix if isinstance(self.matrix, LiftedText) else None
 
-    def _block(self, n: int, matrix: MatrixText) -> Iterator[str]:
-        yield f"{{ {matrix.multiply(f'at / 8 + {n}')}"
-        yield self.matrix.columns(f"at + lane % 4 * 2 + {8 * n}")
-        for v in self.rows:
-            for c in range(2):
-                statements, (text,) = self.matrix.valued(v, c)
-                yield f"{{ {statements} s{v}_{2 * n + c} = {text}; }}"
+    def each_step(self, *statements: Iterable[str]) -> Iterator[str]:
+        """The statements for the columns of every instruction along a stage, `step`."""
+        yield f"#pragma unroll {self.steps if self.kept else self.box.unroll}"
+        yield f"for (int step = 0; step < {self.steps}; step++) {{"
+        for some in statements:
+            yield from some
         yield "}"
 
-    def compute_exactly(self, place: str) -> Iterator[str]:
-        """The same as the formula says, through an array, so that this rare case is a loop that asks for no registers
-        of its own. place: C text of the index of the column $.
+    def compute(self) -> Iterator[str]:
+        """Declares the item's scalars of one instruction's columns, s{v}_{c}, of products; `matrix.load_rows` goes
+        before. Columns beyond the last are the last one.
         """
-        exact, each = self.matrix.exact, len(self._columns)
-        yield f"float told[{len(self.rows) * each}];\n#pragma unroll 1"
-        yield f"for (int e = 0; e < {len(self.rows) * each}; e++) {{"
+        yield self._declare()
+        for n in range(2):
+            yield f"{{ {self.matrix.multiply(f'at / 8 + 2 * step + {n}')}"
+            yield self.matrix.columns(f"at + lane % 4 * 2 + 16 * step + {8 * n}")
+            for v in self.rows:
+                for c in range(2):
+                    statements, (text,) = self.matrix.valued(v, c)
+                    yield f"{{ {statements} s{v}_{2 * n + c} = {text}; }}"
+            yield "}"
+
+    def compute_held(self) -> Iterator[str]:
+        """The same and their pieces."""
+        yield from self.compute()
+        yield from self._hold(self._lifted is not None)
+
+    def _declare(self) -> str:
+        return "\n".join(f"float {', '.join(f's{v}_{c}' for c in range(4))};" for v in self.rows)
+
+    def tell(self, place: str) -> Iterator[str]:
+        """Gives `told` the scalars as the formula says, in a loop that asks for no registers of its own: this is rare.
+        place: C text of the index of the column $.
+        """
+        exact, each = self.matrix.exact, self._each
+        yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self.rows) * each}; e++) {{"
         yield f"const int v = e / {each}, k = lane % 4 * 2 + e % {each} / 2 * 8 + e % 2;"
         yield f"const idx row = {self.matrix.places.row_index('v')};\ntold[e] = 0.0f;"
         statements, (text,) = exact.values(0, 0)
         terms = f"{exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, place.replace('$', 'k'))}"
         yield f"if (k < count) {{ {terms}"
         yield f"{statements}\ntold[e] = {text}; }} }}"
-        for v in self.rows:
-            yield " ".join(f"s{v}_{c} = told[{v * each + c}];" for c in self._columns)
 
-    def tops(self) -> Iterator[str]:
-        """Declares the item's largest scalar of each of its rows, top{v}; NaN where one is."""
+    def tell_computed(self) -> Iterator[str]:
+        """The same of products."""
+        yield self.matrix.load_rows()
+        told = (f"told[{self._place(v, c)}] = s{v}_{c};" for v in self.rows for c in range(4))
+        yield from self.each_step(self.compute(), told)
+
+    def told_held(self) -> Iterator[str]:
+        """The pieces of those of one instruction's columns."""
+        yield self._declare()
+        yield from (f"s{v}_{c} = told[{self._place(v, c)}];" for v in self.rows for c in range(4))
+        yield from self._hold()
+
+    def _place(self, v: int, c: int) -> str:
+        return f"{v * self._each + c} + 4 * step"
+
+    def declare_told(self) -> str:
+        """Declares the item's scalars of a stage, row by row, as an array."""
+        return f"float told[{len(self.rows) * self._each}];"
+
+    def told_tops(self) -> Iterator[str]:
+        """Declares the largest of each of the item's rows, top{v}; NaN where one is."""
         for v in self.rows:
-            names = [f"s{v}_{c}" for c in self._columns]
-            while len(names) > 1:
-                over = names[len(names) // 2 * 2 :]
-                names = [f"cmr_magnitude_float({a}, {b})" for a, b in zip(names[::2], names[1::2], strict=False)] + over
-            yield f"float top{v} = {names[0]};"
+            yield f"float top{v} = 0.0f;\nfor (int e = 0; e < {self._each}; e++) {{"
+            yield f"top{v} = cmr_magnitude_float(top{v}, told[{v * self._each} + e]); }}"
+
+    def computed_tops(self) -> Iterator[str]:
+        """The same, computing the scalars, unscaled."""
+        yield f"float {', '.join(f'top{v} = 0.0f' for v in self.rows)};\n{{"
+        if self._lifted is not None:
+            yield from (self._lifted.lift(v, "0.0f") for v in self.rows)
+        yield self.matrix.load_rows()
+        tops = (f"top{v} = cmr_magnitude_float(top{v}, s{v}_{c});" for v in self.rows for c in range(4))
+        yield from self.each_step(self.compute(), tops)
+        yield "}"
+
+    def lift(self) -> Iterator[str]:
+        """Makes products come scaled, where they do."""
+        if self._lifted is not None:
+            yield from (self._lifted.lift(v, f"(float)((as_int(up{v}) >> 23) - 127)") for v in self.rows)
 
     def share_tops(self) -> Iterator[str]:
         """Makes them those of the row, where items can ask each other."""
@@ -151,43 +192,31 @@ class ScalarsText:
         """C text of whether one of the item's scalars is not finite."""
         return " || ".join(f"!isfinite(top{v})" for v in self.rows)
 
+    def held(self, r: int, piece: int) -> str:
+        """C text of the pieces of block r of rows and one instruction's columns."""
+        return f"h{r}_{piece}[step]" if self.kept else f"h{r}_{piece}"
+
     def declare_held(self) -> str:
-        """Declares the pieces of the scalars as rows, h{r}_{step}_{piece}; and seen{r}, the largest high ones."""
-        blocks = range(self.box.blocks)
-        held = "\n".join(f"uint4 h{r}_{step}_0, h{r}_{step}_1;" for r in blocks for step in range(self.steps))
-        return f"{held}\nuint {', '.join(f'seen{r} = 0' for r in blocks)};" if self.registers else held
+        """Declares the pieces of the scalars as rows."""
+        size = f"[{self.steps}]" if self.kept else ""
+        return "\n".join(f"uint4 h{r}_0{size}, h{r}_1{size};" for r in range(self.box.blocks))
 
-    def hold(self) -> Iterator[str]:
-        """The pieces of the scalars."""
-        for step in range(self.steps):
-            yield from self._hold(step)
-
-    def _hold(self, step: int, scaled: bool = False) -> Iterator[str]:
-        """scaled: whether the scalars come scaled."""
+    def _hold(self, scaled: bool = False) -> Iterator[str]:
+        """The pieces of the declared scalars: the digits that 16 bits hold, and what they leave. scaled: whether the
+        scalars come scaled.
+        """
         for r in range(self.box.blocks):
             yield "{"
-            places = ((0, 0), (0, 1), (1, 0), (1, 1))
-            for n, side in places:
-                v, name, first = 2 * r + side, f"{n}{side}", 4 * step + 2 * n
-                x, y = (f"s{v}_{first + c}" + ("" if scaled else f" * up{v}") for c in range(2))
-                yield f"const float x{name} = {x}, y{name} = {y};"
-                yield f"const uint z{name} = cmr_half_pair_float(x{name}, y{name});"
-                if self.registers:
-                    yield f"seen{r} = cmr_half_larger_uint(seen{r}, z{name});"
-            pieces = [[f"z{n}{side}" for n, side in places], [self._left(f"{n}{side}") for n, side in places]]
+            pieces: tuple[list[str], list[str]] = ([], [])
+            for n, side in product(range(2), repeat=2):
+                v, names = 2 * r + side, [f"x{n}{side}_{c}" for c in range(2)]
+                for c, name in enumerate(names):
+                    given = f"s{v}_{2 * n + c}" + ("" if scaled else f" * up{v}")
+                    yield f"const float {name} = {given}, {name}h = as_float(as_uint({name}) & 0xffffe000u);"
+                pieces[0].append("cmr_half_pair_float({}h, {}h)".format(*names))
+                pieces[1].append("cmr_half_pair_float({0} - {0}h, {1} - {1}h)".format(*names))
             for p, words in enumerate(pieces):
-                own = f"((warp * {self.box.blocks} + {r}) * {self.steps} + {step}) * 2 + {p}"
+                own = f"((warp * {self.box.blocks} + {r}) * {self.steps} + step) * 2 + {p}"
                 place = f"{self.held_at} + ({own}) * {ROW_WORDS}"
-                yield f"h{r}_{step}_{p} = cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane);"
+                yield f"{self.held(r, p)} = cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane);"
             yield "}"
-
-    def overflown(self) -> str:
-        """C text of whether some scalar no longer suits its row's scale, by its high piece; NaN does not."""
-        limit = (AT_MOST + 15) << 10
-        seen = [f"(seen{r} & 0xffffu) > {limit}u || seen{r} >> 16 > {limit}u" for r in range(self.box.blocks)]
-        return " || ".join(seen)
-
-    def _left(self, name: str) -> str:
-        """C text of what the high pieces leave of two scalars."""
-        low, high = f"x{name} - cmr_half_low_float(z{name})", f"y{name} - cmr_half_high_float(z{name})"
-        return f"cmr_half_pair_float({low}, {high})"

@@ -40,27 +40,33 @@ LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the pieces of one product lie. count: pairs of numbers."""
+    """Where the pieces of one product lie. count: pairs of numbers. lift: C text of one piece more that a row adds."""
 
     count: int
+    lift: str = ""
 
     @property
     def steps(self) -> int:
         """Instructions."""
-        return -(-(3 * self.count + 6) // DEPTH)
+        return -(-(self.lift_at + bool(self.lift)) // DEPTH)
+
+    @property
+    def lift_at(self) -> int:
+        """The number of that piece."""
+        return 3 * self.count + 6
 
     def rows(self) -> list[str]:
         """The pieces of a row in their order: r0h, r0l, … of its numbers, n0 n1 n2 of what it adds."""
         own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}h", f"r{k}l")]
-        return self._filled([*own, "n0", "n1", "n2", *["1.0f"] * 3])
+        return self._filled([*own, "n0", "n1", "n2", *["1.0f"] * 3, self.lift])
 
     def columns(self) -> list[str]:
         """The pieces of a column that they meet."""
         own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}l", f"r{k}h")]
-        return self._filled([*own, *["1.0f"] * 3, "n0", "n1", "n2"])
+        return self._filled([*own, *["1.0f"] * 3, "n0", "n1", "n2", "1.0f" if self.lift else ""])
 
     def _filled(self, pieces: list[str]) -> list[str]:
-        return pieces + ["0.0f"] * (self.steps * DEPTH - len(pieces))
+        return [piece or "0.0f" for piece in pieces] + ["0.0f"] * (self.steps * DEPTH - len(pieces))
 
 
 @dataclass(frozen=True, eq=False)

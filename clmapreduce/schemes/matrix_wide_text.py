@@ -1,9 +1,9 @@
 """Sums of scalars of the pair times long weights by matrix instructions: the scalars, made of products themselves, are
 cut into pieces of 16 bits where they were computed, and multiplied by the weights' pieces.
 
-Scalars are scaled by a power of two for every row: the largest so far is at 2^12 to 2^15, and where a stage brings a
+Scalars are scaled by a power of two for every row: the largest so far is at 2^13 to 2^16, and where a stage brings a
 larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. So a term
-is off by 2^-22 of itself, and by 2^-37 of its row's largest scalar so far times its stage's largest weight at most.
+is off by 2^-20 of itself, and by 2^-37 of its row's largest scalar so far times its stage's largest weight at most.
 Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
 the weights' magnitudes does.
 Every stage's products are summed anew and then added: sums inside the instructions are cut off, not rounded.
@@ -11,9 +11,10 @@ Every stage's products are summed anew and then added: sums inside the instructi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
@@ -56,6 +57,13 @@ class MatrixWideText:
         return -(-self.size // self.numbers)
 
     @property
+    def folded(self) -> int | None:
+        """The block of numbers that takes half a block at most: its low pieces are the other half, behind the high
+        ones, and their sums meet at last. None where there is none, or items cannot ask each other.
+        """
+        return self.size // 8 if self.registers and self.across == 1 and 0 < self.size % 8 <= 4 else None
+
+    @property
     def sharers(self) -> int:
         """Items of a warp that pack the weights of a number together."""
         return 4 if self.registers else 1
@@ -68,7 +76,8 @@ class MatrixWideText:
     @cached_property
     def scalars(self) -> ScalarsText:
         """The scalars of a stage."""
-        return ScalarsText(self.matrix, self.box, self.registers, self._held_at)
+        kept = self.box.numbers > self.box.chains or not self.registers
+        return ScalarsText(self.matrix, self.box, self.registers, kept, self._held_at)
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
@@ -118,21 +127,25 @@ class MatrixWideText:
         statements, texts = self.wide.long_column(0, column, d)
         return "\n".join([*lines, statements, f"weight = {texts[0]};", "}"])
 
-    def put(self, stage: str, d: str, k: str) -> str:
-        """Stores the pieces of w0 and w1, scaled, as those of the columns k, k + 1 of number d of a stage."""
+    def put(self, stage: str, n: str, k: str) -> str:
+        """Stores the pieces of w0 and w1, scaled, as those of the columns k, k + 1 of place n of a stage."""
         lines = [f"const float h{c} = cmr_half_round_float(w{c});" for c in range(2)]
-        lines.append(f"{stage}[{self.word(d, k)}] = cmr_half_pair_float(h0, h1);")
-        lines.append(f"{stage}[{self.word(d, k)} + 2] = cmr_half_pair_float(w0 - h0, w1 - h1);")
-        return "\n".join(lines)
+        lines.append("const uint high = cmr_half_pair_float(h0, h1), low = cmr_half_pair_float(w0 - h0, w1 - h1);")
+        first = "high" if self.folded is None else f"({n} >= {8 * self.folded + 4} ? low : high)"
+        return "\n".join([*lines, f"{stage}[{self.word(n, k)}] = {first};", f"{stage}[{self.word(n, k)} + 2] = low;"])
+
+    def number_at(self, n: str) -> str:
+        """C text of the number whose pieces have place n of a stage."""
+        return n if self.folded is None else f"({n} < {8 * self.folded + 4} ? {n} : {n} - 4)"
 
     def unscale(self, scale: str) -> str:
         """C text of what undoes the scaling of a number's weights, in the unit of sums."""
         return f"as_uint(1.0f / {scale} / {self.unit})"
 
-    def word(self, d: str, k: str) -> str:
-        """Where the high pieces of the columns k, k + 1 of number d lie in a stage; the low ones, 2 words on."""
-        step, block = f"({k}) / {DEPTH}", f"({d}) / 8"
-        own = f"({d}) % 8 * 16 + ({k}) % {DEPTH} / 2 % 4 * 4 + ({k}) % {DEPTH} / 8"
+    def word(self, n: str, k: str) -> str:
+        """Where the first pieces of the columns k, k + 1 of place n lie in a stage; the others, 2 words on."""
+        step, block = f"({k}) / {DEPTH}", f"({n}) / 8"
+        own = f"({n}) % 8 * 16 + ({k}) % {DEPTH} / 2 % 4 * 4 + ({k}) % {DEPTH} / 8"
         return f"(({step}) * {self.box.numbers} + {block}) * {2 * COLUMN_WORDS} + {own}"
 
     def scale(self, largest: str) -> str:
@@ -147,7 +160,7 @@ class MatrixWideText:
     def rescale(self) -> Iterator[str]:
         """Lowers the rows' scales, and scales their sums by what two powers of two are to each other."""
         for v in self.scalars.rows:
-            yield f"if (!(top{v} * up{v} <= {float(1 << AT_MOST)}f)) {{"
+            yield f"if (!(top{v} * up{v} < {float(1 << AT_MOST)}f)) {{"
             yield f"const float low = fmin(up{v}, {power_of_two(f'top{v}', AT_FIRST, MOST)});"
             ratio = f"as_int(low) - as_int(up{v}) + {127 << 23}"
             yield f"const float ratio = as_float(max({ratio}, {127 - MOST << 23}));"
@@ -155,6 +168,7 @@ class MatrixWideText:
             for total in self._totals(v):
                 yield f"{total} *= ratio;"
             yield "}"
+        yield from self.scalars.lift()
 
     def accumulators(self) -> Iterator[str]:
         """Declares the item's numbers: acc{v}_{b}_{c}_total0."""
@@ -163,6 +177,9 @@ class MatrixWideText:
 
     def finish(self, v: int) -> Iterator[str]:
         """Takes the scale from a row's sums, in two steps: scales begin at 2^(AT_FIRST - 127)."""
+        for folded, c in product(() if self.folded is None else (self.folded,), range(2)):
+            total = f"{self.acc(v, folded, c)}_total0"
+            yield f"const float behind{c} = cmr_shuffle_first_float({total}, (uint)(lane ^ 2));\n{total} += behind{c};"
         yield f"const float down = {float(1 << AT_FIRST)}f / up{v};"
         for total in self._totals(v):
             yield f"{total} = {total} * down * {float(1 << AT_MOST - AT_FIRST)}f;"
@@ -178,35 +195,72 @@ class MatrixWideText:
         return f"(first_d + {8 * b + c} + lane % 4 * 2)"
 
     def products(self) -> Iterator[str]:
-        """Adds a stage's products, less the weights' scales."""
-        chains = self.box.chains
-        for first in range(0, self.box.numbers, chains):
-            yield from self._products(range(first, min(first + chains, self.box.numbers)))
+        """Adds a stage's products, less the weights' scales; where items hold operands, the first chains are there."""
+        for first in range(0, self.box.numbers, self.box.chains):
+            yield "{"
+            if first or not self.registers:
+                yield self.declare_products(first)
+                yield from self._begin(first)
+                yield from self.scalars.each_step(self._multiply(first))
+            yield from self._add(first)
+            yield "}"
 
-    def _products(self, taken: Sequence[int]) -> Iterator[str]:
-        base, blocks = f"{self.weights_at} + turn * {self.weight_words}", range(self.box.blocks)
-        yield "{"
+    def compute_products(self) -> Iterator[str]:
+        """The stage's scalars and their pieces, and the products of the first chains."""
+        yield self.matrix.load_rows()
+        yield from self._held_products(self.scalars.compute_held())
+
+    def told_products(self) -> Iterator[str]:
+        """The same of scalars that were told."""
+        yield from self._held_products(self.scalars.told_held())
+
+    def _held_products(self, held: Iterator[str]) -> Iterator[str]:
+        yield from self._begin(0)
+        declared = () if self.scalars.kept else (self.scalars.declare_held(),)
+        yield from self.scalars.each_step(declared, held, self._multiply(0))
+
+    def overflown(self) -> str:
+        """C text of whether some scalar does not suit its row's scale: a piece that is not finite leaves no product of
+        its row finite. So do weights that are not.
+        """
+        sums = (f"m{v // 2}_0.{'xz'[v % 2]}" for v in self.scalars.rows)
+        return " || ".join(f"!isfinite({one})" for one in sums)
+
+    def _chained(self, first: int) -> range:
+        """The blocks of numbers that are multiplied side by side, from the first one on."""
+        return range(first, min(first + self.box.chains, self.box.numbers))
+
+    def _sums(self, first: int) -> list[str]:
+        return [f"m{r}_{b}" for b in self._chained(first) for r in range(self.box.blocks)]
+
+    def declare_products(self, first: int) -> str:
+        """Declares the products of scalars and weights, m{r}_{b}."""
+        return f"float4 {', '.join(self._sums(first))};"
+
+    def _begin(self, first: int) -> Iterator[str]:
+        yield " ".join(f"{name} = (float4)(0.0f);" for name in self._sums(first))
+
+    def _multiply(self, first: int) -> Iterator[str]:
+        """Adds the products with 16 columns' weights."""
+        base, taken = f"{self.weights_at} + turn * {self.weight_words}", self._chained(first)
         for b in taken:
-            yield f"float4 {', '.join(f'm{r}_{b}' for r in blocks)};"
-        for step in range(self.steps):
-            for b in taken:
-                at = f"{base} + {(step * self.box.numbers + b) * 2 * COLUMN_WORDS}"
-                yield f"const uint4 w{step}_{b} = cmr_matrix_columns_uint4(memory, {at}, lane);"
-            for row, column in ((1, "xy"), (0, "zw"), (0, "xy")):
-                for b in taken:
-                    for r in blocks:
-                        fresh = step == 0 and row == 1
-                        word, start = ("start", "") if fresh else ("product", f"m{r}_{b}, ")
-                        operands = f"h{r}_{step}_{row}, w{step}_{b}.{column}"
-                        yield f"m{r}_{b} = cmr_matrix_{word}_float4({start}{operands}, memory, lane);"
-        for b in taken:
+            at = f"{base} + (step * {self.box.numbers} + {b}) * {2 * COLUMN_WORDS}"
+            yield f"const uint4 w{b} = cmr_matrix_columns_uint4(memory, {at}, lane);"
+        for row, column in ((1, "xy"), (0, "zw"), (0, "xy")):
+            for b, r in product(taken, range(self.box.blocks)):
+                if b != self.folded or column == "xy":
+                    operands = f"{self.scalars.held(r, row)}, w{b}.{column}"
+                    yield f"m{r}_{b} = cmr_matrix_product_float4(m{r}_{b}, {operands}, memory, lane);"
+
+    def _add(self, first: int) -> Iterator[str]:
+        base = f"{self.weights_at} + turn * {self.weight_words}"
+        for b in self._chained(first):
             at = f"memory + {base} + {self.unscales_at + 8 * b}"
             yield f"const float2 unscale{b} = ((__local const float2 *)({at}))[lane % 4];"
             for v in self.scalars.rows:
                 for c in range(2):
                     total, part = f"{self.acc(v, b, c)}_total0", f"m{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
                     yield f"{total} = fma({part}, unscale{b}.{'xy'[c]}, {total});"
-        yield "}"
 
     def add_exactly(self, place: str) -> Iterator[str]:
         """Adds a stage's terms as the formula says, scaled as the sums; a loop, as above. place: C text of the index of
@@ -225,5 +279,5 @@ class MatrixWideText:
         yield f"scalar = {text} * ups[v] / {self.unit}; }}"
         yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{"
         yield f"const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;\n{self.weight('column', 'd')}"
-        yield f"told[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
+        yield f"if (d < {self.size}) told[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
         yield " ".join(f"{total} = told[{k}];" for k, total in enumerate(totals))

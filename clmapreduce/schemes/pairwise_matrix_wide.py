@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
@@ -13,6 +14,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.matrix_scalars_text import LiftedText, is_power
 from clmapreduce.schemes.matrix_text import DEPTH, MatrixText
 from clmapreduce.schemes.matrix_wide_text import MatrixWideText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
@@ -51,21 +53,23 @@ class _Wide:
 
     @cached_property
     def text(self) -> MatrixWideText:
-        """With batches of columns for all items, or shorter ones where local memory asks for them."""
-        tile = self.box.tile
-        stages = max(1, self.box.block // tile)
-        while stages > 1 and self._text(stages * tile).bytes > self.facts.local_memory:
-            stages //= 2
-        return self._text(stages * tile)
+        """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
+        box = self.box
+        found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
+        fitting = [text for text in found if text.bytes <= self.facts.local_memory]
+        return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
     def _text(self, batch: int) -> MatrixWideText:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
         matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
+        registers = self.facts.vendor == "nvidia"
+        if registers and is_power(matrix):
+            matrix = LiftedText(exact, self.factoring, matrix.box, False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         scattered = isinstance(self.domain, BlockSparse)
-        return MatrixWideText(matrix, wide, self.box, self.facts.vendor == "nvidia", batch, scattered)
+        return MatrixWideText(matrix, wide, self.box, registers, batch, scattered)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -135,9 +139,10 @@ class _Wide:
             {**self._numbers(), "partial": spread.partial, "domain": spread.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
+            registers=box.registers,
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), PACKED)
-        behind: Arguments = (*spread.behind, ("idx", text.across), ("idx", self.stages))
+        behind: Arguments = (*spread.behind, ("idx", self.stages))
         groups = text.across * spread.groups * self.domain.batch
         arguments, read = (*self._given, PACKED, *targets, *behind), (*names, *spread.read)
         return Stage(spec, groups, box.block, arguments, read, targets)
@@ -147,11 +152,11 @@ class _Wide:
         """The pair's inputs among a kernel's arguments."""
         return tuple(part for one in self.layout.pair.inputs for part in argument_of(one, self.domain))
 
-    def _numbers(self) -> dict[str, int]:
+    def _numbers(self) -> dict[str, Any]:
         box = self.box
         return {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
-            "batch": self.text.batch, "chains": box.chains,
+            "batch": self.text.batch, "chains": (box.chains, box.unroll),
         }  # fmt: skip
 
 

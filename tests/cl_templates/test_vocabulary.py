@@ -157,7 +157,7 @@ TYPES = {
     "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
     "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
     "bfloat_value": "float", "bfloat_bits": "float",
-    "half_low": "float", "half_high": "float", "half_larger": "uint", "magnitude": "float",
+    "magnitude": "float",
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
     "copy_async": "uint4", "copy_wait": "int",

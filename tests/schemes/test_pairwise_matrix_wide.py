@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import layout_of
-from plans import PARALLEL, SEQUENTIAL
+from plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
-from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MatrixWideBox
+from clmapreduce.runtime import source_of
+from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide, wide_factoring_of
+from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -24,9 +27,11 @@ F = OPERATIONS
 EPS = float(np.finfo("f4").eps)
 
 
-def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None) -> Any:
-    """The results of the scheme."""
+def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None, beside: bool = False) -> Any:
+    """The results of the scheme. beside: with all numbers multiplied side by side, as few ones are."""
     box = MATRIX_WIDE_CPU if context.facts.kind == "cpu" else MatrixWideBox(128, 2, 32)
+    if beside:
+        box = replace(box, chains=2) if context.facts.kind == "cpu" else MATRIX_WIDE_FEW[3]
     prepared = prepare_pairs(call, given, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
@@ -52,7 +57,8 @@ def points(rng: np.random.Generator, count: int, dim: int) -> Any:
     return (rng.random((count, dim)) / dim**0.5).astype("f4")
 
 
-def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("beside", [False, True])
+def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
     """Rows, columns and numbers around blocks, stages and groups; far points, and weights of all sizes."""
     dim = int(rng.choice([1, 3, 7]))
     for size in (int(rng.choice([4, 8, 10, 16])), int(rng.choice([17, 24, 40, 65]))):
@@ -62,7 +68,7 @@ def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generato
             given = {x: points(rng, rows, dim), y: points(rng, columns, dim)}
             given[b] = rng.normal(size=(columns, size)).astype("f4")
             told = (dim, size, rows, columns)
-            assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
+            assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), given[b], told)
     for centre, width, scale in (
         (1000, 1, 1),
         (0, 40, 1),
@@ -74,16 +80,17 @@ def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generato
         given = {v: (points(rng, n, dim) * width + centre).astype("f4") for v, n in ((x, 70), (y, 193))}
         given[b] = (rng.normal(size=(193, size)) * scale).astype("f4")
         told = (dim, size, centre, width)
-        assert_products(run(call, given, context), exponents(given[x], given[y]), given[b], told)
+        assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), given[b], told)
 
 
-def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("beside", [False, True])
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
     """Infinities and NaN reach the sums that they belong to, and no others."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     xs, ys, weights = points(rng, 40, 3), points(rng, 90, 3), rng.normal(size=(90, 20)).astype("f4")
     xs[3, 0], xs[30, 1], weights[5, 3], weights[70, 7] = np.nan, np.inf, np.inf, np.nan
-    found = run(call, {x: xs, y: ys, b: weights}, context)
+    found = run(call, {x: xs, y: ys, b: weights}, context, beside=beside)
     rows = np.isfinite(xs).all(1)
     assert np.isnan(found[3]).all() and np.isnan(found[:, 7]).all() and (found[rows, 3] == np.inf).all()
     whole = np.isfinite(weights).all(0)
@@ -91,14 +98,15 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     assert_products(found[rows][:, whole], exponents(xs[rows], ys), weights[:, whole])
 
 
-def test_columns_that_come_nearer(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("beside", [False, True])
+def test_columns_that_come_nearer(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
     """Scalars that grow from stage to stage, by far more than 16 bits hold; and those that shrink."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     xs, ys, weights = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8, rng.normal(size=(400, 20)).astype("f4")
     ys[:, 0] += np.linspace(3.2, 0, 400, dtype="f4")
     for given in (ys, ys[::-1].copy()):
-        found = run(call, {x: xs.astype("f4"), y: given, b: weights}, context)
+        found = run(call, {x: xs.astype("f4"), y: given, b: weights}, context, beside=beside)
         assert_products(found, exponents(xs.astype("f4"), given), weights)
 
 
@@ -130,7 +138,8 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend:
         assert_products(run(call, given, context, Halves(1, blocks)), exponent, given[b], told)
 
 
-def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
     """Reaches none of its sums, whatever it is: numbers that are none, and such as would leave others no digits."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
@@ -142,12 +151,13 @@ def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Gen
         given = {x: points(rng, 40, 3), y: points(rng, 200, 3), b: rng.normal(size=(200, 20)).astype("f4")}
         given[b][own, rng.integers(20, size=5)] = strange
         given[y][own[0]] = strange
-        found = run(call, given, context, cm.Ranges.from_mask(keep))
+        found = run(call, given, context, cm.Ranges.from_mask(keep), beside=beside)
         exponent = np.where(keep, exponents(given[x], given[y]), -np.inf)[10:]
         assert_products(found[10:], exponent, np.where(np.isfinite(given[b]), given[b], 0), strange)
 
 
-def test_numbers_that_are_none_in_blocks(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("beside", [False, True])
+def test_numbers_that_are_none_in_blocks(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
     """In stages that are whole and in those that are put together."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
@@ -156,7 +166,7 @@ def test_numbers_that_are_none_in_blocks(context: cm.Context, rng: np.random.Gen
     given = {x: points(rng, 40, 3), y: points(rng, 300, 3), b: rng.normal(size=(300, 20)).astype("f4")}
     given[b][[7, 41, 100, 202], [0, 1, 2, 3]] = [np.nan, np.inf, -np.inf, np.nan]
     given[x][[2, 30], 1] = np.nan
-    found = run(call, given, context, cm.Ranges.from_mask(keep))
+    found = run(call, given, context, cm.Ranges.from_mask(keep), beside=beside)
     near = np.exp(exponents(given[x], given[y]))
     with np.errstate(all="ignore"):
         wanted = np.stack([near[i][keep[i]] @ given[b][keep[i]].astype("f8") for i in range(40)])
@@ -187,3 +197,16 @@ def test_what_the_scheme_leaves_to_others() -> None:
         assert wide_factoring_of(layout_of(text), PARALLEL) is None
     layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
     assert wide_factoring_of(layout, SEQUENTIAL) is None
+
+
+def test_registers_are_limited_where_a_compiler_obeys() -> None:
+    """NVIDIA's does where it is not told how many items a group has."""
+    layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
+    for vendor, options in (("nvidia", ("-cl-nv-maxrregcount=96",)), ("amd", ())):
+        plan = plan_matrix_wide(layout, Pairwise(1000, 1000), PARALLEL, FACTS[vendor], MATRIX_WIDE_FEW[1])
+        spec = plan.stages[1].spec
+        assert spec.options == options
+        assert ("reqd_work_group_size" in source_of(spec)) == (not options)
+    few = replace(MATRIX_WIDE_FEW[1], registers=0)
+    free = plan_matrix_wide(layout, Pairwise(1000, 1000), PARALLEL, FACTS["nvidia"], few).stages[1].spec
+    assert not free.options and "reqd_work_group_size" in source_of(free)

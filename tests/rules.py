@@ -93,7 +93,8 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         tiles = re.compile(
             tiles.pattern + r"|if \((settled|\(settled0 & settled1 & settled2 & settled3\)) != 0xffffffffu\)|if \(apart\)|else"
             r"|if \(next == first\)|for \(idx around = first; around < next; around \+= \d+\)"
-            r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \(grown\)|if \((start|behind) < end\)"
+            r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \((start|behind) < end\)"
+            r"|if \(is_far\)|(#pragma unroll 1\s+)?for \(int pass = 0; pass < 2; pass\+\+\)"
         )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():

@@ -6,7 +6,9 @@ larger one, what was summed is scaled anew. Weights are scaled by a power of two
 is off by 2^-20 of itself, and by 2^-37 of its row's largest scalar so far times its stage's largest weight at most.
 Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
 the weights' magnitudes does.
-Every stage's products are summed anew and then added: sums inside the instructions are cut off, not rounded.
+Sums inside the instructions are cut off, not rounded: every stage's products are summed anew and then added. Those of
+low pieces come first, or have sums of their own where pieces are used up at once: a large sum is cut off once for 16
+columns.
 """
 
 from __future__ import annotations
@@ -200,8 +202,8 @@ class MatrixWideText:
             yield "{"
             if first or not self.registers:
                 yield self.declare_products(first)
-                yield from self._begin(first)
-                yield from self.scalars.each_step(self._multiply(first))
+                yield self._begin(first)
+                yield from self._multiply(first)
             yield from self._add(first)
             yield "}"
 
@@ -215,42 +217,65 @@ class MatrixWideText:
         yield from self._held_products(self.scalars.told_held())
 
     def _held_products(self, held: Iterator[str]) -> Iterator[str]:
-        yield from self._begin(0)
-        declared = () if self.scalars.kept else (self.scalars.declare_held(),)
-        yield from self.scalars.each_step(declared, held, self._multiply(0))
+        yield self._begin(0)
+        if self.scalars.kept:
+            yield from self.scalars.each_step(held)
+            yield from self._multiply(0)
+        else:
+            multiply = (self._load(0), self._multiply_low(0), self._multiply_high(0))
+            yield from self.scalars.each_step((self.scalars.declare_held(),), held, *multiply)
 
     def overflown(self) -> str:
         """C text of whether some scalar does not suit its row's scale: a piece that is not finite leaves no product of
         its row finite. So do weights that are not.
         """
-        sums = (f"m{v // 2}_0.{'xz'[v % 2]}" for v in self.scalars.rows)
+        sums = (f"m{v // 2}_0_0.{'xz'[v % 2]}" for v in self.scalars.rows)
         return " || ".join(f"!isfinite({one})" for one in sums)
 
     def _chained(self, first: int) -> range:
         """The blocks of numbers that are multiplied side by side, from the first one on."""
         return range(first, min(first + self.box.chains, self.box.numbers))
 
+    @property
+    def _lows(self) -> range:
+        """0 for the sums of products, 1 for those of low pieces where they are apart."""
+        return range(1 if self.scalars.kept else 2)
+
     def _sums(self, first: int) -> list[str]:
-        return [f"m{r}_{b}" for b in self._chained(first) for r in range(self.box.blocks)]
+        return [f"m{r}_{b}_{low}" for b in self._chained(first) for r in range(self.box.blocks) for low in self._lows]
 
     def declare_products(self, first: int) -> str:
-        """Declares the products of scalars and weights, m{r}_{b}."""
+        """Declares the sums of products of scalars and weights, m{r}_{b}_{low}."""
         return f"float4 {', '.join(self._sums(first))};"
 
-    def _begin(self, first: int) -> Iterator[str]:
-        yield " ".join(f"{name} = (float4)(0.0f);" for name in self._sums(first))
+    def _begin(self, first: int) -> str:
+        return " ".join(f"{name} = (float4)(0.0f);" for name in self._sums(first))
 
     def _multiply(self, first: int) -> Iterator[str]:
-        """Adds the products with 16 columns' weights."""
-        base, taken = f"{self.weights_at} + turn * {self.weight_words}", self._chained(first)
-        for b in taken:
-            at = f"{base} + (step * {self.box.numbers} + {b}) * {2 * COLUMN_WORDS}"
-            yield f"const uint4 w{b} = cmr_matrix_columns_uint4(memory, {at}, lane);"
-        for row, column in ((1, "xy"), (0, "zw"), (0, "xy")):
-            for b, r in product(taken, range(self.box.blocks)):
-                if b != self.folded or column == "xy":
-                    operands = f"{self.scalars.held(r, row)}, w{b}.{column}"
-                    yield f"m{r}_{b} = cmr_matrix_product_float4(m{r}_{b}, {operands}, memory, lane);"
+        """Adds the products with the weights of a stage whose pieces are kept."""
+        yield from self.scalars.each_step(self._load(first), self._multiply_low(first))
+        yield from self.scalars.each_step(self._load(first), self._multiply_high(first))
+
+    def _load(self, first: int) -> Iterator[str]:
+        """Declares the item's share of 16 columns' weights, w{b}."""
+        for b in self._chained(first):
+            at = f"(step * {self.box.numbers} + {b}) * {2 * COLUMN_WORDS}"
+            place = f"{self.weights_at} + turn * {self.weight_words} + {at}"
+            yield f"const uint4 w{b} = cmr_matrix_columns_uint4(memory, {place}, lane);"
+
+    def _multiply_low(self, first: int) -> Iterator[str]:
+        """Adds the products of a low piece and a high one; a folded block's low pieces lie beside its high ones."""
+        for row, column in ((1, "xy"), (0, "zw")):
+            yield from self._products(first, self._lows[-1], row, column)
+
+    def _multiply_high(self, first: int) -> Iterator[str]:
+        return self._products(first, 0, 0, "xy")
+
+    def _products(self, first: int, low: int, row: int, column: str) -> Iterator[str]:
+        for b, r in product(self._chained(first), range(self.box.blocks)):
+            if b != self.folded or column == "xy":
+                name, operands = f"m{r}_{b}_{low}", f"{self.scalars.held(r, row)}, w{b}.{column}"
+                yield f"{name} = cmr_matrix_product_float4({name}, {operands}, memory, lane);"
 
     def _add(self, first: int) -> Iterator[str]:
         base = f"{self.weights_at} + turn * {self.weight_words}"
@@ -259,8 +284,9 @@ class MatrixWideText:
             yield f"const float2 unscale{b} = ((__local const float2 *)({at}))[lane % 4];"
             for v in self.scalars.rows:
                 for c in range(2):
-                    total, part = f"{self.acc(v, b, c)}_total0", f"m{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
-                    yield f"{total} = fma({part}, unscale{b}.{'xy'[c]}, {total});"
+                    total, part = f"{self.acc(v, b, c)}_total0", "xyzw"[v % 2 * 2 + c]
+                    found = " + ".join(f"m{v // 2}_{b}_{low}.{part}" for low in self._lows)
+                    yield f"{total} = fma({found}, unscale{b}.{'xy'[c]}, {total});"
 
     def add_exactly(self, place: str) -> Iterator[str]:
         """Adds a stage's terms as the formula says, scaled as the sums; a loop, as above. place: C text of the index of

@@ -96,7 +96,9 @@ def filter_box(
 def matrix_wide_box(numbers: int, padded: Callable[[int], float] | None = None) -> MatrixWideBox:
     """The box for scalars made of products times so many numbers of the column. padded: as above."""
     box = _wide_box(-(-numbers // 8))
-    return box if padded is None else replace(box, block=_suited(padded, (128, 64, 32)))
+    if padded is None:
+        return box
+    return replace(box, block=_suited(padded, (128, 64, 32)), tile=min(box.tile, MATRIX_WIDE.tile))
 
 
 def _wide_box(blocks: int) -> MatrixWideBox:

@@ -116,6 +116,14 @@ def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any],
     assert all(len(kept(made("pocl"), seed=str(seed))) == 2 for seed in range(20))
 
 
+def test_a_text_for_a_device_is_not_on_it() -> None:
+    """What names a device without running there is drawn in every run."""
+    cases = [Item({}, facts=facts) for facts in ("intel", "pocl")]
+    for case in cases:
+        case.callspec.id = case.callspec.params["facts"]
+    assert all(len(kept([*cases], seed=str(seed))) == 2 for seed in range(20))
+
+
 def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
     pairs = [{"op": op, "dtype": "u"} for op in "xyz"]
     swept = items({}, *pairs)

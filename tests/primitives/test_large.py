@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
+from roomy import needs
 
 import clmapreduce as cm
 from clmapreduce.primitives.base import Options, Prepared
@@ -14,19 +14,6 @@ from clmapreduce.primitives.base import Options, Prepared
 pytestmark = [pytest.mark.sweep, pytest.mark.timeout(1800)]
 
 LENGTH = 2**31 + 4099
-SHARE = 0.8  # of the host's available memory
-
-
-def needs(context: cm.Context, largest: int, total: int) -> None:
-    """Skips where one array of `largest` bytes, or all of `total`, do not fit."""
-    facts, free = context.queue.facts, psutil.virtual_memory().available
-    room = int(free * SHARE)
-    if largest > facts.max_allocation:
-        pytest.skip(f"{context.device.name} gives {facts.max_allocation} bytes at once, {largest} are needed")
-    if total > facts.global_memory * SHARE:
-        pytest.skip(f"{context.device.name} has {facts.global_memory} bytes, {total} are needed")
-    if total > room:
-        pytest.skip(f"{room} bytes of the host's memory are free for this, {total} are needed")
 
 
 def assert_wide(primitive: Any, *values: Any, **more: Any) -> None:

@@ -27,6 +27,7 @@ def test_an_unfold_of_the_base_itself_is_a_vector(context: cm.Context, mode: str
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
+@pytest.mark.drawn
 def test_int32_wraps_before_it_is_summed(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Compilers may assume that signed integers do not overflow, and widen them early."""
     times = cm.Operator(lambda a, b: a * b, 1)

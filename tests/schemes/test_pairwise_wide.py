@@ -195,6 +195,7 @@ def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:
     assert not found.any()
 
 
+@pytest.mark.drawn(seldom="pocl")
 def test_float16_arrays_and_many_terms_of_a_column(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Arrays of half precision; and columns whose terms alone would fill local memory with the usual stage."""
     x, y, b = Variable(0, 33, 0), Variable(1, 33, 1), Variable(2, 20, 1)

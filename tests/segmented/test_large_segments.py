@@ -1,9 +1,10 @@
-"""More elements than an int counts."""
+"""More elements than an int counts, and a billion segments."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from roomy import needs
 
 import clmapreduce as cm
 
@@ -25,3 +26,24 @@ def test_more_elements_than_an_int_counts(context: cm.Context, mode: str, rng: n
     keys, counts = cm.reduce_by_key(given, given, mode=mode)
     assert np.asarray(keys).tolist() == [1, 9]
     assert np.asarray(counts).tolist() == [2**31 + 5, 9 * (LENGTH - 2**31 - 5)]
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(1200)
+def test_a_billion_short_segments(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """More than 2^30 of 1, 0 and 2 elements, one after another."""
+    threes = 2**30 // 3 + 1
+    count = 3 * threes
+    needs(context, 4 * (count + 1), 12 * count)
+    values = np.tile(rng.integers(1, 256, 3 * 1013, np.uint8), threes // 1013 + 1)[:count]
+    offsets = np.empty(count + 1, np.int32)
+    for k, ahead in enumerate((0, 1, 1)):
+        offsets[k:count:3] = np.arange(ahead, count + ahead, 3, dtype=np.int32)
+    offsets[count] = count
+    given, where = cm.array(values, context), cm.array(offsets, context)
+    del offsets
+    largest = np.asarray(cm.segmented_reduce(given, where, "maximum", empty=0, mode=mode)).reshape(-1, 3)
+    values = values.reshape(-1, 3)
+    assert np.array_equal(largest[:, 0], values[:, 0])
+    assert not largest[:, 1].any()
+    assert np.array_equal(largest[:, 2], np.maximum(values[:, 1], values[:, 2]))

@@ -125,6 +125,7 @@ def test_targets_that_do_not_fit_are_refused(
     assert not short_ways
 
 
+@pytest.mark.drawn(seldom="pocl")
 def test_calls_of_other_kinds_are_told_apart(
     context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
 ) -> None:

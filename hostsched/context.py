@@ -18,6 +18,7 @@ import pyopencl as cl
 from .device import Device
 from .errors import DeviceNotFound
 from .forks import guard, opencl_in_use
+from .idle_queues import IdleQueues
 from .memory import Arena
 
 if TYPE_CHECKING:
@@ -31,10 +32,11 @@ class SharedContext:
 
     `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
     launch, a buffer's events and the command that follows from them. `arena` is the
-    context's memory, `programs` what was built in it last, by source and options.
+    context's memory, `programs` what was built in it last, by source and options, `idle_queues` command queues that
+    were used before.
     """
 
-    __slots__ = ("__weakref__", "arena", "cl", "device", "lock", "programs")
+    __slots__ = ("__weakref__", "arena", "cl", "device", "idle_queues", "lock", "programs")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         self.device = device
@@ -42,6 +44,8 @@ class SharedContext:
         self.lock: AbstractContextManager[Any] = threading.RLock()
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
         self.arena = Arena(self)
+        self.idle_queues = IdleQueues()
+        weakref.finalize(self, self.idle_queues.release).atexit = False
         guard(self)
 
 

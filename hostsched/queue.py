@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, cast
 
 import numpy as np
@@ -13,8 +14,9 @@ import pyopencl as cl
 from .build import Kernel
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
+from .errors import ForkedProcess
 from .failures import failure, failure_of
-from .forks import guard
+from .forks import guard, refuse_if_forked
 from .in_flight import InFlight
 from .memory import Arena, Buffer
 from .submission import events_of
@@ -56,11 +58,13 @@ class Queue:
         self.log: list[tuple[cl.Event, str, int | None]] = []
         properties: Any = (_OUT_OF_ORDER if self.facts.out_of_order else 0) | (_PROFILING if self.profile else 0)
         try:
-            self._queue = cl.CommandQueue(self.context, device.cl_device, properties)
+            found = self.space.idle_queues.take(properties)
+            self._queue = found or cl.CommandQueue(self.context, device.cl_device, properties)
         except cl.Error as error:
             raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
         self.arena: Arena = self.space.arena
         self._in_flight = InFlight()
+        weakref.finalize(self, _lay_by, self.space, properties, self._queue, self._in_flight).atexit = False
 
     def __repr__(self) -> str:
         return f"<Queue on {self.device!r}>"
@@ -329,3 +333,12 @@ class Queue:
         if self.profile:
             self.log.append((plain, label, nbytes))
         return plain
+
+
+def _lay_by(space: SharedContext, properties: int, queue: cl.CommandQueue, in_flight: InFlight) -> None:
+    """Keeps the command queue of a Queue that is no more."""
+    with suppress(cl.Error, ForkedProcess):
+        refuse_if_forked()
+        last = cl.enqueue_marker(queue)
+        queue.flush()
+        space.idle_queues.put(properties, queue, last, in_flight)

@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyopencl as cl
@@ -24,8 +25,10 @@ from hostsched import (
     WriteJob,
     devices,
 )
+from hostsched.waiting import poll
 
 Axpb = Callable[[Queue], Callable[..., KernelJob]]
+Child = Callable[..., str]
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 4099])
@@ -103,6 +106,48 @@ def test_chains_across_submissions_and_queues_of_one_device(axpb: Axpb, device: 
         JobGraph([axpb(one)(source, target, 1000, 1, 1)]).submit((one, other)[at % 2])
     JobGraph([ReadJob(a, y)]).submit(other).wait()
     np.testing.assert_array_equal(y, x + 10)
+
+
+def test_a_dropped_queue_is_used_again_once_its_commands_have_ended(fresh_queue: Queue, device: Device) -> None:
+    context = fresh_queue.context
+    gate, kept, out = cl.UserEvent(context), fresh_queue.space.idle_queues, np.zeros(16, np.float32)
+    first, other = Queue(device, context=context), Queue(device, context=context)
+    a = first.arena.take(64)
+    held = JobGraph([FillJob(a, np.float32(5).tobytes(), 64), ReadJob(a, out)]).submit(first, [gate]).done
+    del first
+    assert len(kept) == 1
+    second = Queue(device, context=context)
+    assert len(kept) == 1, "its commands had not ended"
+    del other
+    third = Queue(device, profile=True, context=context)
+    assert len(kept) == 2, "it was made without a profile"
+    poll(kept._idle[-1][2])
+    fourth = Queue(device, context=context)
+    assert len(kept) == 1
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    second.wait(held)
+    for queue in (second, third, fourth):
+        queue.finish()
+    assert (out == 5).all()
+
+
+def test_queues_may_be_dropped_right_after_a_wait(child: Child, device: Device) -> None:
+    """Beside processes that keep the cores busy: a thread of the driver may still be ending the last command."""
+    code = f"""
+import numpy, hostsched
+from hostsched import CopyJob, FillJob, JobGraph, Queue, ReadJob
+device = next(one for one in hostsched.devices() if one.name == {device.name!r} and one.vendor == {device.vendor!r})
+for _ in range(2000):
+    one, other = Queue(device), Queue(device)
+    a, b, out = one.arena.take(4096), other.arena.take(4096), numpy.zeros(1024, numpy.uint32)
+    for queue, source, target in ((one, a, b), (other, b, a)) * 4:
+        JobGraph([FillJob(source, b"abcd", 4096), CopyJob(source, target, 4096)]).submit(queue)
+    JobGraph([ReadJob(a, out)]).submit(other).wait()
+    assert (out == int.from_bytes(b"abcd", "little")).all()
+print("done")
+"""
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(child, [code] * 3)) == ["done"] * 3
 
 
 def test_wait_for_holds_jobs_back(queue: Queue) -> None:

@@ -130,13 +130,15 @@ def _suited(padded: Callable[[int], float], sizes: Sequence[int]) -> int:
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
 """With numbers that are multiplied after the others: their operands' registers leave room for two groups."""
 MATRIX_WIDE_FEW = tuple(
-    replace(MATRIX_WIDE, tile=96, numbers=numbers, chains=numbers, registers=registers, unroll=unroll)
-    for numbers, (registers, unroll) in enumerate([(80, 2), (96, 2), (168, 3), (168, 3), (168, 2)], 1)
+    replace(MATRIX_WIDE, tile=tile, numbers=numbers, chains=numbers, registers=registers, unroll=unroll)
+    for numbers, (tile, registers, unroll) in enumerate(
+        [(96, 80, 2), (112, 96, 2), (96, 128, 2), (96, 168, 3), (96, 168, 3)], 1
+    )
 )
 """By blocks of 8 numbers, where all are multiplied side by side: six groups at once to three, in loops short enough for
 the registers that are left.
 """
-MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, registers=168, longest=8192)
+MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, chains=2, registers=168, longest=8192)
 MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""

@@ -86,7 +86,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
             ${pairs.stage("column", "s")}
-            ${matrix.put_column("column", "s", "far[turn]")}
+            ${matrix.put_column("column", "s", "far[turn] = 1;")}
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];

@@ -98,7 +98,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
         if (item == 0) { far[turn ^ 1] = 0; far[(turn ^ 1) + 2] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${matrix.put_column("column", "s", "far[turn]")}
+            ${matrix.put_column("column", "s", "far[turn] = 1;")}
         </%mode:each>
         ${mode.sync()}
         int n = 0;

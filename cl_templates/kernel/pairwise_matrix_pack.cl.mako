@@ -1,20 +1,22 @@
 ## cmr_pairwise_matrix_pack: long weights as operands of matrix instructions: two pieces of 16 bits, in the order in which they are read.
 ##   A group takes a stage of columns and a block of numbers. Every number is scaled by a power of two of its own, whose reciprocal over the unit of sums is
-##   kept behind the operands, and behind these a word that is 1 where a weight is not finite.
+##   kept behind the operands, and behind these what the stage's scalars may not be below, a float: infinity where a weight is not finite. Half a block of
+##   numbers has its low pieces beside its high ones.
 ##   in…  the pair's inputs      packed [batch][stage][block][word]      columns  of one element of the batch      stages  of columns
-##   Local memory: the largest weight of every number. Barriers: 3.
+##   Local memory: the largest weight of every number, and how many are far below it. Barriers: 4.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
     __local int largest[${numbers}];
-    __local int odd[1];
+    __local int small[${numbers}];
+    __local int need[1];
     const idx group = (idx)get_group_id(0), batch = group / (stages * ${weights.across});
     const idx first_column = group / ${weights.across} % stages * ${tile}, first_d = group % ${weights.across} * ${numbers};
     ${weights.wide.offsets("batch")}
     packed += (size_t)group * ${words};
     const int item = (int)get_local_id(0);
-    if (item == 0) odd[0] = 0;
-    for (int d = item; d < ${numbers}; d += ${block}) largest[d] = 0;
+    if (item == 0) need[0] = 0;
+    for (int d = item; d < ${numbers}; d += ${block}) { largest[d] = 0; small[d] = 0; }
     ${mode.sync()}
     for (int e = item; e < ${each}; e += ${block}) {
         const int n = e % ${numbers};
@@ -30,13 +32,16 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
 % for c in range(2):
         float w${c};
         { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }
+        if (${weights.is_small(f"w{c}")}) atomic_inc(&small[n]);
 % endfor
         ${weights.put("packed", "n", "k")}
         if (k == 0) {
             packed[${weights.unscales_at} + n] = ${weights.unscale("scale")};
-            if (!isfinite(top)) odd[0] = 1;
+            if (!isfinite(top)) atomic_max(&need[0], as_int(INFINITY));
         }
     }
     ${mode.sync()}
-    if (item == 0) packed[${weights.odd_at}] = (uint)odd[0];
+    for (int d = item; d < ${numbers}; d += ${block}) atomic_max(&need[0], as_int(${weights.need("small[d]")}));
+    ${mode.sync()}
+    if (item == 0) packed[${weights.need_at}] = (uint)need[0];
 }

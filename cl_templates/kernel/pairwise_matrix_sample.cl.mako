@@ -25,7 +25,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parame
         if (item == 0) { far[turn ^ 1] = 0; far[(turn ^ 1) + 2] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${matrix.put_column(f"(column * {sample})", "s", "far[turn]")}
+            ${matrix.put_column(f"(column * {sample})", "s", "far[turn] = 1;")}
         </%mode:each>
         ${mode.sync()}
         if (!far[turn]) {

@@ -3,13 +3,14 @@
 ##   A group owns rows as there and a block of d. A stage of columns at a time, an item computes s for two rows of each of its blocks with two of every
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
 ##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where columns are too far
-##   from the rows, these stages are computed as the formula says, and what is not finite is added so.
+##   from the rows, the scalars of these stages are computed as the formula says. Where some may lack digits, all are multiplied level by level; and where
+##   weights lack some, or are not finite, a stage is added as the formula says.
 ##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   stages  of all columns
-##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group and 1 a stage, 2 more where items cannot
-##   ask each other.
+##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group and 1 a stage; where items cannot ask each
+##   other 2 more, and 2 for every level.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
@@ -18,9 +19,7 @@ matrix = wide.matrix
 pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
 here, place = domain.attr.here, domain.attr.place("at + $" if wide.scattered else "$", True)
-odd_weights = f"memory[{wide.weights_at + wide.odd_at} + turn * {wide.weight_words}]"
-if wide.scattered:
-    odd_weights = f"({odd_weights} || odd_stage[turn] == (int){here})"
+stage_of, batch_of = f"(int)((($) - start) / {tile})", f"(int)((($) - start) / {wide.batch})"
 %>
 ## Items that can ask each other share a number's columns, so that there is no barrier.
 <%def name="pack_weights(at, turn)">
@@ -29,7 +28,7 @@ to, together = f"(memory + {wide.weights_at} + ({turn}) * {wide.weight_words})",
 live = f"n < {wide.numbers}"
 %>
 const int part = item % ${wide.sharers};
-if (item == 0) ${to}[${wide.odd_at}] = 0;
+if (item == 0) ${to}[${wide.need_at}] = as_uint(${wide.need("0")});
 for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     const int n = s * ${together} + item / ${wide.sharers};
     const idx d = first_d + ${wide.number_at("n")};
@@ -46,15 +45,17 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
 % endfor
     const float scale = ${wide.scale("top")};
     if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("scale")};
-    if (${live} && !isfinite(top)) odd_stage[${turn}] = (int)(${at});
+    int small = ${live} && !isfinite(top) ? ${wide.strange} : 0;
     walked = ahead;
     for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
         float w0 = 0.0f, w1 = 0.0f;
 % for c in range(2):
         if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${wide.weight("column", "d")} w${c} = weight * scale; }
+        small += ${wide.is_small(f"w{c}")} ? ${wide.sharers} : 0;
 % endfor
         ${wide.put(to, "n", "k")}
     }
+    if (small) atomic_max(&small_stage[${turn}], ${stage_of.replace("$", at)} * 16 + min(small, ${wide.strange}));
 }
 </%def>
 <%def name="bring_weights(at, turn)">
@@ -73,6 +74,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
 }
 </%def>
 <%def name="bring_columns(first_column, base)">
+const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_column)};
 <%mode:each i="s" begin="0" end="${wide.batch}">
     const int spot = ${base} + s;
     ${domain.seek(f"{first_column} + s")}
@@ -80,49 +82,52 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     places[spot] = column;
 % endif
     ${pairs.stage("column", "spot")}
-    ${matrix.put_column("column", "spot", f"far[{base} / {wide.batch}]", f"(int)({first_column})")}
+    ${matrix.put_column("column", "spot", f"atomic_max(&far[bank], mark * 32 + {wide.scalars.far});")}
 </%mode:each>
 </%def>
-## Adds the tile's terms.
-<%def name="sums()">
-if (odd) {
-    ${"\n".join(wide.add_exactly(place))}
-} else {
-    ${"\n".join(wide.products())}
-}
-</%def>
-## Makes the rows' scales suit the largest scalars of the tile, top….
+## Makes the rows' scales suit the largest scalars of the stage, top….
 <%def name="suit()">
 ${"\n".join(wide.scalars.share_tops())}
 ${"\n".join(wide.rescale())}
 odd |= cmr_ballot_int(${wide.scalars.odd()});
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages"])} {
+${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages"] + redo)} {
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[2];
 % if wide.scattered:
-    __local int odd_stage[2];
+    __local int small_stage[2];
+% endif
+% if not wide.careful:
+    __local int given_up[2];
 % endif
 % if not wide.registers:
     __local int tops[${2 * rows_taken}];
+    __local int levels[2];
 % endif
 % for kind, name, count in pairs.tile(2 * wide.batch):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(2 * wide.batch)}
     ${domain.open(f"(idx)get_group_id(0) / {wide.across}", rows_taken)}
+% if redo and wide.careful:
+    if (redo[get_group_id(0)]) {
+% endif
     const idx block_d = (idx)get_group_id(0) % ${wide.across}, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 2) far[item] = -1;
+% if not wide.careful:
+    if (item < 2) given_up[item] = 0;
+% endif
 % if wide.scattered:
-    if (item < 2) odd_stage[item] = -1;
+    if (item < 2) small_stage[item] = -1;
     idx ahead = interval;
 % endif
 % if not wide.registers:
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
+    if (item < 2) levels[item] = 0;
 % endif
     ${warps.put_rows(mode, matrix)}
 % if not cpu:
@@ -142,9 +147,13 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     <%domain:each_tile tile="${tile}" staged="${True}">
         cmr_copy_wait_int();
         ${mode.sync()}
+% if not wide.careful:
+        if (given_up[turn ^ 1]) break;
+% endif
         const idx behind = ${here} + ${tile};
 % if not wide.registers:
         for (int r = item; r < ${rows_taken}; r += ${block}) tops[(turn ^ 1) * ${rows_taken} + r] = 0;
+        if (item == 0) levels[turn ^ 1] = 0;
 % endif
         if (behind < end) { ${bring_weights("behind", "turn ^ 1")} }
         const int at = (int)((${here} - start) % ${2 * wide.batch}), batch_at = at / ${wide.batch} * ${wide.batch};
@@ -155,31 +164,67 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         ${pairs.row(v, [f"row{v}"])}
 % endfor
 % endif
-        const int is_far = far[batch_at / ${wide.batch}] == (int)(batch_end - ${wide.batch});
+        const int noted = far[batch_at / ${wide.batch}], mark = ${batch_of.replace("$", f"batch_end - {wide.batch}")};
+        const int reach = noted >> 5 == mark ? noted & 31 : ${wide.scalars.usual_reach}, is_far = reach == ${wide.scalars.far};
+        float need = as_float(memory[${wide.weights_at + wide.need_at} + turn * ${wide.weight_words}]);
+% if wide.scattered:
+        const int small = small_stage[turn] >> 4 == ${stage_of.replace("$", here)} ? small_stage[turn] & 15 : 0;
+        need = small == ${wide.strange} ? INFINITY : fmax(need, ${wide.need("small")});
+% endif
 % if wide.registers:
-        int odd = ${odd_weights};
+        int odd = 0;
 % if wide.scalars.kept:
         ${wide.scalars.declare_held()}
 % endif
         ${wide.declare_products(0)}
-        if (is_far) {
-            ${wide.scalars.declare_told()}
-            ${"\n".join(wide.scalars.tell(place))}
-            ${"\n".join(wide.scalars.told_tops())}
-            ${suit()}
-            ${"\n".join(wide.told_products())}
-        } else {
+        int slow = is_far;
+        if (!is_far) {
+% if not wide.scalars.bounds_least:
+            ${wide.scalars.declare_least()}
+% endif
 #pragma unroll 1
             for (int pass = 0; pass < 2; pass++) {
                 ${"\n".join(wide.compute_products())}
                 if (pass || !cmr_ballot_int(${wide.overflown()})) break;
                 ${"\n".join(wide.scalars.computed_tops())}
                 ${suit()}
+% if not wide.scalars.bounds_least:
+                least = INFINITY;
+% endif
+            }
+            slow = odd || cmr_ballot_int(${wide.is_unsafe()});
+        }
+% if not wide.careful:
+        if (slow) {
+            given_up[turn] = 1;
+        } else {
+            ${"\n".join(wide.products())}
+        }
+% else:
+        float told[${wide.scalars.told}], down = 1.0f;
+        if (slow) {
+            ${"\n".join(wide.scalars.tell(place))}
+            ${"\n".join(wide.scalars.told_tops())}
+            ${suit()}
+            ${"\n".join(wide.scalars.scale_told())}
+        }
+        odd |= slow && ${wide.is_uneven()};
+        if (odd) {
+            ${"\n".join(wide.add_exactly(place))}
+        } else {
+#pragma unroll 1
+            for (int left = 1; left;) {
+                left = 0;
+                if (slow) {
+                    ${"\n".join(wide.level_products())}
+                    left = cmr_ballot_int(left);
+                }
+                ${"\n".join(wide.products())}
             }
         }
-        ${sums()}
+% endif
 % else:
-        ${wide.scalars.declare_told()}
+        float told[${wide.scalars.told}];
         if (is_far) {
             ${"\n".join(wide.scalars.tell(place))}
         } else {
@@ -190,14 +235,34 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         ${mode.sync()}
         ${"\n".join(wide.scalars.read_tops())}
         ${"\n".join(wide.rescale())}
-        ${wide.scalars.declare_held()}
-        ${"\n".join(wide.scalars.each_step(wide.scalars.told_held()))}
+        ${"\n".join(wide.scalars.scale_told())}
+        ${wide.scalars.declare_least()}
+        ${"\n".join(wide.scalars.told_least())}
+        ${"\n".join(wide.scalars.count_levels())}
+        atomic_max(&levels[turn], mine);
         ${mode.sync()}
-        const int odd = ${odd_weights} || ${wide.scalars.odd()};
-        ${sums()}
+        const int odd = ${wide.is_uneven()} && (is_far || ${wide.is_unsafe()}) || ${wide.scalars.odd()};
+        float down = 1.0f;
+        ${wide.scalars.declare_held()}
+        for (int level = 0; level < levels[turn]; level++) {
+            int left = 0;
+            ${"\n".join(wide.scalars.each_step(wide.scalars.level_held()))}
+            ${mode.sync()}
+            if (!odd) {
+                ${"\n".join(wide.products())}
+            }
+            ${mode.sync()}
+        }
+        if (odd) {
+            ${"\n".join(wide.add_exactly(place))}
+        }
 % endif
         turn ^= 1;
     </%domain:each_tile>
+% if not wide.careful:
+    ${mode.sync()}
+    if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
+% endif
 % for v in mine:
     {
         const idx mine = first + ${matrix.places.row_place(v)};
@@ -214,4 +279,7 @@ finished = exact.finish(acc, 1, [f"(size_t)(batch * rows + mine) * {wide.size} +
 % endfor
     }
 % endfor
+% if redo and wide.careful:
+    }
+% endif
 }

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.node import Apply
@@ -20,6 +21,10 @@ from clmapreduce.tuning_matrix import MatrixWideBox
 
 AT_FIRST, AT_MOST = 13, 16
 """A row's largest scalar is scaled to about 2^13, anew when it would reach 2^16, where 16 bits end."""
+AT_LEAST, LEVEL = -4, 20
+"""Two pieces hold all digits of scaled scalars from 2^-4 on. Those below are multiplied by 2^20 until they do."""
+USUAL_REACH, FAR = 6, 31
+"""Exponents of pairs reach 2^6 in either direction, or what a column has noted; FAR stands for too much."""
 MOST, BEGIN = 126, 100
 """Scales are powers of two between 2^-126 and 2^126; a row's begins at 2^100, with which every scalar that matters
 leaves the range, and only falls.
@@ -28,7 +33,9 @@ leaves the range, and only falls.
 
 @dataclass(frozen=True, eq=False)
 class LiftedText(MatrixText):
-    """Products of rows that add one piece more, which the items that own it may change: the exponent of a scale."""
+    """Products of rows that add one piece more, which the items that own it may change: the exponent of a scale.
+    Columns note how far exponents reach.
+    """
 
     @cached_property
     def slots(self) -> tuple[Slots, ...]:
@@ -42,6 +49,10 @@ class LiftedText(MatrixText):
         kept, shift = ("0xffffu", " << 16") if side else ("0xffff0000u", "")
         put = f"memory[{at}] = memory[{at}] & {kept} | cmr_half_bits_float({by}){shift};"
         return f"if (lane % 4 == {word % 4}) {put}"
+
+    def _noted(self, p: int) -> str:
+        reach = "atomic_max(&far[bank], mark * 32 + (int)ceil(magnitude));"
+        return f"else if (magnitude > {USUAL_REACH}.0f) {reach}"
 
 
 def is_power(matrix: MatrixText) -> bool:
@@ -63,6 +74,8 @@ class ScalarsText:
     registers: bool
     kept: bool
     held_at: int
+    usual_reach: ClassVar[int] = USUAL_REACH
+    far: ClassVar[int] = FAR
 
     @property
     def steps(self) -> int:
@@ -107,9 +120,9 @@ class ScalarsText:
             yield "}"
 
     def compute_held(self) -> Iterator[str]:
-        """The same and their pieces."""
+        """The same and their pieces; notes the smallest where nothing else bounds it."""
         yield from self.compute()
-        yield from self._hold(self._lifted is not None)
+        yield from self._hold(self._lifted is not None, self._lifted is None)
 
     def _declare(self) -> str:
         return "\n".join(f"float {', '.join(f's{v}_{c}' for c in range(4))};" for v in self.rows)
@@ -133,18 +146,64 @@ class ScalarsText:
         told = (f"told[{self._place(v, c)}] = s{v}_{c};" for v in self.rows for c in range(4))
         yield from self.each_step(self.compute(), told)
 
-    def told_held(self) -> Iterator[str]:
-        """The pieces of those of one instruction's columns."""
+    def level_held(self) -> Iterator[str]:
+        """The pieces of those of one instruction's columns that are large enough for this level of `told`. The others
+        are left for the next one, and noted.
+        """
         yield self._declare()
-        yield from (f"s{v}_{c} = told[{self._place(v, c)}];" for v in self.rows for c in range(4))
-        yield from self._hold()
+        small = f"< {2.0**AT_LEAST}f"
+        for v in self.rows:
+            for c in range(4):
+                one, kept = f"s{v}_{c}", f"told[{self._place(v, c)}]"
+                yield f"{one} = {kept};\n{kept} = fabs({one}) {small} ? {one} * {2.0**LEVEL}f : 0.0f;"
+                yield f"left |= {kept} != 0.0f;\n{one} = fabs({one}) {small} ? 0.0f : {one};"
+        yield from self._hold(scaled=True)
+
+    def scale_told(self) -> Iterator[str]:
+        """Scales what was told."""
+        for v in self.rows:
+            yield f"for (int e = 0; e < {self._each}; e++) told[{v * self._each} + e] *= up{v};"
+
+    def count_levels(self) -> Iterator[str]:
+        """Declares `mine`, the levels of `told`."""
+        yield f"int mine = 1;\nfor (int e = 0; e < {self.told}; e++) {{\nint own = 1;"
+        small = f"s > 0.0f && s < {2.0**AT_LEAST}f"
+        yield f"for (float s = fabs(told[e]); {small}; s *= {2.0**LEVEL}f) own++;\nmine = max(mine, own); }}"
+
+    def told_least(self) -> Iterator[str]:
+        """Lowers `least` to the smallest scalar of `told`."""
+        yield f"for (int e = 0; e < {self.told}; e++)"
+        yield self._noting("told[e]")
+
+    def _noting(self, scalar: str) -> str:
+        """Lowers `least` to a scalar. One that is 0 has its digits, but leaves its weight nothing."""
+        return f"least = fmin(least, {scalar} == 0.0f ? zero : fabs({scalar}));"
+
+    def declare_least(self) -> str:
+        """Declares `least`, of no scalars yet. need: what they may not be below."""
+        return f"const float zero = need > {2.0**AT_LEAST}f ? 0.0f : INFINITY;\nfloat least = INFINITY;"
+
+    @property
+    def bounds_least(self) -> bool:
+        """Whether the reach of exponents says how small scalars are, so that they are not looked at."""
+        return self._lifted is not None
+
+    def least(self) -> str:
+        """C text of a bound of the stage's scaled scalars."""
+        if not self.bounds_least:
+            return "least"
+        lowest = f"up{self.rows[0]}"
+        for v in self.rows[1:]:
+            lowest = f"fmin({lowest}, up{v})"
+        return f"as_float(as_int({lowest}) - (reach << 23))"
 
     def _place(self, v: int, c: int) -> str:
         return f"{v * self._each + c} + 4 * step"
 
-    def declare_told(self) -> str:
-        """Declares the item's scalars of a stage, row by row, as an array."""
-        return f"float told[{len(self.rows) * self._each}];"
+    @property
+    def told(self) -> int:
+        """The item's scalars of a stage, row by row, in an array."""
+        return len(self.rows) * self._each
 
     def told_tops(self) -> Iterator[str]:
         """Declares the largest of each of the item's rows, top{v}; NaN where one is."""
@@ -201,9 +260,9 @@ class ScalarsText:
         size = f"[{self.steps}]" if self.kept else ""
         return "\n".join(f"uint4 h{r}_0{size}, h{r}_1{size};" for r in range(self.box.blocks))
 
-    def _hold(self, scaled: bool = False) -> Iterator[str]:
+    def _hold(self, scaled: bool, noting: bool = False) -> Iterator[str]:
         """The pieces of the declared scalars: the digits that 16 bits hold, and what they leave. scaled: whether the
-        scalars come scaled.
+        scalars come scaled. noting: whether `least` is lowered to them.
         """
         for r in range(self.box.blocks):
             yield "{"
@@ -213,6 +272,8 @@ class ScalarsText:
                 for c, name in enumerate(names):
                     given = f"s{v}_{2 * n + c}" + ("" if scaled else f" * up{v}")
                     yield f"const float {name} = {given}, {name}h = as_float(as_uint({name}) & 0xffffe000u);"
+                    if noting:
+                        yield self._noting(name)
                 pieces[0].append("cmr_half_pair_float({}h, {}h)".format(*names))
                 pieces[1].append("cmr_half_pair_float({0} - {0}h, {1} - {1}h)".format(*names))
             for p, words in enumerate(pieces):

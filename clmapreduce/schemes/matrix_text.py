@@ -226,9 +226,9 @@ class MatrixText:
             lines.append("}")
         return "{\n" + "\n".join(lines) + "\n}"
 
-    def put_column(self, at: str, slot: str, far: str, mark: str = "1") -> str:
-        """Stores the pieces of the column `at` as number `slot` of the tile, and sets `far` to `mark` where some of its
-        pairs may be off by more than is promised.
+    def put_column(self, at: str, slot: str, far: str) -> str:
+        """Stores the pieces of the column `at` as number `slot` of the tile. far: a statement that notes that some of
+        its pairs may be off by more than is promised.
         """
         lines = [f"const int put_block = ({slot}) / 8, put_column = ({slot}) % 8;"]
         for p, pieces in enumerate(self.slots):
@@ -236,7 +236,7 @@ class MatrixText:
             lines.append(f"const float size = sqrt({self._squares(p)});")
             lines.append(f"const float magnitude = (reach{p} * size + fabs(r_added) + added{p}) * unit{p};")
             near = f"magnitude <= {self._limit()}f && size * unscale{p} <= {LARGEST_COLUMN}f"
-            lines.append(f"if (!({near})) {far} = {mark};")
+            lines.append(f"if (!({near})) {far}")
             lines.append(self._noted(p))
             lines.append(self._pieces(p, f"unscale{p}"))
             found = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, pieces.columns())}

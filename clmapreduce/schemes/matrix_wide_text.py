@@ -2,8 +2,11 @@
 cut into pieces of 16 bits where they were computed, and multiplied by the weights' pieces.
 
 Scalars are scaled by a power of two for every row: the largest so far is at 2^13 to 2^16, and where a stage brings a
-larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. So a term
-is off by 2^-20 of itself, and by 2^-37 of its row's largest scalar so far times its stage's largest weight at most.
+larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. Two pieces
+hold 20 binary digits of what is not far below the largest. Where a stage has smaller scalars, these are multiplied
+apart (see `ScalarsText`). Smaller weights are counted when they are packed: a stage needs scalars large enough for what
+so many may be off by to be a share of what the largest weight adds, or is computed as the formula says. So sums are off
+by about 2^-20 of their terms' magnitudes, whatever the data is.
 Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
 the weights' magnitudes does.
 Sums inside the instructions are cut off, not rounded: every stage's products are summed anew and then added. Those of
@@ -17,8 +20,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
-from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
+from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_LEAST, AT_MOST, LEVEL, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES
@@ -26,6 +30,8 @@ from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
 """Weights are scaled to about 2^14: below 65,504, where 16 bits end."""
+STRANGE = 15
+"""So many small weights, or one that is not finite: a stage that its group packs is computed as the formula says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +39,8 @@ class MatrixWideText:
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
     with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
     the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
-    columns whose operands are made at once, whole stages. scattered: whether columns may lie apart.
+    columns whose operands are made at once, whole stages. scattered: whether columns may lie apart. careful: whether
+    stages are known whose products would be off by too much, else groups give up where they meet one.
     """
 
     matrix: MatrixText
@@ -42,6 +49,8 @@ class MatrixWideText:
     registers: bool
     batch: int
     scattered: bool = False
+    careful: bool = True
+    strange: ClassVar[int] = STRANGE
 
     @property
     def size(self) -> int:
@@ -84,10 +93,8 @@ class MatrixWideText:
     # ---------------------------------------------------------------------------------------------------- places
     @property
     def weight_words(self) -> int:
-        """Words of a stage's weights for a group's numbers: their pieces, what undoes their scaling, and whether one of
-        them is not finite.
-        """
-        return self.odd_at + 4
+        """Words of a stage's weights for a group's numbers: pieces, what undoes their scaling, and what they need."""
+        return self.need_at + 4
 
     @property
     def unscales_at(self) -> int:
@@ -95,8 +102,8 @@ class MatrixWideText:
         return self.steps * self.box.numbers * 2 * COLUMN_WORDS
 
     @property
-    def odd_at(self) -> int:
-        """Where the word lies that is not 0 if some weight is not finite."""
+    def need_at(self) -> int:
+        """Where the float lies that no scaled scalar may be below; infinity if some weight is not finite."""
         return self.unscales_at + self.numbers
 
     @property
@@ -110,7 +117,7 @@ class MatrixWideText:
         """Bytes of local memory of a group."""
         tops, places = 0 if self.registers else 2 * self.matrix.rows, PLACE_BYTES if self.scattered else 0
         columns = 2 * self.batch * (self.matrix.pairs.column_bytes + places)
-        return 4 * (self.words + 3 * len(self.matrix.products) + 4 + tops) + columns
+        return 4 * (self.words + 3 * len(self.matrix.products) + 8 + tops) + columns
 
     @property
     def weights_at(self) -> int:
@@ -139,6 +146,24 @@ class MatrixWideText:
     def number_at(self, n: str) -> str:
         """C text of the number whose pieces have place n of a stage."""
         return n if self.folded is None else f"({n} < {8 * self.folded + 4} ? {n} : {n} - 4)"
+
+    def is_small(self, scaled: str) -> str:
+        """C text of whether two pieces lack digits of a scaled weight."""
+        return f"({scaled} != 0.0f && fabs({scaled}) < {2.0**AT_LEAST}f)"
+
+    def need(self, small: str) -> str:
+        """C text of what scaled scalars may not be below, where a number has so many small weights: then they are off
+        by 2^-25 each at most, times 2^16, and the largest weight adds 2^14 times its scalar.
+        """
+        return f"fmax({2.0**AT_LEAST}f, {small} / 8.0f)"
+
+    def is_uneven(self) -> str:
+        """C text of whether a stage has small weights, or some that are not finite."""
+        return f"need > {2.0**AT_LEAST}f"
+
+    def is_unsafe(self) -> str:
+        """C text of whether what is lost may be more than a share of what the item's terms add."""
+        return f"!({self.scalars.least()} >= need) || isinf(need)"
 
     def unscale(self, scale: str) -> str:
         """C text of what undoes the scaling of a number's weights, in the unit of sums."""
@@ -197,24 +222,30 @@ class MatrixWideText:
         return f"(first_d + {8 * b + c} + lane % 4 * 2)"
 
     def products(self) -> Iterator[str]:
-        """Adds a stage's products, less the weights' scales; where items hold operands, the first chains are there."""
+        """Adds a stage's products, less the weights' scales; where items hold operands, the first chains are there. At
+        a level, times `down`.
+        """
         for first in range(0, self.box.numbers, self.box.chains):
             yield "{"
             if first or not self.registers:
                 yield self.declare_products(first)
                 yield self._begin(first)
                 yield from self._multiply(first)
+            if self.careful:
+                yield f"if (down < 1.0f) {{ {' '.join(f'{name} *= down;' for name in self._sums(first))} }}"
             yield from self._add(first)
             yield "}"
+        if self.careful:
+            yield f"down *= {2.0**-LEVEL}f;"
 
     def compute_products(self) -> Iterator[str]:
         """The stage's scalars and their pieces, and the products of the first chains."""
         yield self.matrix.load_rows()
         yield from self._held_products(self.scalars.compute_held())
 
-    def told_products(self) -> Iterator[str]:
-        """The same of scalars that were told."""
-        yield from self._held_products(self.scalars.told_held())
+    def level_products(self) -> Iterator[str]:
+        """The same of scalars that were told, at one level."""
+        yield from self._held_products(self.scalars.level_held())
 
     def _held_products(self, held: Iterator[str]) -> Iterator[str]:
         yield self._begin(0)

@@ -26,8 +26,8 @@ from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixWideBox
 from clmapreduce.vector.bilinear import Factoring
 
-PACKED = "packed0"
-"""The weights, as operands."""
+PACKED, REDO = "packed0", "redo0"
+"""The weights, as operands; which groups are computed anew."""
 
 
 def wide_factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
@@ -69,7 +69,7 @@ class _Wide:
             matrix = LiftedText(exact, self.factoring, matrix.box, False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         scattered = isinstance(self.domain, BlockSparse)
-        return MatrixWideText(matrix, wide, self.box, registers, batch, scattered)
+        return MatrixWideText(matrix, wide, self.box, registers, batch, scattered, not registers)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -113,9 +113,10 @@ class _Wide:
 
     @property
     def scratch(self) -> dict[str, int]:
-        """The array that the first launch leaves to the second, in bytes."""
-        each = self.stages * self.text.across * self.domain.batch
-        return {PACKED: 4 * self.text.weight_words * each}
+        """The arrays that launches leave to the next ones, in bytes."""
+        across = self.text.across * self.domain.batch
+        redo = {REDO: 4 * across * self.spread.groups} if self.text.registers else {}
+        return {PACKED: 4 * self.text.weight_words * self.stages * across, **redo}
 
     def pack_stage(self) -> Stage:
         """The launch that packs the weights."""
@@ -130,22 +131,33 @@ class _Wide:
         groups = self.stages * text.across * self.domain.batch
         return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
-    def stage(self) -> Stage:
-        """The launch over all pairs."""
-        layout, box, text, spread = self.layout, self.box, self.text, self.spread
+    def stages_over_pairs(self) -> list[Stage]:
+        """The launch over all pairs; where registers are dear, groups give up what would be off by too much, and a
+        second launch computes them with care.
+        """
+        if self.text.careful:
+            return [self._stage(self.text)]
+        return [self._stage(self.text), self._stage(replace(self.text, careful=True), 0)]
+
+    def _stage(self, text: MatrixWideText, registers: int | None = None) -> Stage:
+        layout, box, spread = self.layout, self.box, self.spread
         targets, out = targets_of(spread, layout.outputs)
+        redo = ["__global int *restrict redo"] if self.text.registers else []
         spec = kernel_spec(
             "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
-            {**self._numbers(), "partial": spread.partial, "domain": spread.word},
+            {**self._numbers(), "partial": spread.partial, "domain": spread.word, "careful": text.careful},
             {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
-            registers=box.registers,
+            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out], "redo": redo},
+            registers=box.registers if registers is None else registers,
         )  # fmt: skip
-        names = (*(given.name for given in layout.pair.inputs), PACKED)
-        behind: Arguments = (*spread.behind, ("idx", self.stages))
+        noted = (REDO,) if redo else ()
+        reads = (*(given.name for given in layout.pair.inputs), PACKED, *spread.read)
+        behind: Arguments = (*spread.behind, ("idx", self.stages), *noted)
         groups = text.across * spread.groups * self.domain.batch
-        arguments, read = (*self._given, PACKED, *targets, *behind), (*names, *spread.read)
-        return Stage(spec, groups, box.block, arguments, read, targets)
+        arguments = (*self._given, PACKED, *targets, *behind)
+        if text.careful:
+            return Stage(spec, groups, box.block, arguments, (*reads, *noted), targets)
+        return Stage(spec, groups, box.block, arguments, reads, (*targets, *noted))
 
     @property
     def _given(self) -> Arguments:
@@ -176,7 +188,7 @@ def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, fa
         wide = _Wide(layout, factoring, domain, mode, facts, box)
     text, spread = wide.text, wide.spread
     cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
-    stages = [wide.pack_stage(), wide.stage()]
+    stages = [wide.pack_stage(), *wide.stages_over_pairs()]
     why = f"{spread.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
     return with_merge(stages, wide.scratch, exact, wide.flat, mode, facts, box, spread, why)

@@ -119,6 +119,61 @@ def test_columns_that_come_nearer(context: cm.Context, rng: np.random.Generator,
         assert_products(found, exponents(xs.astype("f4"), given), weights)
 
 
+@beside
+def test_long_sums_of_one_sign(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """What instructions cut off, other than what they round, adds up."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    given = {x: rng.random((16, 3), "f4"), y: rng.random((20_000, 3), "f4"), b: rng.random((20_000, 20), "f4")}
+    found = run(call, given, context, beside=beside)
+    wanted = np.exp(exponents(given[x], given[y])) @ given[b].astype("f8")
+    assert np.max(np.abs(found / wanted - 1)) <= 1e-6
+
+
+@beside
+def test_near_columns_that_weigh_nothing(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Sums of scalars far below the row's largest, whose weight is 0: each number has columns of one distance only."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, ring = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8, rng.integers(20, size=400)
+    ys[:, 0] += np.sqrt(4 * ring, dtype="f4")
+    weights = np.where(ring[:, None] == np.arange(20), rng.random((400, 20)), 0).astype("f4")
+    for order in (np.arange(400), np.argsort(ring), np.argsort(-ring)):
+        found = run(call, {x: xs, y: ys[order], b: weights[order]}, context, beside=beside)
+        assert_products(found, exponents(xs, ys[order]), weights[order])
+
+
+@beside
+def test_weights_far_below_those_of_far_columns(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """A number's largest weight has scalars that are next to nothing: its columns' weights need all their digits."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    for far in (3.1, 9.0):
+        xs, ys = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8
+        weights = (rng.random((400, 20)) * 10.0 ** -rng.integers(4, 30, 20)).astype("f4")
+        heavy = rng.choice(400, 9, replace=False)
+        ys[heavy, 0] += far
+        weights[heavy] = 1
+        given = {x: xs.astype("f4"), y: ys.astype("f4"), b: weights}
+        assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), weights, far)
+
+
+@beside
+def test_exponents_of_either_sign(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Scalars between 2^-16 and 2^16, and all but one of them without a weight."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    for scalar, each in ((F["Exp"](x | y), 1.0), (F["Exp"](x | y) + F["Exp"]((x | y) * 0.5), 0.5)):
+        call = PairCall(scalar * b, PAIR_REDUCTIONS["Sum"], 1)
+        xs, ys = rng.normal(size=(40, 3)).astype("f4"), rng.normal(size=(400, 3)).astype("f4")
+        xs, ys = xs / np.linalg.norm(xs, axis=1)[:, None], 10 * ys / np.linalg.norm(ys, axis=1)[:, None]
+        weights = np.zeros((400, 20), "f4")
+        weights[rng.choice(400, 20, replace=False), np.arange(20)] = 1
+        exponent = xs.astype("f8") @ ys.astype("f8").T
+        wanted = np.exp(exponent) @ weights.astype("f8") + (0 if each == 1 else np.exp(exponent / 2) @ weights)
+        found = run(call, {x: xs, y: ys, b: weights}, context, beside=beside)
+        np.testing.assert_allclose(found, wanted, rtol=3e-6 + 8 * EPS * 10)
+
+
 def test_batches_splits_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 0)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0, backend="2D")

@@ -93,7 +93,9 @@ def test_the_same_bits_in_every_run(context: cm.Context, rng: np.random.Generato
 
 
 @pytest.mark.parametrize("box", [*BOXES, "lanes"])
-def test_indices_of_64_bits(box: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indices_of_64_bits(
+    box: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As for more than 2^31 elements or segments."""
     if box == "lanes" and context.facts.kind != "cpu":
         pytest.skip("for CPUs")

@@ -70,7 +70,9 @@ GAUSSIAN = next(iter(FORMULAS))
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. bar: the ratio to reach. shift: how far the data is from the origin. backend: KeOps'."""
+    """One line of the table. bar: the ratio to reach. shift: how far the data is from the origin. spread: how many
+    times as wide as a cube of unit diagonal (of unit edge for D = 3). backend: KeOps'.
+    """
 
     name: str
     reduction: str
@@ -82,12 +84,13 @@ class Row:
     bar: float | None = None
     formula: str = GAUSSIAN
     shift: float = 0.0
+    spread: float = 1.0
     backend: str | None = None
 
     def arrays(self) -> tuple[Any, Any, Any]:
-        """x (M, D), y (N, D) in a cube of unit diagonal, and positive weights b (N, DV)."""
+        """x (M, D), y (N, D) in a cube, and positive weights b (N, DV)."""
         rng = np.random.default_rng(self.rows + self.columns + self.dim)
-        scale = self.dim**-0.5 if self.dim > 3 else 1.0
+        scale = self.spread * (self.dim**-0.5 if self.dim > 3 else 1.0)
         x, y = (rng.random((n, self.dim)) * scale + self.shift for n in (self.rows, self.columns))
         return x.astype(self.dtype), y.astype(self.dtype), rng.random((self.columns, self.width)).astype(self.dtype)
 
@@ -129,6 +132,8 @@ def gpu_rows() -> list[Row]:
         Row("Gaussian D=3 and gradient", "gradient", ten, ten, bar=3),
         Row("Gaussian D=3 at 1000", "sum", ten, ten, shift=1000.0),
         Row("Gaussian D=50 at 1000", "sum", ten, ten, 50, shift=1000.0),
+        Row("Gaussian D=3, 10 wide", "sum", ten, ten, spread=10.0),
+        Row("Gaussian D=3 DV=64, 10 wide", "sum", ten, ten, width=64, spread=10.0),
         *(Row(f"{name} D=3", "sum", ten, ten, formula=name) for name in FORMULAS if name != GAUSSIAN),
         *(Row(f"{name} D=50", "sum", ten, ten, 50, formula=name) for name in list(FORMULAS)[1:4]),
     ]

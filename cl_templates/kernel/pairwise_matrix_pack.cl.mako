@@ -36,7 +36,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
 % endfor
         ${weights.put("packed", "n", "k")}
         if (k == 0) {
-            packed[${weights.unscales_at} + n] = ${weights.unscale("scale")};
+            packed[${weights.unscales_at} + n] = ${weights.unscale("top", "scale")};
             if (!isfinite(top)) atomic_max(&need[0], as_int(INFINITY));
         }
     }

@@ -44,7 +44,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     top = cmr_magnitude_float(top, beside${e});
 % endfor
     const float scale = ${wide.scale("top")};
-    if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("scale")};
+    if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("top", "scale")};
     int small = ${live} && !isfinite(top) ? ${wide.strange} : 0;
     walked = ahead;
     for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
@@ -208,18 +208,17 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
             ${suit()}
             ${"\n".join(wide.scalars.scale_told())}
         }
-        odd |= slow && ${wide.is_uneven()};
+        ${"\n".join(wide.declare_large())}
+        odd |= slow && ${wide.is_uneven()} && cmr_ballot_int(${wide.is_too_uneven()});
         if (odd) {
             ${"\n".join(wide.add_exactly(place))}
         } else {
 #pragma unroll 1
             for (int left = 1; left;) {
                 left = 0;
-                if (slow) {
-                    ${"\n".join(wide.level_products())}
-                    left = cmr_ballot_int(left);
-                }
+                if (slow) { ${"\n".join(wide.level_products())} }
                 ${"\n".join(wide.products())}
+                left = cmr_ballot_int(left) && cmr_ballot_int(${wide.matters()});
             }
         }
 % endif

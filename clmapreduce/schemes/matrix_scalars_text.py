@@ -128,17 +128,15 @@ class ScalarsText:
         return "\n".join(f"float {', '.join(f's{v}_{c}' for c in range(4))};" for v in self.rows)
 
     def tell(self, place: str) -> Iterator[str]:
-        """Gives `told` the scalars as the formula says, in a loop that asks for no registers of its own: this is rare.
-        place: C text of the index of the column $.
-        """
+        """Gives `told` the scalars as the formula says. place: C text of the index of the column $."""
         exact, each = self.matrix.exact, self._each
-        yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self.rows) * each}; e++) {{"
-        yield f"const int v = e / {each}, k = lane % 4 * 2 + e % {each} / 2 * 8 + e % 2;"
-        yield f"const idx row = {self.matrix.places.row_index('v')};\ntold[e] = 0.0f;"
         statements, (text,) = exact.values(0, 0)
-        terms = f"{exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, place.replace('$', 'k'))}"
-        yield f"if (k < count) {{ {terms}"
-        yield f"{statements}\ntold[e] = {text}; }} }}"
+        yield f"#pragma unroll 1\nfor (int v = 0; v < {len(self.rows)}; v++) {{"
+        yield f"const idx row = {self.matrix.places.row_index('v')};\n{exact.uniforms()}\n{exact.row(0, ['row'])}"
+        yield f"#pragma unroll 4\nfor (int e = 0; e < {each}; e++) {{"
+        yield f"const int k = lane % 4 * 2 + e / 2 * 8 + e % 2;\ntold[v * {each} + e] = 0.0f;"
+        yield f"if (k < count) {{ {exact.column(0, place.replace('$', 'k'))}"
+        yield f"{statements}\ntold[v * {each} + e] = {text}; }} }} }}"
 
     def tell_computed(self) -> Iterator[str]:
         """The same of products."""

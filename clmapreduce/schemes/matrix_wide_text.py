@@ -161,13 +161,40 @@ class MatrixWideText:
         """C text of whether a stage has small weights, or some that are not finite."""
         return f"need > {2.0**AT_LEAST}f"
 
+    def declare_large(self) -> Iterator[str]:
+        """Declares `large`, a bound of what the item's sums are already, in the unit of scaled products: the magnitudes
+        of their terms are no less. Numbers whose weights are all 0 add nothing, and have no say.
+        """
+        yield "float large = INFINITY;"
+        for b in range(self.box.numbers):
+            yield f"{{ {self._unscales(b)}"
+            for c in range(2):
+                unscale = f"unscale{b}.{'xy'[c]}"
+                yield f"const float inverse{c} = as_float({254 << 23} - as_int({unscale}));"
+                for v in self.scalars.rows:
+                    found = f"fmin(large, fabs({self.acc(v, b, c)}_total0) * inverse{c})"
+                    yield f"large = {unscale} == 0.0f ? large : {found};"
+            yield "}"
+
+    def is_too_uneven(self) -> str:
+        """C text of whether what small weights may be off by, in all stages as many as here, is more than a share of
+        `large`.
+        """
+        return f"isinf(need) || !(large >= need * (float)(columns / {self.box.tile} + 1) * {2.0**18}f)"
+
+    def matters(self) -> str:
+        """C text of whether what is left to the next level, by any item and of all columns, may add more than a share
+        of `large`. down: of the next level.
+        """
+        return f"!(large >= (float)columns * down * {2.0 ** (35 + LEVEL)}f)"
+
     def is_unsafe(self) -> str:
         """C text of whether what is lost may be more than a share of what the item's terms add."""
         return f"!({self.scalars.least()} >= need) || isinf(need)"
 
-    def unscale(self, scale: str) -> str:
-        """C text of what undoes the scaling of a number's weights, in the unit of sums."""
-        return f"as_uint(1.0f / {scale} / {self.unit})"
+    def unscale(self, top: str, scale: str) -> str:
+        """C text of what undoes the scaling of a number's weights, in the unit of sums; 0 where they are 0."""
+        return f"({top} == 0.0f ? 0u : as_uint(1.0f / {scale} / {self.unit}))"
 
     def word(self, n: str, k: str) -> str:
         """Where the first pieces of the columns k, k + 1 of place n lie in a stage; the others, 2 words on."""
@@ -308,11 +335,14 @@ class MatrixWideText:
                 name, operands = f"m{r}_{b}_{low}", f"{self.scalars.held(r, row)}, w{b}.{column}"
                 yield f"{name} = cmr_matrix_product_float4({name}, {operands}, memory, lane);"
 
+    def _unscales(self, b: int) -> str:
+        """Declares what undoes the scaling of the item's two numbers of a block."""
+        at = f"memory + {self.weights_at + self.unscales_at + 8 * b} + turn * {self.weight_words}"
+        return f"const float2 unscale{b} = ((__local const float2 *)({at}))[lane % 4];"
+
     def _add(self, first: int) -> Iterator[str]:
-        base = f"{self.weights_at} + turn * {self.weight_words}"
         for b in self._chained(first):
-            at = f"memory + {base} + {self.unscales_at + 8 * b}"
-            yield f"const float2 unscale{b} = ((__local const float2 *)({at}))[lane % 4];"
+            yield self._unscales(b)
             for v in self.scalars.rows:
                 for c in range(2):
                     total, part = f"{self.acc(v, b, c)}_total0", "xyzw"[v % 2 * 2 + c]

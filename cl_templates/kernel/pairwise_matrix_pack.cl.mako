@@ -32,7 +32,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
 % for c in range(2):
         float w${c};
         { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }
-        if (${weights.is_small(f"w{c}")}) atomic_inc(&small[n]);
+        if (${weights.digits.is_small(f"w{c}")}) atomic_inc(&small[n]);
 % endfor
         ${weights.put("packed", "n", "k")}
         if (k == 0) {
@@ -41,7 +41,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
         }
     }
     ${mode.sync()}
-    for (int d = item; d < ${numbers}; d += ${block}) atomic_max(&need[0], as_int(${weights.need("small[d]")}));
+    for (int d = item; d < ${numbers}; d += ${block}) atomic_max(&need[0], as_int(${weights.digits.need("small[d]")}));
     ${mode.sync()}
     if (item == 0) packed[${weights.need_at}] = (uint)need[0];
 }

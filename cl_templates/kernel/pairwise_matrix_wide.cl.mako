@@ -28,7 +28,7 @@ to, together = f"(memory + {wide.weights_at} + ({turn}) * {wide.weight_words})",
 live = f"n < {wide.numbers}"
 %>
 const int part = item % ${wide.sharers};
-if (item == 0) ${to}[${wide.need_at}] = as_uint(${wide.need("0")});
+if (item == 0) ${to}[${wide.need_at}] = as_uint(${wide.digits.need("0")});
 for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     const int n = s * ${together} + item / ${wide.sharers};
     const idx d = first_d + ${wide.number_at("n")};
@@ -45,17 +45,17 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
 % endfor
     const float scale = ${wide.scale("top")};
     if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("top", "scale")};
-    int small = ${live} && !isfinite(top) ? ${wide.strange} : 0;
+    int small = ${live} && !isfinite(top) ? ${wide.digits.strange} : 0;
     walked = ahead;
     for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
         float w0 = 0.0f, w1 = 0.0f;
 % for c in range(2):
         if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${wide.weight("column", "d")} w${c} = weight * scale; }
-        small += ${wide.is_small(f"w{c}")} ? ${wide.sharers} : 0;
+        small += ${wide.digits.is_small(f"w{c}")} ? ${wide.sharers} : 0;
 % endfor
         ${wide.put(to, "n", "k")}
     }
-    if (small) atomic_max(&small_stage[${turn}], ${stage_of.replace("$", at)} * 16 + min(small, ${wide.strange}));
+    if (small) atomic_max(&small_stage[${turn}], ${stage_of.replace("$", at)} * 16 + min(small, ${wide.digits.strange}));
 }
 </%def>
 <%def name="bring_weights(at, turn)">
@@ -169,7 +169,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         float need = as_float(memory[${wide.weights_at + wide.need_at} + turn * ${wide.weight_words}]);
 % if wide.scattered:
         const int small = small_stage[turn] >> 4 == ${stage_of.replace("$", here)} ? small_stage[turn] & 15 : 0;
-        need = small == ${wide.strange} ? INFINITY : fmax(need, ${wide.need("small")});
+        need = small == ${wide.digits.strange} ? INFINITY : fmax(need, ${wide.digits.need("small")});
 % endif
 % if wide.registers:
         int odd = 0;
@@ -192,7 +192,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
                 least = INFINITY;
 % endif
             }
-            slow = odd || cmr_ballot_int(${wide.is_unsafe()});
+            slow = odd || cmr_ballot_int(${wide.digits.is_unsafe()});
         }
 % if not wide.careful:
         if (slow) {
@@ -209,7 +209,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
             ${"\n".join(wide.scalars.scale_told())}
         }
         ${"\n".join(wide.declare_large())}
-        odd |= slow && ${wide.is_uneven()} && cmr_ballot_int(${wide.is_too_uneven()});
+        odd |= slow && ${wide.digits.is_uneven()} && cmr_ballot_int(${wide.digits.is_too_uneven()});
         if (odd) {
             ${"\n".join(wide.add_exactly(place))}
         } else {
@@ -218,7 +218,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
                 left = 0;
                 if (slow) { ${"\n".join(wide.level_products())} }
                 ${"\n".join(wide.products())}
-                left = cmr_ballot_int(left) && cmr_ballot_int(${wide.matters()});
+                left = cmr_ballot_int(left) && cmr_ballot_int(${wide.digits.matters()});
             }
         }
 % endif
@@ -240,7 +240,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         ${"\n".join(wide.scalars.count_levels())}
         atomic_max(&levels[turn], mine);
         ${mode.sync()}
-        const int odd = ${wide.is_uneven()} && (is_far || ${wide.is_unsafe()}) || ${wide.scalars.odd()};
+        const int odd = ${wide.digits.is_uneven()} && (is_far || ${wide.digits.is_unsafe()}) || ${wide.scalars.odd()};
         float down = 1.0f;
         ${wide.scalars.declare_held()}
         for (int level = 0; level < levels[turn]; level++) {

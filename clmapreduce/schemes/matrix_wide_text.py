@@ -3,10 +3,7 @@ cut into pieces of 16 bits where they were computed, and multiplied by the weigh
 
 Scalars are scaled by a power of two for every row: the largest so far is at 2^13 to 2^16, and where a stage brings a
 larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. Two pieces
-hold 20 binary digits of what is not far below the largest. Where a stage has smaller scalars, these are multiplied
-apart (see `ScalarsText`). Smaller weights are counted when they are packed: a stage needs scalars large enough for what
-so many may be off by to be a share of what the largest weight adds, or is computed as the formula says. So sums are off
-by about 2^-20 of their terms' magnitudes, whatever the data is.
+hold 20 binary digits of what is not far below the largest; `matrix_digits_text` says where that is not enough.
 Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
 the weights' magnitudes does.
 Sums inside the instructions are cut off, not rounded: every stage's products are summed anew and then added. Those of
@@ -20,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import ClassVar
 
-from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_LEAST, AT_MOST, LEVEL, MOST, ScalarsText
+from clmapreduce.schemes.matrix_digits_text import DigitsText
+from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, LEVEL, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES
@@ -30,8 +27,6 @@ from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
 """Weights are scaled to about 2^14: below 65,504, where 16 bits end."""
-STRANGE = 15
-"""So many small weights, or one that is not finite: a stage that its group packs is computed as the formula says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +45,6 @@ class MatrixWideText:
     batch: int
     scattered: bool = False
     careful: bool = True
-    strange: ClassVar[int] = STRANGE
 
     @property
     def size(self) -> int:
@@ -89,6 +83,11 @@ class MatrixWideText:
         """The scalars of a stage."""
         kept = self.box.numbers > self.box.chains or not self.registers
         return ScalarsText(self.matrix, self.box, self.registers, kept, self._held_at)
+
+    @cached_property
+    def digits(self) -> DigitsText:
+        """What tells whether a stage keeps its digits."""
+        return DigitsText(self.scalars, self.box.tile)
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
@@ -147,51 +146,6 @@ class MatrixWideText:
         """C text of the number whose pieces have place n of a stage."""
         return n if self.folded is None else f"({n} < {8 * self.folded + 4} ? {n} : {n} - 4)"
 
-    def is_small(self, scaled: str) -> str:
-        """C text of whether two pieces lack digits of a scaled weight."""
-        return f"({scaled} != 0.0f && fabs({scaled}) < {2.0**AT_LEAST}f)"
-
-    def need(self, small: str) -> str:
-        """C text of what scaled scalars may not be below, where a number has so many small weights: then they are off
-        by 2^-25 each at most, times 2^16, and the largest weight adds 2^14 times its scalar.
-        """
-        return f"fmax({2.0**AT_LEAST}f, {small} / 8.0f)"
-
-    def is_uneven(self) -> str:
-        """C text of whether a stage has small weights, or some that are not finite."""
-        return f"need > {2.0**AT_LEAST}f"
-
-    def declare_large(self) -> Iterator[str]:
-        """Declares `large`, a bound of what the item's sums are already, in the unit of scaled products: the magnitudes
-        of their terms are no less. Numbers whose weights are all 0 add nothing, and have no say.
-        """
-        yield "float large = INFINITY;"
-        for b in range(self.box.numbers):
-            yield f"{{ {self._unscales(b)}"
-            for c in range(2):
-                unscale = f"unscale{b}.{'xy'[c]}"
-                yield f"const float inverse{c} = as_float({254 << 23} - as_int({unscale}));"
-                for v in self.scalars.rows:
-                    found = f"fmin(large, fabs({self.acc(v, b, c)}_total0) * inverse{c})"
-                    yield f"large = {unscale} == 0.0f ? large : {found};"
-            yield "}"
-
-    def is_too_uneven(self) -> str:
-        """C text of whether what small weights may be off by, in all stages as many as here, is more than a share of
-        `large`.
-        """
-        return f"isinf(need) || !(large >= need * (float)(columns / {self.box.tile} + 1) * {2.0**18}f)"
-
-    def matters(self) -> str:
-        """C text of whether what is left to the next level, by any item and of all columns, may add more than a share
-        of `large`. down: of the next level.
-        """
-        return f"!(large >= (float)columns * down * {2.0 ** (35 + LEVEL)}f)"
-
-    def is_unsafe(self) -> str:
-        """C text of whether what is lost may be more than a share of what the item's terms add."""
-        return f"!({self.scalars.least()} >= need) || isinf(need)"
-
     def unscale(self, top: str, scale: str) -> str:
         """C text of what undoes the scaling of a number's weights, in the unit of sums; 0 where they are 0."""
         return f"({top} == 0.0f ? 0u : as_uint(1.0f / {scale} / {self.unit}))"
@@ -228,6 +182,22 @@ class MatrixWideText:
         """Declares the item's numbers: acc{v}_{b}_{c}_total0."""
         for v in self.scalars.rows:
             yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
+
+    def declare_large(self) -> Iterator[str]:
+        """Declares `large`, a bound of what the item's sums are already, in the unit of scaled products: the magnitudes
+        of their terms are no less. Numbers whose weights are all 0 add nothing, and have no say; nor do low pieces.
+        """
+        yield "float large = INFINITY;"
+        for b in range(self.box.numbers):
+            low = " || lane % 4 > 1" if b == self.folded else ""
+            yield f"{{ {self._unscales(b)}"
+            for c in range(2):
+                unscale = f"unscale{b}.{'xy'[c]}"
+                yield f"const float inverse{c} = as_float({254 << 23} - as_int({unscale}));"
+                for v in self.scalars.rows:
+                    found = f"fmin(large, fabs({self.acc(v, b, c)}_total0) * inverse{c})"
+                    yield f"large = {unscale} == 0.0f{low} ? large : {found};"
+            yield "}"
 
     def finish(self, v: int) -> Iterator[str]:
         """Takes the scale from a row's sums, in two steps: scales begin at 2^(AT_FIRST - 127)."""

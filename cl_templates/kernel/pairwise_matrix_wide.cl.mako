@@ -82,6 +82,9 @@ const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_c
     places[spot] = column;
 % endif
     ${pairs.stage("column", "spot")}
+% if wide.careful:
+    { ${exact.uniforms()} ${exact.stage("column", "spot")} }
+% endif
     ${matrix.put_column("column", "spot", f"atomic_max(&far[bank], mark * 32 + {wide.scalars.far});")}
 </%mode:each>
 </%def>
@@ -105,7 +108,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     __local int tops[${2 * rows_taken}];
     __local int levels[2];
 % endif
-% for kind, name, count in pairs.tile(2 * wide.batch):
+% for kind, name, count in pairs.tile(2 * wide.batch) + (exact.tile(2 * wide.batch) if wide.careful else []):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(2 * wide.batch)}
@@ -203,7 +206,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % else:
         float told[${wide.scalars.told}], down = 1.0f;
         if (slow) {
-            ${"\n".join(wide.scalars.tell(place))}
+            ${"\n".join(wide.scalars.tell())}
             ${"\n".join(wide.scalars.told_tops())}
             ${suit()}
             ${"\n".join(wide.scalars.scale_told())}
@@ -225,7 +228,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % else:
         float told[${wide.scalars.told}];
         if (is_far) {
-            ${"\n".join(wide.scalars.tell(place))}
+            ${"\n".join(wide.scalars.tell())}
         } else {
             ${"\n".join(wide.scalars.tell_computed())}
         }

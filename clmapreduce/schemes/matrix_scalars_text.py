@@ -127,16 +127,15 @@ class ScalarsText:
     def _declare(self) -> str:
         return "\n".join(f"float {', '.join(f's{v}_{c}' for c in range(4))};" for v in self.rows)
 
-    def tell(self, place: str) -> Iterator[str]:
-        """Gives `told` the scalars as the formula says. place: C text of the index of the column $."""
+    def tell(self) -> Iterator[str]:
+        """Gives `told` the scalars as the formula says."""
         exact, each = self.matrix.exact, self._each
         statements, (text,) = exact.values(0, 0)
         yield f"#pragma unroll 1\nfor (int v = 0; v < {len(self.rows)}; v++) {{"
         yield f"const idx row = {self.matrix.places.row_index('v')};\n{exact.uniforms()}\n{exact.row(0, ['row'])}"
         yield f"#pragma unroll 4\nfor (int e = 0; e < {each}; e++) {{"
-        yield f"const int k = lane % 4 * 2 + e / 2 * 8 + e % 2;\ntold[v * {each} + e] = 0.0f;"
-        yield f"if (k < count) {{ {exact.column(0, place.replace('$', 'k'))}"
-        yield f"{statements}\ntold[v * {each} + e] = {text}; }} }} }}"
+        yield f"const int k = lane % 4 * 2 + e / 2 * 8 + e % 2;\n{exact.staged_column(0, 'at + k')}\n{statements}"
+        yield f"told[v * {each} + e] = k < count ? {text} : 0.0f; }} }}"
 
     def tell_computed(self) -> Iterator[str]:
         """The same of products."""

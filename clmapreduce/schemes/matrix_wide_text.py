@@ -115,7 +115,8 @@ class MatrixWideText:
     def bytes(self) -> int:
         """Bytes of local memory of a group."""
         tops, places = 0 if self.registers else 2 * self.matrix.rows, PLACE_BYTES if self.scattered else 0
-        columns = 2 * self.batch * (self.matrix.pairs.column_bytes + places)
+        exact = self.matrix.exact.column_bytes if self.careful else 0
+        columns = 2 * self.batch * (self.matrix.pairs.column_bytes + exact + places)
         return 4 * (self.words + 3 * len(self.matrix.products) + 8 + tops) + columns
 
     @property

@@ -53,23 +53,41 @@ class _Wide:
 
     @cached_property
     def text(self) -> MatrixWideText:
+        """Of the launch over all pairs."""
+        return self._fitting(not self._registers)
+
+    @cached_property
+    def careful(self) -> MatrixWideText:
+        """Of the launch that knows every stage, the same one where there is but one."""
+        return self._fitting(True)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of local memory that a group needs."""
+        return max(self.text.bytes, self.careful.bytes)
+
+    @property
+    def _registers(self) -> bool:
+        """Whether items hold operands themselves and can ask each other."""
+        return self.facts.vendor == "nvidia"
+
+    def _fitting(self, careful: bool) -> MatrixWideText:
         """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
         box = self.box
-        found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
+        found = [self._text(stages * box.tile, careful) for stages in range(1, max(4, box.block // box.tile) + 1)]
         fitting = [text for text in found if text.bytes <= self.facts.local_memory]
         return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
-    def _text(self, batch: int) -> MatrixWideText:
+    def _text(self, batch: int, careful: bool) -> MatrixWideText:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
-        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
+        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True, tiles="exact_tile")
         matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
-        registers = self.facts.vendor == "nvidia"
-        if registers and is_power(matrix):
+        if self._registers and is_power(matrix):
             matrix = LiftedText(exact, self.factoring, matrix.box, False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         scattered = isinstance(self.domain, BlockSparse)
-        return MatrixWideText(matrix, wide, self.box, registers, batch, scattered, not registers)
+        return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered, careful)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -122,7 +140,7 @@ class _Wide:
         """The launch that packs the weights."""
         layout, box, text = self.layout, self.box, self.text
         spec = kernel_spec(
-            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
+            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(text),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
@@ -137,7 +155,7 @@ class _Wide:
         """
         if self.text.careful:
             return [self._stage(self.text)]
-        return [self._stage(self.text), self._stage(replace(self.text, careful=True), 0)]
+        return [self._stage(self.text), self._stage(self.careful, 0)]
 
     def _stage(self, text: MatrixWideText, registers: int | None = None) -> Stage:
         layout, box, spread = self.layout, self.box, self.spread
@@ -145,7 +163,7 @@ class _Wide:
         redo = ["__global int *restrict redo"] if self.text.registers else []
         spec = kernel_spec(
             "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
-            {**self._numbers(), "partial": spread.partial, "domain": spread.word, "careful": text.careful},
+            {**self._numbers(text), "partial": spread.partial, "domain": spread.word, "careful": text.careful},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out], "redo": redo},
             registers=box.registers if registers is None else registers,
@@ -164,11 +182,11 @@ class _Wide:
         """The pair's inputs among a kernel's arguments."""
         return tuple(part for one in self.layout.pair.inputs for part in argument_of(one, self.domain))
 
-    def _numbers(self) -> dict[str, Any]:
+    def _numbers(self, text: MatrixWideText) -> dict[str, Any]:
         box = self.box
         return {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
-            "batch": self.text.batch, "chains": (box.chains, box.unroll),
+            "batch": text.batch, "chains": (box.chains, box.unroll),
         }  # fmt: skip
 
 
@@ -183,7 +201,7 @@ def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, fa
     factoring = wide_factoring_of(layout, mode)
     assert factoring is not None
     wide = _Wide(layout, factoring, domain, mode, facts, box)
-    while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
+    while box.tile > DEPTH and wide.bytes > facts.local_memory:
         box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
         wide = _Wide(layout, factoring, domain, mode, facts, box)
     text, spread = wide.text, wide.spread

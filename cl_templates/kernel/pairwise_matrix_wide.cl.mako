@@ -4,13 +4,14 @@
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
 ##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where columns are too far
 ##   from the rows, the scalars of these stages are computed as the formula says. Where some may lack digits, all are multiplied level by level; and where
-##   weights lack some, or are not finite, a stage is added as the formula says.
+##   weights lack some, or are not finite, a stage is added as the formula says. Where items can ask each other this takes two launches: in the first one
+##   groups stop where they meet such a stage, and note it in `redo`; the second one, `careful`, knows all stages and computes these groups alone.
 ##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   stages  of all columns
-##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group and 1 a stage; where items cannot ask each
-##   other 2 more, and 2 for every level.
+##   stages  of all columns      redo [group]  not 0 where the second launch computes a group
+##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group, 1 more where it may stop, and 1 a stage;
+##   where items cannot ask each other 2 more, and 2 for every level.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>

@@ -133,6 +133,7 @@ def gpu_rows() -> list[Row]:
         Row("Gaussian D=3 at 1000", "sum", ten, ten, shift=1000.0),
         Row("Gaussian D=50 at 1000", "sum", ten, ten, 50, shift=1000.0),
         Row("Gaussian D=3, 10 wide", "sum", ten, ten, spread=10.0),
+        Row("Gaussian D=3 DV=10, 10 wide", "sum", ten, ten, width=10, spread=10.0),
         Row("Gaussian D=3 DV=64, 10 wide", "sum", ten, ten, width=64, spread=10.0),
         *(Row(f"{name} D=3", "sum", ten, ten, formula=name) for name in FORMULAS if name != GAUSSIAN),
         *(Row(f"{name} D=50", "sum", ten, ten, 50, formula=name) for name in list(FORMULAS)[1:4]),

@@ -113,6 +113,34 @@ def _wide_box(blocks: int) -> MatrixWideBox:
     return replace(MATRIX_WIDE, numbers=numbers, chains=(numbers + 1) // 2)
 
 
+@dataclass(frozen=True)
+class RedoBox:
+    """For groups of rows and numbers that are computed as the formula says. block: work-items per group. rows, numbers:
+    of one item. across: items that share rows. unroll, registers: as in a MatrixWideBox, of the loop over the columns.
+    tile: columns that are staged at once.
+    """
+
+    block: int
+    rows: int
+    numbers: int
+    across: int
+    unroll: int
+    registers: int
+    tile: int = 64
+
+
+def redo_box(rows: int, numbers: int) -> RedoBox:
+    """The box for groups of so many rows and numbers. Two rows an item, or reading weights would take as long as
+    multiplying them.
+    """
+    across = -(-numbers // 32)
+    each = -(-numbers // (4 * across)) * 4
+    unroll, registers = next(box for most, box in REDO.items() if each <= most)
+    return RedoBox(rows // 2 * across, 2, each, across, unroll, registers)
+
+
+REDO = {16: (4, 0), 24: (2, 80), 32: (2, 128)}
+"""Turns at once and registers, by the numbers of an item: of many, the sums of all tiles wait in memory."""
 STAGING = 19
 """Rows whose pairs with a column take as long as staging it."""
 

@@ -87,7 +87,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
         r"|for \(int s = 0; s < \d+; s\+\+\)|for \(idx row = from; row < to; row \+= \d+\)"
         r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
-        r"|for \(; begin < end; begin \+= \d+\)|for \(int level = 0; level < levels\[turn\]; level\+\+\)"
+        r"|for \(; begin < end; begin \+= \d+\)"
     )
     if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
         tiles = re.compile(
@@ -95,7 +95,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
             + r"|if \((settled|\(settled0 & settled1 & settled2 & settled3\)) != 0xffffffffu\)|if \(apart\)|else"
             r"|if \(next == first\)|for \(idx around = first; around < next; around \+= \d+\)"
             r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \((start|behind) < end\)"
-            r"|if \(redo\[get_group_id\(0\)\]\)|if \(!?is_far\)|if \(slow\)|(#pragma unroll 1\s+)?for \(int left = 1; left;\)|(#pragma unroll 1\s+)?for \(int pass = 0; pass < 2; pass\+\+\)"
+            r"|if \(!is_far\)|(#pragma unroll 1\s+)?for \(int pass = 0; pass < 2; pass\+\+\)"
         )
     places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():

@@ -13,11 +13,12 @@ def whole(tile, cursor):  # whether the tile that begins where `seek` has sought
     return "1"
 %>
 ## Declares what the group called `group` computes: `batch`, rows `first` to `last`, and `reduced`, the columns in all. span: rows of a group.
-<%def name="open(group, span)">
+## wanted: C text of whether the group has anything to do; else it walks no columns.
+<%def name="open(group, span, wanted=None)">
 const idx group = ${group};
 const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span};
 const idx last = rows, reduced = columns;
-const idx begin = split * share, end = min(columns, (idx)(begin + share));
+const idx begin = split * share, end = ${f"!({wanted}) ? begin : " if wanted else ""}min(columns, (idx)(begin + share));
 const size_t kept = (size_t)split * (total / splits) + batch * rows;
 </%def>
 ## Walks the columns tile by tile, `count` at a time; column k of them is place(k, staged).

@@ -16,10 +16,10 @@ def place(k, staged):
 def whole(tile, cursor):
     return f"column % {tile} == 0 && sought + {tile} <= intervals[2 * {cursor}]"
 %>
-<%def name="open(group, span)">
+<%def name="open(group, span, wanted=None)">
 const idx group = ${group}, batch = group / count_pieces;
 __global const idx *piece = pieces + group % count_pieces * 8;
-const idx first = piece[0], last = piece[1], end = piece[4], slot = piece[5], reduced = piece[6];
+const idx first = piece[0], last = piece[1], end = ${f"!({wanted}) ? piece[3] : " if wanted else ""}piece[4], slot = piece[5], reduced = piece[6];
 idx begin = piece[3], interval = piece[2];
 const size_t kept = (size_t)batch * slots + slot - first;
 </%def>

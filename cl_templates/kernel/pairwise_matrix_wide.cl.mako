@@ -2,16 +2,14 @@
 ##   cmr_pairwise_matrix, and is the row operand of the instructions that multiply it by w.
 ##   A group owns rows as there and a block of d. A stage of columns at a time, an item computes s for two rows of each of its blocks with two of every
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
-##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where columns are too far
-##   from the rows, the scalars of these stages are computed as the formula says. Where some may lack digits, all are multiplied level by level; and where
-##   weights lack some, or are not finite, a stage is added as the formula says. Where items can ask each other this takes two launches: in the first one
-##   groups stop where they meet such a stage, and note it in `redo`; the second one, `careful`, knows all stages and computes these groups alone.
+##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where a stage's columns are too
+##   far from the rows, or where scalars or weights lack digits or are not finite, the group gives up, and notes it for cmr_pairwise_matrix_redo.
 ##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   stages  of all columns      redo [group]  not 0 where the second launch computes a group
-##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 3 a group, 1 more where it may stop, and 1 a stage;
-##   where items cannot ask each other 2 more, and 2 for every level.
+##   stages  of all columns      redo [group]  not 0 where the group gave up
+##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 4 a group, and 1 a stage; where items cannot ask each
+##   other 2 more.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
@@ -19,7 +17,7 @@
 matrix = wide.matrix
 pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
-here, place = domain.attr.here, domain.attr.place("at + $" if wide.scattered else "$", True)
+here = domain.attr.here
 stage_of, batch_of = f"(int)((($) - start) / {tile})", f"(int)((($) - start) / {wide.batch})"
 %>
 ## Items that can ask each other share a number's columns, so that there is no barrier.
@@ -79,13 +77,7 @@ const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_c
 <%mode:each i="s" begin="0" end="${wide.batch}">
     const int spot = ${base} + s;
     ${domain.seek(f"{first_column} + s")}
-% if wide.scattered:
-    places[spot] = column;
-% endif
     ${pairs.stage("column", "spot")}
-% if wide.careful:
-    { ${exact.uniforms()} ${exact.stage("column", "spot")} }
-% endif
     ${matrix.put_column("column", "spot", f"atomic_max(&far[bank], mark * 32 + {wide.scalars.far});")}
 </%mode:each>
 </%def>
@@ -95,43 +87,32 @@ ${"\n".join(wide.scalars.share_tops())}
 ${"\n".join(wide.rescale())}
 odd |= cmr_ballot_int(${wide.scalars.odd()});
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages"] + redo)} {
+${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages", "__global int *restrict redo"])} {
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[2];
 % if wide.scattered:
     __local int small_stage[2];
 % endif
-% if not wide.careful:
     __local int given_up[2];
-% endif
 % if not wide.registers:
     __local int tops[${2 * rows_taken}];
-    __local int levels[2];
 % endif
-% for kind, name, count in pairs.tile(2 * wide.batch) + (exact.tile(2 * wide.batch) if wide.careful else []):
+% for kind, name, count in pairs.tile(2 * wide.batch):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
-    ${domain.open_places(2 * wide.batch)}
     ${domain.open(f"(idx)get_group_id(0) / {wide.across}", rows_taken)}
-% if redo and wide.careful:
-    if (redo[get_group_id(0)]) {
-% endif
     const idx block_d = (idx)get_group_id(0) % ${wide.across}, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
-    if (item < 2) far[item] = -1;
-% if not wide.careful:
-    if (item < 2) given_up[item] = 0;
-% endif
+    if (item < 2) { far[item] = -1; given_up[item] = 0; }
 % if wide.scattered:
     if (item < 2) small_stage[item] = -1;
     idx ahead = interval;
 % endif
 % if not wide.registers:
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
-    if (item < 2) levels[item] = 0;
 % endif
     ${warps.put_rows(mode, matrix)}
 % if not cpu:
@@ -151,13 +132,12 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     <%domain:each_tile tile="${tile}" staged="${True}">
         cmr_copy_wait_int();
         ${mode.sync()}
-% if not wide.careful:
+% if wide.registers:
         if (given_up[turn ^ 1]) break;
 % endif
         const idx behind = ${here} + ${tile};
 % if not wide.registers:
         for (int r = item; r < ${rows_taken}; r += ${block}) tops[(turn ^ 1) * ${rows_taken} + r] = 0;
-        if (item == 0) levels[turn ^ 1] = 0;
 % endif
         if (behind < end) { ${bring_weights("behind", "turn ^ 1")} }
         const int at = (int)((${here} - start) % ${2 * wide.batch}), batch_at = at / ${wide.batch} * ${wide.batch};
@@ -198,74 +178,29 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
             }
             slow = odd || cmr_ballot_int(${wide.digits.is_unsafe()});
         }
-% if not wide.careful:
         if (slow) {
             given_up[turn] = 1;
         } else {
             ${"\n".join(wide.products())}
         }
 % else:
-        float told[${wide.scalars.told}], down = 1.0f;
-        if (slow) {
-            ${"\n".join(wide.scalars.tell())}
-            ${"\n".join(wide.scalars.told_tops())}
-            ${suit()}
-            ${"\n".join(wide.scalars.scale_told())}
-        }
-        ${"\n".join(wide.declare_large())}
-        odd |= slow && ${wide.digits.is_uneven()} && cmr_ballot_int(${wide.digits.is_too_uneven()});
-        if (odd) {
-            ${"\n".join(wide.add_exactly(place))}
-        } else {
-#pragma unroll 1
-            for (int left = 1; left;) {
-                left = 0;
-                if (slow) { ${"\n".join(wide.level_products())} }
-                ${"\n".join(wide.products())}
-                left = cmr_ballot_int(left) && cmr_ballot_int(${wide.digits.matters()});
-            }
-        }
-% endif
-% else:
-        float told[${wide.scalars.told}];
-        if (is_far) {
-            ${"\n".join(wide.scalars.tell())}
-        } else {
-            ${"\n".join(wide.scalars.tell_computed())}
-        }
-        ${"\n".join(wide.scalars.told_tops())}
+        ${"\n".join(wide.scalars.computed_tops())}
         ${"\n".join(wide.scalars.raise_tops())}
         ${mode.sync()}
         ${"\n".join(wide.scalars.read_tops())}
         ${"\n".join(wide.rescale())}
-        ${"\n".join(wide.scalars.scale_told())}
         ${wide.scalars.declare_least()}
-        ${"\n".join(wide.scalars.told_least())}
-        ${"\n".join(wide.scalars.count_levels())}
-        atomic_max(&levels[turn], mine);
-        ${mode.sync()}
-        const int odd = ${wide.digits.is_uneven()} && (is_far || ${wide.digits.is_unsafe()}) || ${wide.scalars.odd()};
-        float down = 1.0f;
         ${wide.scalars.declare_held()}
-        for (int level = 0; level < levels[turn]; level++) {
-            int left = 0;
-            ${"\n".join(wide.scalars.each_step(wide.scalars.level_held()))}
-            ${mode.sync()}
-            if (!odd) {
-                ${"\n".join(wide.products())}
-            }
-            ${mode.sync()}
-        }
-        if (odd) {
-            ${"\n".join(wide.add_exactly(place))}
-        }
+        ${matrix.load_rows()}
+        ${"\n".join(wide.scalars.each_step(wide.scalars.compute_held()))}
+        if (is_far || ${wide.scalars.odd()} || ${wide.digits.is_unsafe()}) given_up[turn] = 1;
+        ${mode.sync()}
+        ${"\n".join(wide.products())}
 % endif
         turn ^= 1;
     </%domain:each_tile>
-% if not wide.careful:
     ${mode.sync()}
     if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
-% endif
 % for v in mine:
     {
         const idx mine = first + ${matrix.places.row_place(v)};
@@ -282,7 +217,4 @@ finished = exact.finish(acc, 1, [f"(size_t)(batch * rows + mine) * {wide.size} +
 % endfor
     }
 % endfor
-% if redo and wide.careful:
-    }
-% endif
 }

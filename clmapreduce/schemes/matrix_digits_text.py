@@ -8,10 +8,8 @@ Scaled scalars reach 2^16, a number's largest weight is 2^14 to 2^15. So a stage
     if the weights below 2^-4, at most `small` of a number's, are off by a share of what its largest weight adds:
         small * 2^-25 * 2^16 <= 2^-20 * 2^14 * the stage's least scalar.
 
-The least scalar that a stage needs for both is noted when weights are packed. In a stage that is not safe scalars are
-told as the formula says, and multiplied level by level: what is below 2^-4 comes 2^20 times as large in the next one.
-Where weights are too small for it, terms are added one by one. Both end where sums are so large already that all that
-is left, of all columns, could not matter.
+The least scalar that a stage needs for both is noted when weights are packed. A group that meets a stage that is not
+safe gives up, and is computed anew as the formula says.
 """
 
 from __future__ import annotations
@@ -19,18 +17,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clmapreduce.schemes.matrix_scalars_text import AT_LEAST, LEVEL, ScalarsText
+from clmapreduce.schemes.matrix_scalars_text import AT_LEAST, ScalarsText
 
 
 @dataclass(frozen=True, eq=False)
 class DigitsText:
-    """The conditions that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. tile: columns of a
-    stage. Variables: `need`, the least scalar that a stage needs; `large`, a bound of what the item's sums are, in the
-    unit of scaled products; `down`, what the next level's products come times.
+    """The conditions that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. Variable: `need`, the
+    least scalar that a stage needs.
     """
 
     scalars: ScalarsText
-    tile: int
     strange: ClassVar[int] = 15
     """In place of a count of small weights, which has four bits: too many, or one that is not finite."""
 
@@ -42,20 +38,6 @@ class DigitsText:
         """C text of the least scalar that a stage needs where a number has so many small weights."""
         return f"fmax({2.0**AT_LEAST}f, {small} / 8.0f)"
 
-    def is_uneven(self) -> str:
-        """C text of whether a stage has small weights, or some that are not finite."""
-        return f"need > {2.0**AT_LEAST}f"
-
     def is_unsafe(self) -> str:
         """C text of whether the item's rows lack digits."""
         return f"!({self.scalars.least()} >= need) || isinf(need)"
-
-    def is_too_uneven(self) -> str:
-        """C text of whether small weights matter, were there as many in all stages: 2^-24 of the sums, and no more."""
-        return f"isinf(need) || !(large >= need * (float)(columns / {self.tile} + 1) * {2.0**18}f)"
-
-    def matters(self) -> str:
-        """C text of whether scalars that are left to the next level matter, were all columns' so large and their
-        weights 2^15: 2^-24 of the sums, and no more.
-        """
-        return f"!(large >= (float)columns * down * {2.0 ** (24 + 15 + AT_LEAST + LEVEL)}f)"

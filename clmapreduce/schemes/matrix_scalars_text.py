@@ -21,8 +21,8 @@ from clmapreduce.tuning_matrix import MatrixWideBox
 
 AT_FIRST, AT_MOST = 13, 16
 """A row's largest scalar is scaled to about 2^13, anew when it would reach 2^16, where 16 bits end."""
-AT_LEAST, LEVEL = -4, 20
-"""Two pieces hold all digits of scaled scalars from 2^-4 on. Those below are multiplied by 2^20 until they do."""
+AT_LEAST = -4
+"""Two pieces hold all digits of scaled scalars from 2^-4 on."""
 USUAL_REACH, FAR = 6, 31
 """Exponents of pairs reach 2^6 in either direction, or what a column has noted; FAR stands for too much."""
 MOST, BEGIN = 126, 100
@@ -88,11 +88,6 @@ class ScalarsText:
         return range(2 * self.box.blocks)
 
     @property
-    def _each(self) -> int:
-        """The item's columns of a stage."""
-        return self.box.tile // 4
-
-    @property
     def _lifted(self) -> LiftedText | None:
         """What says the products of scalars that come scaled."""
         return self.matrix if isinstance(self.matrix, LiftedText) else None
@@ -127,51 +122,6 @@ class ScalarsText:
     def _declare(self) -> str:
         return "\n".join(f"float {', '.join(f's{v}_{c}' for c in range(4))};" for v in self.rows)
 
-    def tell(self) -> Iterator[str]:
-        """Gives `told` the scalars as the formula says."""
-        exact, each = self.matrix.exact, self._each
-        statements, (text,) = exact.values(0, 0)
-        yield f"#pragma unroll 1\nfor (int v = 0; v < {len(self.rows)}; v++) {{"
-        yield f"const idx row = {self.matrix.places.row_index('v')};\n{exact.uniforms()}\n{exact.row(0, ['row'])}"
-        yield f"#pragma unroll 4\nfor (int e = 0; e < {each}; e++) {{"
-        yield f"const int k = lane % 4 * 2 + e / 2 * 8 + e % 2;\n{exact.staged_column(0, 'at + k')}\n{statements}"
-        yield f"told[v * {each} + e] = k < count ? {text} : 0.0f; }} }}"
-
-    def tell_computed(self) -> Iterator[str]:
-        """The same of products."""
-        yield self.matrix.load_rows()
-        told = (f"told[{self._place(v, c)}] = s{v}_{c};" for v in self.rows for c in range(4))
-        yield from self.each_step(self.compute(), told)
-
-    def level_held(self) -> Iterator[str]:
-        """The pieces of those of one instruction's columns that are large enough for this level of `told`. The others
-        are left for the next one, and noted.
-        """
-        yield self._declare()
-        small = f"< {2.0**AT_LEAST}f"
-        for v in self.rows:
-            for c in range(4):
-                one, kept = f"s{v}_{c}", f"told[{self._place(v, c)}]"
-                yield f"{one} = {kept};\n{kept} = fabs({one}) {small} ? {one} * {2.0**LEVEL}f : 0.0f;"
-                yield f"left |= {kept} != 0.0f;\n{one} = fabs({one}) {small} ? 0.0f : {one};"
-        yield from self._hold(scaled=True)
-
-    def scale_told(self) -> Iterator[str]:
-        """Scales what was told."""
-        for v in self.rows:
-            yield f"for (int e = 0; e < {self._each}; e++) told[{v * self._each} + e] *= up{v};"
-
-    def count_levels(self) -> Iterator[str]:
-        """Declares `mine`, the levels of `told`."""
-        yield f"int mine = 1;\nfor (int e = 0; e < {self.told}; e++) {{\nint own = 1;"
-        small = f"s > 0.0f && s < {2.0**AT_LEAST}f"
-        yield f"for (float s = fabs(told[e]); {small}; s *= {2.0**LEVEL}f) own++;\nmine = max(mine, own); }}"
-
-    def told_least(self) -> Iterator[str]:
-        """Lowers `least` to the smallest scalar of `told`."""
-        yield f"for (int e = 0; e < {self.told}; e++)"
-        yield self._noting("told[e]")
-
     def _noting(self, scalar: str) -> str:
         """Lowers `least` to a scalar. One that is 0 has its digits, but leaves its weight nothing."""
         return f"least = fmin(least, {scalar} == 0.0f ? zero : fabs({scalar}));"
@@ -194,22 +144,8 @@ class ScalarsText:
             lowest = f"fmin({lowest}, up{v})"
         return f"as_float(as_int({lowest}) - (reach << 23))"
 
-    def _place(self, v: int, c: int) -> str:
-        return f"{v * self._each + c} + 4 * step"
-
-    @property
-    def told(self) -> int:
-        """The item's scalars of a stage, row by row, in an array."""
-        return len(self.rows) * self._each
-
-    def told_tops(self) -> Iterator[str]:
-        """Declares the largest of each of the item's rows, top{v}; NaN where one is."""
-        for v in self.rows:
-            yield f"float top{v} = 0.0f;\nfor (int e = 0; e < {self._each}; e++) {{"
-            yield f"top{v} = cmr_magnitude_float(top{v}, told[{v * self._each} + e]); }}"
-
     def computed_tops(self) -> Iterator[str]:
-        """The same, computing the scalars, unscaled."""
+        """Declares the largest scalar of each of the item's rows, unscaled, top{v}; NaN where one is."""
         yield f"float {', '.join(f'top{v} = 0.0f' for v in self.rows)};\n{{"
         if self._lifted is not None:
             yield from (self._lifted.lift(v, "0.0f") for v in self.rows)

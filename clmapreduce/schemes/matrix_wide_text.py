@@ -19,10 +19,9 @@ from functools import cached_property
 from itertools import product
 
 from clmapreduce.schemes.matrix_digits_text import DigitsText
-from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, LEVEL, MOST, ScalarsText
+from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.pairwise import PLACE_BYTES
 from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
@@ -34,8 +33,7 @@ class MatrixWideText:
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
     with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
     the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
-    columns whose operands are made at once, whole stages. scattered: whether columns may lie apart. careful: whether
-    stages are known whose products would be off by too much, else groups give up where they meet one.
+    columns whose operands are made at once, whole stages. scattered: whether columns may lie apart.
     """
 
     matrix: MatrixText
@@ -44,7 +42,6 @@ class MatrixWideText:
     registers: bool
     batch: int
     scattered: bool = False
-    careful: bool = True
 
     @property
     def size(self) -> int:
@@ -87,7 +84,7 @@ class MatrixWideText:
     @cached_property
     def digits(self) -> DigitsText:
         """What tells whether a stage keeps its digits."""
-        return DigitsText(self.scalars, self.box.tile)
+        return DigitsText(self.scalars)
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
@@ -114,9 +111,8 @@ class MatrixWideText:
     @property
     def bytes(self) -> int:
         """Bytes of local memory of a group."""
-        tops, places = 0 if self.registers else 2 * self.matrix.rows, PLACE_BYTES if self.scattered else 0
-        exact = self.matrix.exact.column_bytes if self.careful else 0
-        columns = 2 * self.batch * (self.matrix.pairs.column_bytes + exact + places)
+        tops = 0 if self.registers else 2 * self.matrix.rows
+        columns = 2 * self.batch * self.matrix.pairs.column_bytes
         return 4 * (self.words + 3 * len(self.matrix.products) + 8 + tops) + columns
 
     @property
@@ -184,22 +180,6 @@ class MatrixWideText:
         for v in self.scalars.rows:
             yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
 
-    def declare_large(self) -> Iterator[str]:
-        """Declares `large`, a bound of what the item's sums are already, in the unit of scaled products: the magnitudes
-        of their terms are no less. Numbers whose weights are all 0 add nothing, and have no say; nor do low pieces.
-        """
-        yield "float large = INFINITY;"
-        for b in range(self.box.numbers):
-            low = " || lane % 4 > 1" if b == self.folded else ""
-            yield f"{{ {self._unscales(b)}"
-            for c in range(2):
-                unscale = f"unscale{b}.{'xy'[c]}"
-                yield f"const float inverse{c} = as_float({254 << 23} - as_int({unscale}));"
-                for v in self.scalars.rows:
-                    found = f"fmin(large, fabs({self.acc(v, b, c)}_total0) * inverse{c})"
-                    yield f"large = {unscale} == 0.0f{low} ? large : {found};"
-            yield "}"
-
     def finish(self, v: int) -> Iterator[str]:
         """Takes the scale from a row's sums, in two steps: scales begin at 2^(AT_FIRST - 127)."""
         for folded, c in product(() if self.folded is None else (self.folded,), range(2)):
@@ -220,32 +200,20 @@ class MatrixWideText:
         return f"(first_d + {8 * b + c} + lane % 4 * 2)"
 
     def products(self) -> Iterator[str]:
-        """Adds a stage's products, less the weights' scales; where items hold operands, the first chains are there. At
-        a level, times `down`.
-        """
+        """Adds a stage's products, less the weights' scales; where items hold operands, the first chains are there."""
         for first in range(0, self.box.numbers, self.box.chains):
             yield "{"
             if first or not self.registers:
                 yield self.declare_products(first)
                 yield self._begin(first)
                 yield from self._multiply(first)
-            if self.careful:
-                yield f"if (down < 1.0f) {{ {' '.join(f'{name} *= down;' for name in self._sums(first))} }}"
             yield from self._add(first)
             yield "}"
-        if self.careful:
-            yield f"down *= {2.0**-LEVEL}f;"
 
     def compute_products(self) -> Iterator[str]:
         """The stage's scalars and their pieces, and the products of the first chains."""
+        held = self.scalars.compute_held()
         yield self.matrix.load_rows()
-        yield from self._held_products(self.scalars.compute_held())
-
-    def level_products(self) -> Iterator[str]:
-        """The same of scalars that were told, at one level."""
-        yield from self._held_products(self.scalars.level_held())
-
-    def _held_products(self, held: Iterator[str]) -> Iterator[str]:
         yield self._begin(0)
         if self.scalars.kept:
             yield from self.scalars.each_step(held)
@@ -319,23 +287,3 @@ class MatrixWideText:
                     total, part = f"{self.acc(v, b, c)}_total0", "xyzw"[v % 2 * 2 + c]
                     found = " + ".join(f"m{v // 2}_{b}_{low}.{part}" for low in self._lows)
                     yield f"{total} = fma({found}, unscale{b}.{'xy'[c]}, {total});"
-
-    def add_exactly(self, place: str) -> Iterator[str]:
-        """Adds a stage's terms as the formula says, scaled as the sums; a loop, as above. place: C text of the index of
-        the column $.
-        """
-        exact, each = self.matrix.exact, 2 * self.box.numbers
-        totals = [total for v in self.scalars.rows for total in self._totals(v)]
-        statements, (text,) = exact.values(0, 0)
-        yield f"float told[{len(totals)}] = {{ {', '.join(totals)} }};"
-        yield f"const float ups[{len(self.scalars.rows)}] = {{ {', '.join(f'up{v}' for v in self.scalars.rows)} }};"
-        yield f"#pragma unroll 1\nfor (int e = 0; e < {len(self.scalars.rows)} * count; e++) {{"
-        yield "const int v = e / count, k = e % count;"
-        row = self.matrix.places.row_index("v")
-        yield f"const idx row = {row}, column = {place.replace('$', 'k')};\nfloat scalar;"
-        yield f"{{ {exact.uniforms()}\n{exact.row(0, ['row'])}\n{exact.column(0, 'column')}\n{statements}"
-        yield f"scalar = {text} * ups[v] / {self.unit}; }}"
-        yield f"#pragma unroll 1\nfor (int n = 0; n < {each}; n++) {{"
-        yield f"const idx d = first_d + n / 2 * 8 + n % 2 + lane % 4 * 2;\n{self.weight('column', 'd')}"
-        yield f"if (d < {self.size}) told[v * {each} + n] = told[v * {each} + n] + scalar * weight; }} }}"
-        yield " ".join(f"{total} = told[{k}];" for k, total in enumerate(totals))

@@ -1,5 +1,5 @@
 """Sums of exponentials times long weights by matrix instructions, of which the first compute the exponents and the
-others multiply the exponentials by the weights.
+others multiply the exponentials by the weights; where data leaves these too few digits, as the formula says.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from clmapreduce.schemes.matrix_text import DEPTH, MatrixText
 from clmapreduce.schemes.matrix_wide_text import MatrixWideText
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText, is_product
-from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_wide import argument_of
 from clmapreduce.tuning import WIDE_SCRATCH
-from clmapreduce.tuning_matrix import MatrixWideBox
+from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
 from clmapreduce.vector.bilinear import Factoring
 
 PACKED, REDO = "packed0", "redo0"
-"""The weights, as operands; which groups are computed anew."""
+"""The weights, as operands; which groups gave up."""
 
 
 def wide_factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
@@ -51,43 +51,29 @@ class _Wide:
     facts: Facts
     box: MatrixWideBox
 
-    @cached_property
-    def text(self) -> MatrixWideText:
-        """Of the launch over all pairs."""
-        return self._fitting(not self._registers)
-
-    @cached_property
-    def careful(self) -> MatrixWideText:
-        """Of the launch that knows every stage, the same one where there is but one."""
-        return self._fitting(True)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of local memory that a group needs."""
-        return max(self.text.bytes, self.careful.bytes)
-
     @property
     def _registers(self) -> bool:
         """Whether items hold operands themselves and can ask each other."""
         return self.facts.vendor == "nvidia"
 
-    def _fitting(self, careful: bool) -> MatrixWideText:
+    @cached_property
+    def text(self) -> MatrixWideText:
         """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
         box = self.box
-        found = [self._text(stages * box.tile, careful) for stages in range(1, max(4, box.block // box.tile) + 1)]
+        found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
         fitting = [text for text in found if text.bytes <= self.facts.local_memory]
         return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
-    def _text(self, batch: int, careful: bool) -> MatrixWideText:
+    def _text(self, batch: int) -> MatrixWideText:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
-        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True, tiles="exact_tile")
+        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
         matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
         if self._registers and is_power(matrix):
             matrix = LiftedText(exact, self.factoring, matrix.box, False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         scattered = isinstance(self.domain, BlockSparse)
-        return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered, careful)
+        return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered)
 
     @cached_property
     def flat(self) -> Pairwise:
@@ -133,8 +119,8 @@ class _Wide:
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         across = self.text.across * self.domain.batch
-        redo = {REDO: 4 * across * self.spread.groups} if self.text.registers else {}
-        return {PACKED: 4 * self.text.weight_words * self.stages * across, **redo}
+        packed = 4 * self.text.weight_words * self.stages * across
+        return {PACKED: packed, REDO: 4 * across * self.spread.groups}
 
     def pack_stage(self) -> Stage:
         """The launch that packs the weights."""
@@ -149,33 +135,48 @@ class _Wide:
         groups = self.stages * text.across * self.domain.batch
         return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
-    def stages_over_pairs(self) -> list[Stage]:
-        """The launch over all pairs; where registers are dear, groups give up what would be off by too much, and a
-        second launch computes them with care.
-        """
-        if self.text.careful:
-            return [self._stage(self.text)]
-        return [self._stage(self.text), self._stage(self.careful, 0)]
-
-    def _stage(self, text: MatrixWideText, registers: int | None = None) -> Stage:
-        layout, box, spread = self.layout, self.box, self.spread
+    def stage(self) -> Stage:
+        """The launch over all pairs. Groups whose sums would be off by too much give up."""
+        layout, box, text, spread = self.layout, self.box, self.text, self.spread
         targets, out = targets_of(spread, layout.outputs)
-        redo = ["__global int *restrict redo"] if self.text.registers else []
         spec = kernel_spec(
             "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
-            {**self._numbers(text), "partial": spread.partial, "domain": spread.word, "careful": text.careful},
+            {**self._numbers(text), "partial": spread.partial, "domain": spread.word},
             {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out], "redo": redo},
-            registers=box.registers if registers is None else registers,
+            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
+            registers=box.registers,
         )  # fmt: skip
-        noted = (REDO,) if redo else ()
         reads = (*(given.name for given in layout.pair.inputs), PACKED, *spread.read)
-        behind: Arguments = (*spread.behind, ("idx", self.stages), *noted)
-        groups = text.across * spread.groups * self.domain.batch
-        arguments = (*self._given, PACKED, *targets, *behind)
-        if text.careful:
-            return Stage(spec, groups, box.block, arguments, (*reads, *noted), targets)
-        return Stage(spec, groups, box.block, arguments, reads, (*targets, *noted))
+        arguments: Arguments = (*self._given, PACKED, *targets, *spread.behind, ("idx", self.stages), REDO)
+        return Stage(spec, self._groups, box.block, arguments, reads, (*targets, REDO))
+
+    def redo_stage(self) -> Stage:
+        """The launch that computes those anew."""
+        layout, text, spread = self.layout, self.text, self.spread
+        targets, out = targets_of(spread, layout.outputs)
+        box = redo_box(text.matrix.rows, min(text.numbers, text.size))
+        each = text.matrix.exact.column_bytes + 4 * box.numbers * box.across + PLACE_BYTES * text.scattered
+        tile = box.tile
+        while tile > 1 and tile * each > self.facts.local_memory:
+            tile //= 2
+        sizes = {
+            "block": box.block, "tile": tile, "vectors": box.rows, "numbers": box.numbers, "across": box.across,
+            "unroll": box.unroll, "taken": self.box.numbers, "partial": spread.partial, "domain": spread.word,
+        }  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_matrix_redo", self.mode, self.facts, self.domain.narrow, False, sizes,
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
+            registers=box.registers,
+        )  # fmt: skip
+        reads = (*(given.name for given in layout.pair.inputs), *spread.read, REDO)
+        arguments: Arguments = (*self._given, *targets, *spread.behind, REDO)
+        return Stage(spec, self._groups, box.block, arguments, reads, targets)
+
+    @property
+    def _groups(self) -> int:
+        """Groups of the launches over pairs."""
+        return self.text.across * self.spread.groups * self.domain.batch
 
     @property
     def _given(self) -> Arguments:
@@ -186,7 +187,7 @@ class _Wide:
         box = self.box
         return {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
-            "batch": text.batch, "chains": (box.chains, box.unroll),
+            "batch": text.batch, "chains": (box.chains, 0 if text.scalars.kept else box.unroll),
         }  # fmt: skip
 
 
@@ -201,12 +202,12 @@ def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, fa
     factoring = wide_factoring_of(layout, mode)
     assert factoring is not None
     wide = _Wide(layout, factoring, domain, mode, facts, box)
-    while box.tile > DEPTH and wide.bytes > facts.local_memory:
+    while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
         box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
         wide = _Wide(layout, factoring, domain, mode, facts, box)
     text, spread = wide.text, wide.spread
     cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
-    stages = [wide.pack_stage(), *wide.stages_over_pairs()]
+    stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
     why = f"{spread.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
     return with_merge(stages, wide.scratch, exact, wide.flat, mode, facts, box, spread, why)

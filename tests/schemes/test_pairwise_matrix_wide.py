@@ -44,7 +44,7 @@ def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None, bes
     prepared = prepare_pairs(call, given, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
-    assert names[:2] == ["kernel/pairwise_matrix_pack", "kernel/pairwise_matrix_wide"]
+    assert names[:3] == [f"kernel/pairwise_matrix_{name}" for name in ("pack", "wide", "redo")]
     return prepared.run()[0]
 
 

@@ -1,0 +1,87 @@
+## cmr_pairwise_matrix_redo: computes the groups of cmr_pairwise_matrix_wide that gave up anew, as the formula says; groups are numbered as there.
+##   An item owns `vectors` rows and `numbers` of their numbers: it walks the columns tile by tile, computes their scalars, and adds the products with each
+##   column's weights. A tile's sums are apart from those of all tiles.
+##   in…  the pair's inputs      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      redo [group]  not 0 where it gave up
+##   Local memory: a tile of the columns' terms and weights. Barriers: 2 a tile, 1 more where columns lie apart.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%
+exact = wide.matrix.exact
+values = [exact.values(v, 0) for v in range(vectors)]
+beside, apart = numbers * across, block // across  # numbers of a column in local memory; rows of one item lie so far from each other
+%>
+${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.parameters + ["__global const int *restrict redo"])} {
+    __local float weights[${tile * beside}] __attribute__((aligned(16)));
+% for kind, name, count in exact.tile(tile):
+    __local ${kind} ${name}[${count}];
+% endfor
+    ${domain.open_places(tile)}
+    const int wanted = redo[get_group_id(0)];
+    ${domain.open(f"(idx)get_group_id(0) / {wide.across}", apart * vectors, "wanted")}
+    const idx first_d = (idx)get_group_id(0) % ${wide.across} * ${wide.numbers}, last_d = min((idx)(first_d + ${wide.numbers}), (idx)${wide.size});
+    ${exact.offsets("batch")}
+    ${exact.uniforms()}
+    const int item = (int)get_local_id(0), own = item / ${apart} * ${numbers};
+% for v in range(vectors):
+    const idx mine${v} = first + item % ${apart} + ${v * apart}, row${v} = min(mine${v}, (idx)(last - 1));
+% if not cpu:
+    ${exact.row(v, [f"row{v}"])}
+% endif
+    float ${", ".join(f"acc{v}_{n}_total0 = 0.0f" for n in range(numbers))};
+% endfor
+    <%domain:each_tile tile="${tile}" staged="${True}">
+        ${mode.sync()}
+        <%mode:each i="k" begin="0" end="count">
+            ${domain.find("k")}
+            ${exact.stage("column", "k")}
+        </%mode:each>
+% if domain.attr.scattered:
+        ${mode.sync()}
+% endif
+        for (int e = item; e < count * ${beside}; e += ${block}) {
+            const idx column = ${domain.attr.place(f"e / {beside}", True)}, d = first_d + e % ${beside};
+            ${wide.weight("column", "d")}
+            weights[e] = weight;
+        }
+        ${mode.sync()}
+% for v in range(vectors):
+% if cpu:
+        ${exact.row(v, [f"row{v}"])}
+% endif
+        float ${", ".join(f"part{v}_{n} = 0.0f" for n in range(numbers))};
+% endfor
+% if unroll > 1:
+#pragma unroll ${unroll}
+% endif
+        for (int k = 0; k < count; k++) {
+            ${exact.staged_column(0, "k")}
+% for v, (statements, (text,)) in enumerate(values):
+            float scalar${v};
+            { ${statements} scalar${v} = ${text}; }
+% endfor
+% for n in range(0, numbers, 4):
+            const float4 w${n} = *(__local const float4 *)(weights + k * ${beside} + own + ${n});
+% for v in range(vectors):
+% for c in range(4):
+            part${v}_${n + c} = fma(scalar${v}, w${n}.${"xyzw"[c]}, part${v}_${n + c});
+% endfor
+% endfor
+% endfor
+        }
+% for v in range(vectors):
+% for n in range(numbers):
+        acc${v}_${n}_total0 += part${v}_${n};
+% endfor
+% endfor
+    </%domain:each_tile>
+% for v in range(vectors):
+% for n in range(numbers):
+<%
+d, acc = f"(first_d + own + {n})", f"acc{v}_{n}"
+live = [f"wanted && mine{v} < last && {d} < last_d"]
+finished = exact.finish(acc, 1, [f"(size_t)(batch * rows + mine{v}) * {wide.size} + {d}"], live, "reduced")
+%>
+    ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine{v}) * {wide.size} + {d}] = {acc}_total0;")}
+% endfor
+% endfor
+}

@@ -65,10 +65,9 @@ def matrix_box(
     work: operations that are left to do per pair. terms: numbers kept per row. rows, columns: of the whole problem.
     padded: for rows in clusters, the pairs that groups of so many rows walk.
     """
-    light = work <= EXPONENTIAL and steps < 3
+    share = 4 if work <= EXPONENTIAL and steps < 3 else 0
     if padded is not None:
-        return replace(_clustered_box(padded), share=3 if light else 0)
-    share = 4 if light else 0
+        return replace(_clustered_box(padded, IDLE), share=share)
     if rows <= MATRIX_FEW:
         return MatrixBox(128, -(-rows // 16), 256, 4, share=0)
     if rows * columns < MANY_PAIRS:
@@ -143,16 +142,20 @@ REDO = {16: (4, 0), 24: (2, 80), 32: (2, 128)}
 """Turns at once and registers, by the numbers of an item: of many, the sums of all tiles wait in memory."""
 STAGING = 19
 """Rows whose pairs with a column take as long as staging it."""
+IDLE = 0.45
+"""What rows that a group lacks cost of those that it has, where warps without rows wait for the others."""
 
 
-def _clustered_box(padded: Callable[[int], float]) -> MatrixBox:
-    block = _suited(padded, (256, 128, 64, 32))
+def _clustered_box(padded: Callable[[int], float], idle: float = 1) -> MatrixBox:
+    """The box for rows in clusters. idle: what rows that a group lacks cost."""
+    block = _suited(padded, (256, 128, 64, 32), idle)
     return MatrixBox(block, 2, 512 if block > 64 else 128)
 
 
-def _suited(padded: Callable[[int], float], sizes: Sequence[int]) -> int:
-    """Of some rows a group as many as suit the clusters, least work in all."""
-    return min(sizes, key=lambda rows: padded(rows) * (1 + STAGING / rows))
+def _suited(padded: Callable[[int], float], sizes: Sequence[int], idle: float = 1) -> int:
+    """Of some rows a group as many as suit the clusters, least work in all. idle: what rows that a group lacks cost."""
+    least = (1 - idle) * padded(sizes[-1])
+    return min(sizes, key=lambda rows: least + padded(rows) * (idle + STAGING / rows))
 
 
 MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)

@@ -30,10 +30,9 @@ text, by = (exact, exact_op) if exactly else (pairs, op)
 %>
 const int k = 8 * (${block}) + lane % 4 * 2;
 % for e in range(taken):
-% if not exactly:
-${matrix.multiply(f"({block} + {e * across})" if e else block, e)}
-% endif
-${matrix.columns(f"k + {8 * e * across}" if e else "k", e, text)}
+<% at = f"({block} + {e * across})" if e else block %>
+${"" if exactly else matrix.multiply(at, e)}
+${matrix.columns(at, e, text)}
 % endfor
 % for v in mine:
 % if guarded:
@@ -101,6 +100,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % if cpu:
         ${my_rows()}
 % endif
+        ${f"if ({matrix.places.has_rows()})" if domain.attr.scattered else ""} {
         if (exactly) {
             ${exact.uniforms()}
 % for v in mine:
@@ -119,6 +119,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % for v in mine:
             ${pairs.close_tile(v) if inner is not None else ""}
 % endfor
+        }
         }
     </%domain:each_tile>
     ${warps.meet(mode, domain, pairs, matrix.places, partial)}

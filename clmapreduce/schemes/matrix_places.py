@@ -48,6 +48,10 @@ class Warps:
         """C text of the row where the blocks begin."""
         return "first / 16 * 16" if self.aligned else "first"
 
+    def has_rows(self) -> str:
+        """C text of whether the item's warp has a row; one that has none waits for the others."""
+        return f"{self.origin} + warp / {self.across} * {16 * self.blocks} < last"
+
     def row(self, v: int | str) -> str:
         """C text of the item's row number v, which may be none of the group's."""
         return f"{self.origin} + {self.row_place(v)}"

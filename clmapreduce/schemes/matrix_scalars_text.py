@@ -106,8 +106,8 @@ class ScalarsText:
         """
         yield self._declare()
         for n in range(2):
-            yield f"{{ {self.matrix.multiply(f'at / 8 + 2 * step + {n}')}"
-            yield self.matrix.columns(f"at + lane % 4 * 2 + 16 * step + {8 * n}")
+            block = f"at / 8 + 2 * step + {n}"
+            yield f"{{ {self.matrix.multiply(block)}\n{self.matrix.columns(block)}"
             for v in self.rows:
                 for c in range(2):
                     statements, (text,) = self.matrix.valued(v, c)

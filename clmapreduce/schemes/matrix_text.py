@@ -292,20 +292,21 @@ class MatrixText:
                         lines.append(f"const float q{2 * r + half}_{2 * e + c}_{p} = {part};")
         return "\n".join(lines)
 
-    def columns(self, slot: str, e: int = 0, text: PairText | None = None) -> str:
-        """Declares the terms of the columns 2 e and 2 e + 1 of those that are taken at once, which lie side by side in
-        the tile, from an even slot on: where they are numbers on their own, one load brings both. text: `exact` for
-        its terms instead of those of `pairs`.
+    def columns(self, block: str, e: int = 0, text: PairText | None = None) -> str:
+        """Declares the terms of the item's two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken
+        at once: where they are numbers on their own, one load brings both. text: `exact` for its terms instead of those
+        of `pairs`. Pointers are added up, not indices: NVIDIA's compiler then knows places of blocks that lie side by
+        side without computing them.
         """
-        lines, text = [], text or self.pairs
+        lines, text, own = [], text or self.pairs, f"lane % 4 * 2 + 8 * ({block})"
         for p, (dtype, width, taken) in enumerate(text.packs()):
             kind = c_name(dtype, width)
             if width == 1:
                 both = c_name(dtype, 2)
-                lines.append(f"const {both} t{e}_{p} = *(__local const {both} *)({text.tiles}{p} + {slot});")
+                lines.append(f"const {both} t{e}_{p} = *(__local const {both} *)({text.tiles}{p} + {own});")
             for c in range(2):
                 if width > 1:
-                    lines.append(f"const {kind} t{2 * e + c}_{p} = {text.tiles}{p}[{slot} + {c}];")
+                    lines.append(f"const {kind} t{2 * e + c}_{p} = ({text.tiles}{p} + {own})[{c}];")
                 for place, k in enumerate(taken):
                     part = f"t{e}_{p}.{'xy'[c]}" if width == 1 else f"t{2 * e + c}_{p}.s{HEX[place]}"
                     lines.append(f"const {c_name(dtype)} y{2 * e + c}_{k} = {part};")

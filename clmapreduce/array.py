@@ -62,8 +62,7 @@ class DeviceArray:
         target = out if direct and out is not None else np.empty(self.shape, self.dtype)
         if self.size:
             with translated():
-                read = hostsched.ReadJob(self.buffer, target.reshape(-1).view(np.uint8))
-                hostsched.JobGraph([read]).submit(self.context.queue).wait()
+                hostsched.read_back(self.context.queue, self.buffer, target.reshape(-1).view(np.uint8))
         if out is None or direct:
             return target
         out[...] = target
@@ -186,8 +185,7 @@ def element(x: DeviceArray, place: int) -> Any:
     target = np.empty((), x.dtype)
     place += x.size if place < 0 else 0
     with translated():
-        read = hostsched.ReadJob(x.buffer, target.reshape(-1).view(np.uint8), place * x.dtype.itemsize)
-        hostsched.JobGraph([read]).submit(x.context.queue).wait()
+        hostsched.read_back(x.context.queue, x.buffer, target.reshape(-1).view(np.uint8), place * x.dtype.itemsize)
     return target[()]
 
 

@@ -11,6 +11,7 @@ from .errors import DeviceNotFound, ForkedProcess, HostSchedError, LaunchError, 
 from .graph import JobGraph
 from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from .memory import Arena, Buffer
+from .pinned import read_back
 from .profile import Profile, Record, trace_events
 from .queue import Queue
 from .replay import Launch, Replay
@@ -51,6 +52,7 @@ __all__ = [
     "cache_folder",
     "devices",
     "platforms",
+    "read_back",
     "report",
     "select_device",
     "trace_events",

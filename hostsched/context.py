@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyopencl as cl
 
 from .device import Device
@@ -33,10 +34,10 @@ class SharedContext:
     `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
     launch, a buffer's events and the command that follows from them. `arena` is the
     context's memory, `programs` what was built in it last, by source and options, `idle_queues` command queues that
-    were used before.
+    were used before, `pinned` host memory that reads of a few bytes go through, while none does.
     """
 
-    __slots__ = ("__weakref__", "arena", "cl", "device", "idle_queues", "lock", "programs")
+    __slots__ = ("__weakref__", "arena", "cl", "device", "idle_queues", "lock", "pinned", "programs")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         self.device = device
@@ -45,6 +46,7 @@ class SharedContext:
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()
+        self.pinned: deque[np.ndarray[Any, Any]] = deque()
         weakref.finalize(self, self.idle_queues.release).atexit = False
         guard(self)
 

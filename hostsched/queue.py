@@ -227,6 +227,19 @@ class Queue:
                 raise failure_of(error, f"mapping {buffer!r}") from error
             return self._track(event, (buffer,), "map", host.nbytes)
 
+    def pin(self, nbytes: int) -> np.ndarray[Any, Any]:
+        """New host memory that the device copies to and from without a detour, as bytes; freed with the array."""
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        with self.lock:
+            try:
+                made = cl.Buffer(self.context, flags, nbytes)
+                whole = (cl.map_flags.READ | cl.map_flags.WRITE, 0, (nbytes,), np.uint8)
+                view, mapped = cast(Any, cl.enqueue_map_buffer)(self._queue, made, *whole, is_blocking=False)
+            except cl.Error as error:
+                raise failure_of(error, f"pinning {nbytes} bytes for {self.facts.name!r}") from error
+        self.wait(mapped)
+        return cast("np.ndarray[Any, Any]", view)
+
     def marker(self, waits: Sequence[cl.Event] = ()) -> cl.Event:
         """An event that ends when all of `waits` have; without any, when everything enqueued so far has."""
         with self.lock:

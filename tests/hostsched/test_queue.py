@@ -131,6 +131,16 @@ def test_a_dropped_queue_is_used_again_once_its_commands_have_ended(fresh_queue:
     assert (out == 5).all()
 
 
+@pytest.mark.parametrize("seconds", [0.005, 0.05])
+def test_other_threads_run_while_one_polls(device: Device, seconds: float) -> None:
+    """For as long as it looks without a nap, and later."""
+    gate = cl.UserEvent(Queue(device).context)
+    timer = threading.Timer(seconds, gate.set_status, [cl.command_execution_status.COMPLETE])
+    timer.start()
+    assert poll(gate, spin_us=0) == cl.command_execution_status.COMPLETE
+    timer.join()
+
+
 def test_queues_may_be_dropped_right_after_a_wait(child: Child, device: Device) -> None:
     """Beside processes that keep the cores busy: a thread of the driver may still be ending the last command."""
     code = f"""

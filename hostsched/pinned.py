@@ -1,0 +1,42 @@
+"""Host memory that a device copies to without a detour, and reads of a few bytes by way of it.
+
+What a driver copies to other memory goes through memory of its own: on an H200 (driver 580.159) eight bytes come 34 us
+after the kernel that wrote them, and 6 us so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .graph import JobGraph
+from .job import ReadJob
+
+if TYPE_CHECKING:
+    from .memory import Buffer
+    from .queue import Queue
+
+__all__ = ["SLOT", "read_back"]
+
+SLOT = 4096
+"""Bytes that go this way at most."""
+
+
+def read_back(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset: int = 0) -> None:
+    """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous array of bytes `target`,
+    and waits. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if that or what it waits for fails.
+    """
+    if target.nbytes > SLOT or queue.facts.host_unified:
+        JobGraph([ReadJob(buffer, target, offset)]).submit(queue).wait()
+        return
+    slots: deque[np.ndarray[Any, Any]] = queue.space.pinned
+    try:
+        slot = slots.popleft()
+    except IndexError:
+        slot = queue.pin(SLOT)
+    read = slot[: target.nbytes]
+    JobGraph([ReadJob(buffer, read, offset)]).submit(queue).wait()
+    target[...] = read
+    slots.append(slot)

@@ -62,7 +62,7 @@ class Symbolic:
         array, category = placed(as_array(x, "the array of a LazyTensor"), axis)
         slot = data_slot(as_real(array), category)
         self.inputs = Inputs([slot])
-        self.formula = Variable(0, slot.dim, category)
+        (self.formula,) = self.inputs.variables
 
     # ----------------------------------------------------------------------------------------------------------- shape
     @property

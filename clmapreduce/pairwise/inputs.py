@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +23,8 @@ SWAPPED = {Category.I: Category.J, Category.J: Category.I, Category.PARAMETER: C
 class Slot:
     """One variable: its array, (.., length, dim) or (.., dim), or None for a placeholder, which has an `index`.
 
-    name: what messages call it. key: equal for slots that are the same variable.
+    name: what messages call it. key: equal for slots that are the same variable. length: M or N; None where it has
+    none, or is not known yet. batch: the axes before.
     """
 
     dim: int
@@ -32,18 +33,14 @@ class Slot:
     array: Array | None = None
     index: int | None = None
     name: str = ""
+    length: int | None = field(init=False, default=None)
+    batch: Shape = field(init=False, default=())
 
-    @property
-    def length(self) -> int | None:
-        """M or N; None where it has none, or is not known yet."""
-        return None if self.array is None or self.category is Category.PARAMETER else self.array.shape[-2]
-
-    @property
-    def batch(self) -> Shape:
-        """The axes before."""
-        if self.array is None:
-            return ()
-        return self.array.shape[: -1 if self.category is Category.PARAMETER else -2]
+    def __post_init__(self) -> None:
+        if self.array is not None:
+            whole, shape = self.category is Category.PARAMETER, self.array.shape
+            object.__setattr__(self, "length", None if whole else shape[-2])
+            object.__setattr__(self, "batch", shape[:-1] if whole else shape[:-2])
 
     @property
     def told(self) -> str:
@@ -68,11 +65,12 @@ def placeholder(index: int, dim: int, category: Category, name: str = "") -> Slo
 class Inputs:
     """The slots of a formula, where Variable k stands for slot k, and what they agree on.
 
-    rows, cols: M and N; batch: their common leading axes; dtype: that of the arrays; None where no slot says. Raises
-    ShapeError, DTypeError or FormulaError naming two slots that do not agree.
+    rows, cols: M and N; batch: their common leading axes; dtype: that of the arrays; None where no slot says. unbound:
+    the placeholders, in the order in which a call takes their arrays. Raises ShapeError, DTypeError or FormulaError
+    naming two slots that do not agree.
     """
 
-    __slots__ = ("batch", "cols", "dtype", "places", "rows", "slots")
+    __slots__ = ("batch", "cols", "dtype", "places", "rows", "slots", "unbound")
 
     def __init__(self, slots: Iterable[Slot] = ()) -> None:
         self.slots = tuple(slots)
@@ -81,17 +79,12 @@ class Inputs:
         self.cols = self._length(Category.J)
         self.batch = self._batch()
         self.dtype = self._dtype()
-        self._check_placeholders()
+        self.unbound = self._unbound()
 
     @property
     def variables(self) -> tuple[Variable, ...]:
         """One per slot."""
         return tuple(_variable(k, slot.dim, slot.category) for k, slot in enumerate(self.slots))
-
-    @property
-    def unbound(self) -> list[Slot]:
-        """The placeholders, in the order in which a call takes their arrays."""
-        return sorted((s for s in self.slots if s.index is not None), key=lambda slot: slot.index or 0)
 
     @property
     def shape(self) -> Shape:
@@ -141,19 +134,16 @@ class Inputs:
         return Inputs(replace(s, array=arrays[id(s)], index=None) if id(s) in arrays else s for s in self.slots)
 
     def _length(self, category: Category) -> int | None:
-        first: Slot | None = None
-        for slot in self.slots:
-            if slot.category is not category or slot.length is None:
-                continue
-            if first is None:
-                first = slot
-            elif slot.length != first.length:
+        indexed = [slot for slot in self.slots if slot.category is category and slot.length is not None]
+        for slot in indexed:
+            first = indexed[0]
+            if slot.length != first.length:
                 letter = LENGTHS[category]
                 raise ShapeError(
                     f"{first} and {slot} disagree on {letter}: {first.length} and {slot.length}; all variables indexed "
                     f"by {category.name.lower()} have the same length, what has none is a parameter (Pm)"
                 )
-        return None if first is None else first.length
+        return indexed[0].length if indexed else None
 
     def _batch(self) -> Shape:
         batches = {slot.batch for slot in self.slots}
@@ -168,25 +158,21 @@ class Inputs:
             ) from None
 
     def _dtype(self) -> DType | None:
-        first: Slot | None = None
-        for slot in self.slots:
-            if slot.array is None:
-                continue
-            if first is None or first.array is None:
-                first = slot
-            elif slot.array.dtype != first.array.dtype:
-                raise DTypeError(
-                    f"{first} has dtype {first.array.dtype}, {slot} has {slot.array.dtype}; cast one of them"
-                )
-        return None if first is None or first.array is None else first.array.dtype
+        found = [(slot, slot.array.dtype) for slot in self.slots if slot.array is not None]
+        for slot, dtype in found:
+            first, wanted = found[0]
+            if dtype != wanted:
+                raise DTypeError(f"{first} has dtype {wanted}, {slot} has {dtype}; cast one of them")
+        return found[0][1] if found else None
 
-    def _check_placeholders(self) -> None:
+    def _unbound(self) -> tuple[Slot, ...]:
         known: dict[int, Slot] = {}
         for slot in self.slots:
             if slot.index is not None and known.setdefault(slot.index, slot) is not slot:
                 raise FormulaError(
                     f"variable {slot.index} is declared twice, as {known[slot.index].told} and {slot.told}"
                 )
+        return tuple(known[index] for index in sorted(known))
 
 
 EMPTY = Inputs()
@@ -230,7 +216,7 @@ def _variable(position: int, dim: int, category: Category) -> Variable:
 
 def moved(formula: Vector, inputs: Inputs, places: Sequence[int]) -> Vector:
     """The formula of some inputs, once their slots stand at these places of a larger one."""
-    if all(k == place for k, place in enumerate(places)):
+    if tuple(places) == tuple(range(len(places))):
         return formula
     pairs = zip(inputs.variables, places, strict=True)
     return renamed(

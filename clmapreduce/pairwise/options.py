@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     """A reduction's keywords, checked and complete. Raises TypeError for an unknown one; ModeError, DTypeError or
     DeviceError for values that are not offered.
     """
+    if given.keys() <= {"ranges"}:
+        return {**_usual(), "ranges": as_ranges(given.get("ranges"))}
     known = {**PRECISION, **PLACE, **PASSED}
     unknown = [name for name in given if name not in known and name not in WITHOUT_EFFECT]
     if unknown:
@@ -85,6 +88,12 @@ def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
         **precision(**{name: given[name] for name in PRECISION if name in given}),
         **passed, "ranges": as_ranges(passed["ranges"]), "backend": scheme, "context": context,
     }  # fmt: skip
+
+
+@cache
+def _usual() -> dict[str, Any]:
+    """The keywords of who gives none."""
+    return keywords({"backend": "auto"})
 
 
 def placed_on(kind: str | None, device_id: Any, context: Context | None) -> Context | None:

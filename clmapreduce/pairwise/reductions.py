@@ -164,13 +164,14 @@ class Reductions(Calculus):
     def _axis(self, axis: int | None, dim: int | None) -> int:
         """0 for i, 1 for j, INNER for the coordinates."""
         given, count = axis if dim is None else dim, self.nbatchdims
-        told = f"this LazyTensor of shape {self.shape} offers {count} (over i), {count + 1} (over j) or {count + 2}"
-        if isinstance(given, bool) or not isinstance(given, int):
-            raise ShapeError(f"axis={given!r} is no axis; {told}")
-        place = given - count if given >= 0 else given + INNER + 1
-        if place not in (0, 1, INNER):
-            raise ShapeError(f"axis={given} cannot be reduced; {told}")
-        return place
+        if isinstance(given, int) and not isinstance(given, bool):
+            place = given - count if given >= 0 else given + INNER + 1
+            if place in (0, 1, INNER):
+                return place
+        raise ShapeError(
+            f"axis={given!r} cannot be reduced; this LazyTensor of shape {self.shape} offers {count} (over i), "
+            f"{count + 1} (over j) or {count + 2}"
+        )
 
     def _either(
         self, reduction: str, axis: int, dim: int | None, kwargs: dict[str, Any], inner: Callable[[], LazyTensor]

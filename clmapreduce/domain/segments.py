@@ -12,16 +12,19 @@ WEIGHT = 2
 
 @dataclass(frozen=True)
 class Segments:
-    """`segments` segments of `length` elements together, each element of `columns` numbers that are reduced apart."""
+    """`segments` segments of `length` elements together, each element of `columns` numbers that are reduced apart. far:
+    whether elements are gathered from an array with more numbers than an int counts.
+    """
 
     length: int
     segments: int
     columns: int = 1
+    far: bool = False
 
     @property
     def narrow(self) -> bool:
         """Whether every index fits an int, one tile further as well."""
-        return max(self.length, self.segments) * max(1, self.columns) < NARROW_LIMIT
+        return not self.far and max(self.length, self.segments) * max(1, self.columns) < NARROW_LIMIT
 
     @property
     def weight(self) -> int:

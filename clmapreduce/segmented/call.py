@@ -13,6 +13,7 @@ from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
 from clmapreduce.array import DeviceArray, array
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
@@ -184,7 +185,8 @@ def prepare_segments(
     columns = product(trailing)
     if segments * columns == 0:
         return empty_results(Arguments(context, tuple(given), (segments,), on_device), outputs, options)
-    domain, mode = Segments(length, segments, columns), choose_mode(options.mode, context.facts)
+    far = any(product(e.array.shape) >= NARROW_LIMIT for e in elements if e.through)
+    domain, mode = Segments(length, segments, columns, far), choose_mode(options.mode, context.facts)
     box = box or _box(layout, domain, mode, context.facts, near)
     key = ("segments", layout, domain, mode, box, looks)
     executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box, looks))

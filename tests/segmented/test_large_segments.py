@@ -30,6 +30,23 @@ def test_more_elements_than_an_int_counts(context: cm.Context, mode: str, rng: n
 
 @pytest.mark.sweep
 @pytest.mark.timeout(1200)
+def test_a_few_elements_from_far_away(context: cm.Context, mode: str) -> None:
+    """Places that no int holds, of segments and elements that one counts."""
+    values = np.zeros(LENGTH, np.uint8)
+    values[-5:] = [1, 2, 3, 4, 5]
+    given = cm.array(values, context)
+    sources = np.array([LENGTH - 5, LENGTH - 3])
+    sums = cm.segmented_reduce(given, [0, 2, 5], sources=sources, mode=mode)
+    assert np.asarray(sums).tolist() == [3, 12]
+    columns = np.array([LENGTH - 1, 0, LENGTH - 4, LENGTH - 2])
+    for x, wanted in ((given, [5, 6]), (given.reshape(LENGTH // 5, 5), [[1, 2, 3, 4, 5], [1, 2, 3, 4, 5]])):
+        columns = columns if x.ndim == 1 else np.array([LENGTH // 5 - 1, 0, 0, LENGTH // 5 - 1])
+        product = cm.spmv(([0, 2, 4], columns, None), x, mode=mode)
+        assert np.asarray(product).tolist() == wanted
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(1200)
 def test_a_billion_short_segments(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """More than 2^30 of 1, 0 and 2 elements, one after another."""
     threes = 2**30 // 3 + 1

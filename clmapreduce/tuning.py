@@ -372,6 +372,10 @@ class TeamBox:
         return 16 * self.block
 
 
+TEAM_COLUMNS = 4
+"""With up to so many numbers an element, teams for each of them; with more, walks that take them side by side."""
+
+
 def team_box(mean: float, facts: Facts, near: bool = False) -> TeamBox:
     """The box for segments whose chunks are streamed by teams. mean: length of a segment. near: teams are warps, and
     gather elements that those of chunks side by side gather too.

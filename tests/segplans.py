@@ -33,7 +33,7 @@ FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0),
 
 def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
     """What is reduced. codes: dtypes of the element's arrays; gathered: the last one through an array of int32; op;
-    init, empty: given or not; offsets: their dtype; closed; trailing.
+    init, empty: given or not; offsets: their dtype; closed; trailing; vectors: only what is gathered is.
     """
     codes, gathered = how.get("codes", ["f4"]), how.get("gathered", False)
     made = []
@@ -42,7 +42,7 @@ def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
         access = Access.GATHERED if last else Access.VECTOR
         through = (f"in{len(codes) + 1}",) if last else ()
         given = Signature(np.dtype(code), access, varies=True).input(i)
-        made.append(replace(given, through=through, trailing=how.get("trailing", False)))
+        made.append(replace(given, through=through, trailing=how.get("trailing", False) and (last or not how.get("vectors"))))
     front = how.get("front", lambda *values: values[0] if len(values) == 1 else values[0] * values[1])
     formula = trace(front, made, "the elements")
     if gathered:
@@ -92,3 +92,10 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
     for columns in (3, 40):
         domain = Segments(10_000, 500, columns)
         yield f"segments of {columns} columns", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
+        assert not suits_teams(layout, facts, columns)
+        vectors = layout_of(facts, trailing=True, vectors=True, codes=["f4", "f4"], gathered=True)
+        if mode is ComputeMode.PARALLEL and suits_teams(vectors, facts, columns):
+            for length, near in ((1000, False), (1_000_000, False), (1_000_000, True)):
+                domain, box = Segments(length, 500, columns), team_box(length / 500, facts, near)
+                told = f"segments of {columns} columns, {length}, by teams{', near' if near else ''}"
+                yield told, plan_team(vectors, domain, mode, facts, box)

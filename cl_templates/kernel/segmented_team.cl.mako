@@ -1,5 +1,6 @@
 ## cmr_segmented_team: a team of 32 items streams one chunk of the path, tile by tile; teams never meet. A group is a team, or several that are warps,
-##   with chunks side by side; those behind the last chunk have nothing to do. Arguments as in cmr_segmented_walk, less the share and the columns;
+##   with chunks side by side; those behind the last chunk have nothing to do. Of elements that are several numbers a team takes one `column`; teams of
+##   the same chunks follow each other. Arguments as in cmr_segmented_walk, less the share, and the columns where there is one;
 ##   cuts as cmr_segmented_cuts leaves them, where there are several chunks. A tile is 512 elements. Per tile
 ##   1. the last element of every segment that ends in it is flagged; the ends come from registers that hold `window` offsets per item;
 ##   2. where none ends, an item folds its elements into an accumulator of its own, nothing else;
@@ -22,13 +23,15 @@ TILE = 16 * block
 unsigned = "uint" if narrow else "ulong"
 def flag(k):
     return f"flag{k >> 2} & 0x{0xff << 8 * (k & 3):x}u"
-number = "get_group_id(0)" if teams == 1 else "number"  # of the chunk
+group = "(idx)get_group_id(0) / columns" if columned else "(idx)get_group_id(0)"
+number = "number" if teams > 1 or columned else "get_group_id(0)"  # of the chunk
+column = "column" if columned else ""
 in_registers = warp and not blocked
 folded = "0" if ordered else "next == first"
 %>
 ${team.macros()}
 ${path.edge(text.offset, text.closed)}
-${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []), block * teams)} {
+${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []) + (["const idx columns"] if columned else []), block * teams)} {
     ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
     __local uint ${"flags" if teams == 1 else "all_flags"}[${teams * TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
@@ -37,12 +40,16 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global
 % if teams > 1:
     const int lane = get_local_id(0) & 31, which = get_local_id(0) >> 5;
     __local uint *flags = all_flags + ${TILE // 4} * which;
-    const idx number = (idx)get_group_id(0) * ${teams} + which;
+    const idx number = ${group} * ${teams} + which;
 % else:
     const int lane = get_local_id(0);
+${f"const idx number = {group};" if columned else ""}
+% endif
+% if columned:
+    const idx column = (idx)get_group_id(0) % columns;
 % endif
 % if partial:
-    const idx at = 2 + 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "(idx)get_group_id(0)"};
+    const idx at = 2 + 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "number" if columned else "(idx)get_group_id(0)"};
     const idx from_element = cuts[at], from_segment = cuts[at + 1], to_element = cuts[at + 2], to_segment = cuts[at + 3];
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
@@ -183,11 +190,11 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global
 % if partial:
                 if (s == early) {
                     ${text.widen("piece", "acc")}
-                    ${text.write_parts(f"2 * {number}", "", "piece")}
+                    ${text.write_parts(f"2 * {number}", column, "piece")}
                 } else
 % endif
                 {
-                    ${text.store("acc", "s", "from", "upto", "", tile=True)}
+                    ${text.store("acc", "s", "from", "upto", column, tile=True)}
                 }
                 }
             }
@@ -203,9 +210,11 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global
 % if partial:
     if (lane == 0${" && number < chunks" if teams > 1 else ""}) {
         ${"if (first != last) cuts[0] = 1;" if looks else ""}
-        ${text.write_parts(f"2 * {number} + 1", "", "open")}
-        places[2 * ${number}] = early;
-        places[2 * ${number} + 1] = last;
+        ${text.write_parts(f"2 * {number} + 1", column, "open")}
+        ${"if (column == 0) {" if columned else "{"}
+            places[2 * ${number}] = early;
+            places[2 * ${number} + 1] = last;
+        }
     }
 % endif
 }

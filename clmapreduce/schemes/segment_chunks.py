@@ -30,15 +30,16 @@ OPEN = Table(np.zeros(1), narrow=True)
 
 def plan_chunks(
     template: str, text: SegmentText, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox,
-    numbers: Mapping[str, Any], alone: tuple[Scope, str], each: str, items: int = 1, columns: bool = False,
+    numbers: Mapping[str, Any], alone: tuple[Scope, str], each: str, items: int = 1, walks: bool = False,
     teams: int = 1, cut: bool = False, looks: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan of a kernel over chunks, with the launch that joins their pieces where there are several.
 
     numbers: what the kernel's text depends on besides. alone: the scope of a single chunk's run, and what is said of
-    it. each: what is said of several, behind their number. items: work-items per chunk. columns: whether the kernel
-    takes the number of chunks and of columns as well. teams: so many times the box's items make a group; a kernel with
-    several takes the number of chunks. cut: where there are several chunks, the kernel reads the layout's cuts instead
+    it. each: what is said of several, behind their number. items: work-items per chunk; of all columns where the kernel
+    `walks`, else of one. Who walks takes the number of chunks and of columns; others that of columns, where there are
+    several. teams: so many times the box's items make a group; a kernel with several takes the number of chunks. cut:
+    where there are several chunks, the kernel reads the layout's cuts instead
     of searching.
     """
     layout, share, group = text.layout, box.share(domain.weight), box.block * teams
@@ -50,12 +51,13 @@ def plan_chunks(
         lambda: {"text": text},
     )  # fmt: skip
     pieces = ("parts", "places") if partial else ()
-    more = [chunks, domain.columns] if columns else [chunks] if teams > 1 else []
+    more = [*([chunks] if walks or teams > 1 else []), *([domain.columns] if walks or text.columned else [])]
     sizes = [domain.length, domain.segments, *([] if cut else [share]), *more]
     cuts = (layout.cuts,) if cut and partial else ()
     arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *cuts, GATE, *(("idx", size) for size in sizes))
     reads, writes = (*layout.names, "in0", *cuts, GATE), ("out0", *pieces, *(cuts if looks else ()))
-    first = Stage(spec, -(-chunks * items // group), group, arguments, reads, writes)
+    groups = -(-chunks * items // group) * (1 if walks else domain.columns)
+    first = Stage(spec, groups, group, arguments, reads, writes)
     if not partial:
         return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1], tables={GATE: OPEN})
     why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"

@@ -25,7 +25,7 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
     alone = Scope.ITEM if mode is ComputeMode.SEQUENTIAL else Scope.GROUP
     return plan_chunks(
         "segmented_walk", text, domain, mode, facts, box, numbers, (alone, "one item walks it all"), "an item each",
-        items=full + len(rest), columns=True,
+        items=full + len(rest), walks=True,
     )  # fmt: skip
 
 
@@ -37,10 +37,10 @@ def plan_team(
     looks = looks and domain.chunks(box.share(domain.weight)) > 1
     numbers = {
         "window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative, "blocked": box.blocked,
-        "teams": teams, "looks": looks,
+        "teams": teams, "looks": looks, "columned": domain.columns != 1,
     }  # fmt: skip
     return plan_chunks(
-        "segmented_team", TeamText(layout, domain.narrow), domain, mode, facts, box, numbers,
+        "segmented_team", TeamText(layout, domain.narrow, domain.columns != 1), domain, mode, facts, box, numbers,
         (Scope.GROUP, "one team streams it all"), "a team each, cut beforehand", items=box.block, teams=teams, cut=True,
         looks=looks,
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""The statements of the kernel in which a team of work-items streams a chunk: tiles of 16 elements per item.
+"""The statements of the kernel in which a team of work-items streams a chunk: tiles of 16 elements per item. Where
+elements are several numbers, that of one `column`.
 
 A tile is read striped, four neighbouring elements per item and load, and turned in local memory into sixteen
 neighbouring ones per item. `u0` … `u3` are accumulators of four lanes, `v0` … `v15` of one.
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32, c_name
 from clmapreduce.formula.block import Block
-from clmapreduce.formula.formula import Access, Input
+from clmapreduce.formula.formula import Access, Input, Place
 from clmapreduce.formula.node import components
 from clmapreduce.plan import Facts
 from clmapreduce.reductions.sum import BoundSum
@@ -95,15 +96,28 @@ class TeamText(SegmentText):
                 continue
             for leaf, node in components(given.value).items():
                 assert not leaf
-                text = f"raw{j}_{given.name}" if not given.through else _gathered(given, j)
+                text = f"raw{j}_{given.name}" if not given.through else self._gathered(given, j)
                 block.declare(node, f"e_{given.name}", text)
         block.place(formula.nodes, at)
         return self._single(block, formula.outputs[0], at, f"u{j}")
 
+    def _gathered(self, given: Input, j: int) -> str:
+        """Four gathered elements, the places of which a tile has loaded."""
+        first, *more = given.through
+        each = []
+        for lane in range(4):
+            place = f"(idx)raw{j}_{first}.s{lane}"
+            for name in more:
+                place = f"(idx){name}[{place}]"
+            if given.trailing and self.columned:
+                place = f"({place}) * columns + column"
+            each.append(f"{given.name}[{place}]")
+        return f"({c_name(given.dtype, 4)})({', '.join(each)})"
+
     def lift(self, acc: str, at: str) -> str:
         """Sets `acc` to the accumulator of the element `at`."""
-        block = Block(1, self.narrow)
-        return self._single(block, block.load(self.layout.formula, at)[0], at, acc)
+        block, place = Block(1, self.narrow), Place(at, column="column" if self.columned else "")
+        return self._single(block, block.load(self.layout.formula, place)[0], at, acc)
 
     def _single(self, block: Block, value: object, at: str, acc: str) -> str:
         single = self.layout.op.tile.single(value, block.index(at))  # type: ignore[arg-type]
@@ -147,24 +161,13 @@ class TeamText(SegmentText):
         return "\n".join([str(block), *(f"{kind} {target}_{name} = {texts[name]};" for name, kind in op.parts)])
 
 
-def _gathered(given: Input, j: int) -> str:
-    """Four gathered elements, the places of which a tile has loaded."""
-    first, *more = given.through
-    each = []
-    for lane in range(4):
-        place = f"(idx)raw{j}_{first}.s{lane}"
-        for name in more:
-            place = f"(idx){name}[{place}]"
-        each.append(f"{given.name}[{place}]")
-    return f"({c_name(given.dtype, 4)})({', '.join(each)})"
-
-
-def suits_teams(layout: SegmentLayout, facts: Facts) -> bool:
+def suits_teams(layout: SegmentLayout, facts: Facts, columns: int = 1) -> bool:
     """Whether a layout's elements can be loaded four at a time, and its accumulators kept in registers and local memory
-    by the sixteen.
+    by the sixteen. columns: numbers of an element; several cannot be loaded, unless they are gathered.
     """
     op = layout.op
-    plain = all(given.access in (Access.VECTOR, Access.GATHERED) for given in layout.formula.inputs)
+    alone = columns == 1 or all(given.through for given in layout.formula.inputs if given.trailing)
+    plain = alone and all(given.access in (Access.VECTOR, Access.GATHERED) for given in layout.formula.inputs)
     dtypes = (op.tile.value, *(c.dtype for c in (*op.tile.components, *op.whole.components)))
     plain = plain and all(dtype.names is None and dtype.kind != "c" for dtype in dtypes)
     plain = plain and vectorisable(layout.formula, facts)

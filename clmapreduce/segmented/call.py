@@ -35,7 +35,7 @@ from clmapreduce.schemes.segmented import plan_team, plan_walk
 from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.team_text import TEAM, suits_teams
 from clmapreduce.segmented.cuts import Cuts, Cutting
-from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
+from clmapreduce.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
 
@@ -205,8 +205,8 @@ def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Fact
     """The box of the scheme that suits best. Teams are for devices whose groups work side by side; a CPU builds walks
     sooner, and in its own mode it has vectors.
     """
-    teams = mode is ComputeMode.PARALLEL and facts.kind != "cpu" and domain.columns == 1
-    if teams and suits_teams(layout, facts):
+    teams = mode is ComputeMode.PARALLEL and facts.kind != "cpu" and domain.columns <= TEAM_COLUMNS
+    if teams and suits_teams(layout, facts, domain.columns):
         small = max(layout.formula.widest, layout.op.tile.layout.itemsize) <= 4
         return team_box(domain.length / domain.segments, facts, near and small and subgroup(mode, facts) == TEAM)
     return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)

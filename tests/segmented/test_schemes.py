@@ -76,6 +76,33 @@ def test_places_extremes_and_order(box: str, geometry: str, context: cm.Context,
     np.testing.assert_array_equal(out, by_segment(whole, offsets, np.sum, 0) + 1)
 
 
+@pytest.mark.parametrize("geometry", ["all empty", "1 to 40", "power law", "a giant among ones", "at the ends of chunks"])
+@pytest.mark.parametrize("box", BOXES)
+def test_gathered_elements_of_several_numbers(
+    box: str, geometry: str, context: cm.Context, rng: np.random.Generator
+) -> None:
+    """Sparse matrices times several vectors; and in any order of the elements, the last ones."""
+    offsets = shaped(geometry, rng)
+    count, columns, most = int(offsets[-1]), int(rng.choice([1, 2, 3, 5])), int(rng.integers(1, 300))
+    entries, places = rng.integers(-5, 6, count).astype("f4"), rng.integers(most, size=count).astype("i4")
+    x = rng.integers(-5, 6, (most, columns)).astype("f4")
+    elements = [Element(entries), Element(x, (2,), trailing=True), Element(places, given=False)]
+    products = entries[:, None] * x[places]
+    for op, reduce, empty in (
+        ("sum", lambda part: part.sum(0), 0), ("argmax", lambda part: part.argmax(0), -1), (LAST, lambda part: part[-1], 5),
+    ):  # fmt: skip
+        out = np.full((offsets.size - 1, columns), -77, "i8" if op == "argmax" else "f4")
+        asked = SegmentCall(*segment_operator(op), lambda a, b: a * b, empty=5 if op is LAST else None)
+        prepared = prepare_segments(
+            asked, elements, offsets, count, (columns,), offsets.size - 1, context,
+            Options("parallel", context, (), out), False, BOXES[box],
+        )  # fmt: skip
+        assert isinstance(prepared, Prepared)
+        prepared.run()
+        wanted = [reduce(products[p]) if p.stop > p.start else np.full(columns, empty) for p in slices(offsets)]
+        np.testing.assert_array_equal(out, np.array(wanted).reshape(out.shape), str(op))
+
+
 def test_how_many_teams_make_a_group_changes_no_bit(context: cm.Context, rng: np.random.Generator) -> None:
     offsets = shaped("power law", rng)
     values = rng.standard_normal(offsets[-1]).astype("f4")

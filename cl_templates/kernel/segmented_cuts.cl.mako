@@ -1,6 +1,7 @@
 ## cmr_segmented_cuts: where the path is cut into chunks, an item per cut: out0[2 c + 2] is the element that chunk c begins with, out0[2 c + 3] its
 ##   first segment. A cut is moved back to the begin of a tile of ${tile} elements, unless many segments lie between: chunks then have whole tiles.
-##   out0[0] tells whether offsets begin or end wrongly; chunks add what else they find wrong. Whatever offsets say, no cut lies outside.
+##   out0[0] tells whether offsets begin or end wrongly; chunks add what else they find wrong. Whatever offsets say, no cut lies outside, and the first and
+##   the last one are the path's begin and end, so that chunks see all offsets.
 ##   offsets  where segments begin    out0  (2, chunks + 2)    n  elements    segments    share  of the path, per chunk    chunks
 ##   Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -21,6 +22,8 @@ ${mode.kernel_head("cmr_segmented_cuts", [f"__global const {offset} *restrict of
         e = CMR_MIN(e, n);
         e = e < 0 ? 0 : e;
         s += c > 0 && s < segments && e == cmr_edge(offsets, s + 1, segments, n);
+        if (c == 0) { e = 0; s = 0; }
+        if (c == chunks) { e = n; s = segments; }
         const idx whole = e & ~(idx)${tile - 1};
         idx low = s < ${reach} ? 0 : s - ${reach}, high = s;
         ${path.first_without("low", "high", "cmr_edge(offsets, at + 1, segments, n) <= whole")}

@@ -200,3 +200,38 @@ def test_a_plan_keeps_a_call_behind_its_cuts(
     for _ in range(3):
         np.testing.assert_array_equal(plan.reduce(values, mode="parallel").to_numpy(), np.full(3000, 8, "f4"))
     assert seen == [0]
+
+
+def is_wrong(offsets: Any, length: int, closed: bool) -> bool:
+    ends = offsets[1:] if closed else np.append(offsets[1:], length)
+    starts = offsets[:-1] if closed else offsets
+    return bool(offsets[0] != 0 or (ends < starts).any() or ends[-1] != length)
+
+
+def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generator) -> None:
+    """Offsets with some changed, at either end and anywhere, to something near and to something far: chunks see all of
+    them, whatever their cuts are made of that.
+    """
+    length, segments = 5000, int(rng.integers(2500, 7000))
+    right = np.concatenate([[0], np.sort(rng.integers(0, length + 1, segments - 1)), [length]])
+    values, seen = cm.array(np.ones(length, "f4"), context), []
+    for k in range(60):
+        closed, code = bool(k % 2), str(rng.choice(["i4", "i8"]))
+        offsets = right.copy() if closed else right[:-1].copy()
+        if k >= 6:
+            places = rng.choice([0, 1, -1, -2, -3, int(rng.integers(len(offsets)))], int(rng.integers(1, 3)))
+            near = offsets[places] + rng.integers(-3, 4, len(places))
+            far = rng.choice([-1, -9000, length + 1, 2 * length, 2**31 - 1, 2**33 + 7 if code == "i8" else 0], len(places))
+            offsets[places] = np.where(rng.random(len(places)) < 0.5, near, far)
+        box = TeamBox(most=700, least=700, window=int(rng.choice([1, 8])))
+        given = cm.array(offsets.astype(code), context)
+        prepared = prepare_segments(
+            SegmentCall(*segment_operator("sum"), identity), [Element(values)], given, length, (), segments, context,
+            Options("parallel", context), True, box, looks=True,
+        )  # fmt: skip
+        assert isinstance(prepared, Reduction) and prepared.sees_offsets and prepared.cuts is not None
+        prepared.run()
+        wrong = is_wrong(offsets, length, closed)
+        assert prepared.cuts.found_wrong == wrong, (closed, code, np.flatnonzero(offsets != right[: len(offsets)]))
+        seen.append(wrong)
+    assert 10 < sum(seen) < 60

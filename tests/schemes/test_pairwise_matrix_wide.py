@@ -35,12 +35,15 @@ F = OPERATIONS
 EPS = float(np.finfo("f4").eps)
 
 
-def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None, beside: bool = False) -> Any:
-    """The results of the scheme."""
+def run(
+    call: PairCall, given: Any, context: cm.Context, ranges: Any = None, beside: bool = False, numbers: int = 0
+) -> Any:
+    """The results of the scheme. numbers: of a group, in blocks of 8, where there are more than usual."""
     cpu, few = context.facts.kind == "cpu", MATRIX_WIDE_FEW[3]
     if beside and cpu:
         pytest.skip("pieces are kept on CPUs in either case")
     box = MATRIX_WIDE_CPU if cpu else few if beside else MatrixWideBox(128, 2, 32)
+    box = replace(box, numbers=numbers or box.numbers)
     prepared = prepare_pairs(call, given, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
@@ -156,6 +159,15 @@ def test_weights_far_below_those_of_far_columns(context: cm.Context, rng: np.ran
         weights[heavy] = 1
         given = {x: xs.astype("f4"), y: ys.astype("f4"), b: weights}
         assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), weights, far)
+
+
+def test_groups_that_give_up_with_many_numbers(context: cm.Context, rng: np.random.Generator) -> None:
+    """More than an item takes: several share a row."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 45, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    given = {x: 8 * points(rng, 70, 3), y: 8 * points(rng, 193, 3), b: rng.normal(size=(193, 45)).astype("f4")}
+    found = run(call, given, context, numbers=5)
+    assert_products(found, exponents(given[x], given[y]), given[b])
 
 
 @beside

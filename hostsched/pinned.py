@@ -6,11 +6,12 @@ after the kernel that wrote them, and 6 us so.
 
 from __future__ import annotations
 
-from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .errors import LaunchError, OutOfDeviceMemory
 from .graph import JobGraph
 from .job import ReadJob
 
@@ -28,15 +29,18 @@ def read_back(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset
     """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous array of bytes `target`,
     and waits. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if that or what it waits for fails.
     """
-    if target.nbytes > SLOT or queue.facts.host_unified:
-        JobGraph([ReadJob(buffer, target, offset)]).submit(queue).wait()
-        return
-    slots: deque[np.ndarray[Any, Any]] = queue.space.pinned
-    try:
-        slot = slots.popleft()
-    except IndexError:
-        slot = queue.pin(SLOT)
-    read = slot[: target.nbytes]
-    JobGraph([ReadJob(buffer, read, offset)]).submit(queue).wait()
-    target[...] = read
-    slots.append(slot)
+    slot = _slot(queue) if target.nbytes <= SLOT and not queue.facts.host_unified else None
+    into = target if slot is None else slot[: target.nbytes]
+    JobGraph([ReadJob(buffer, into, offset)]).submit(queue).wait()
+    if slot is not None:
+        target[...] = into
+        queue.space.pinned.append(slot)
+
+
+def _slot(queue: Queue) -> np.ndarray[Any, Any] | None:
+    """Pinned memory that nobody reads through; None where the system has no more of it."""
+    with suppress(IndexError):
+        return queue.space.pinned.popleft()
+    with suppress(OutOfDeviceMemory, LaunchError):
+        return queue.pin(SLOT)
+    return None

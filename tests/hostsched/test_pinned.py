@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hostsched import JobGraph, Queue, WriteJob, read_back
+from hostsched import JobGraph, OutOfDeviceMemory, Queue, WriteJob, read_back
 from hostsched.pinned import SLOT
 
 
@@ -42,6 +42,17 @@ def test_devices_that_share_memory_need_none(queue: Queue) -> None:
     JobGraph([WriteJob(buffer, np.arange(8, dtype="u1"))]).submit(queue)
     read_back(queue, buffer, target)
     assert target.tolist() == list(range(8)) and not queue.space.pinned
+
+
+def test_without_more_pinned_memory_reads_go_the_other_way(apart: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(nbytes: int) -> None:
+        raise OutOfDeviceMemory(f"no {nbytes} bytes")
+
+    monkeypatch.setattr(apart, "pin", none)
+    target, buffer = np.zeros(8, "u1"), apart.arena.take(8)
+    JobGraph([WriteJob(buffer, np.arange(8, dtype="u1"))]).submit(apart)
+    read_back(apart, buffer, target)
+    assert target.tolist() == list(range(8)) and not apart.space.pinned
 
 
 def test_threads_have_slots_of_their_own(apart: Queue) -> None:

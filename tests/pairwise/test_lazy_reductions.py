@@ -57,7 +57,8 @@ VECTOR: dict[str, tuple[Callable[..., Any], Dense]] = {
     "any": (lambda f, **k: (f > 2).any(**k), lambda x, a: (x > 2).any(a)),
     "all": (lambda f, **k: (f > -2).all(**k), lambda x, a: (x > -2).all(a)),
     "reduce by name": (lambda f, **k: f.reduce("Min_ArgMin", **k)[1], lambda x, a: x.argmin(a)),
-    "reduce by operator": (lambda f, **k: f.reduce(cm.Operator(lambda a, b: a + b - a * b, 0.0), **k), lambda x, a: 1 - (1 - x).prod(a)),
+    # factors near 1, so that no product on the way is far larger than the last one
+    "reduce by operator": (lambda f, **k: f.reduce(cm.Operator(lambda a, b: a + b + a * b / 8, 0.0), **k), lambda x, a: 8 * ((1 + x / 8).prod(a) - 1)),
     "reduce by function": (lambda f, **k: f.reduce(lambda a, b: a * b, identity=1.0, **k), lambda x, a: x.prod(a)),
 }  # fmt: skip
 WEIGHTED: dict[str, tuple[Callable[..., Any], Dense]] = {

@@ -134,11 +134,11 @@ def redo_box(rows: int, numbers: int) -> RedoBox:
     """
     across = -(-numbers // 32)
     each = -(-numbers // (4 * across)) * 4
-    unroll, registers = next(box for most, box in REDO.items() if each <= most)
+    unroll, registers = next(loop for most, loop in REDO_LOOPS.items() if each <= most)
     return RedoBox(rows // 2 * across, 2, each, across, unroll, registers)
 
 
-REDO = {16: (4, 0), 24: (2, 80), 32: (2, 128)}
+REDO_LOOPS = {16: (4, 0), 24: (2, 80), 32: (2, 128)}
 """Turns at once and registers, by the numbers of an item: of many, the sums of all tiles wait in memory."""
 STAGING = 19
 """Rows whose pairs with a column take as long as staging it."""

@@ -67,9 +67,7 @@ def strange(dtype: Any) -> list[Any]:
         return [False, True]
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
-        return sorted(
-            {int(info.min), int(info.min) + 1, max(-1, int(info.min)), 0, 1, 2, int(info.max) - 1, int(info.max)}
-        )
+        return sorted({int(info.min), int(info.min) + 1, max(-1, int(info.min)), 0, 1, 2, int(info.max) - 1, int(info.max)})
     tiny = float(np.finfo(dtype).smallest_subnormal)
     return [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, tiny, -tiny, math.inf, -math.inf, math.nan]
 
@@ -157,11 +155,7 @@ def into_poison(call: Callable[..., Any], shape: Any, dtype: Any) -> np.ndarray:
     """What `call(out=…)` writes, after checking that it wrote every byte of two arrays prefilled with different patterns."""
     outs = []
     for fill in (0x00, 0xFF):
-        out = (
-            np.full(int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize, fill, np.uint8)
-            .view(dtype)
-            .reshape(shape)
-        )
+        out = np.full(int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize, fill, np.uint8).view(dtype).reshape(shape)
         assert call(out=out) is out
         outs.append(out)
     assert outs[0].tobytes() == outs[1].tobytes(), "the output was not overwritten completely"
@@ -206,9 +200,7 @@ def wide(dtype: Any) -> np.dtype:
     return np.dtype({"b": "i8", "i": "i8", "u": "u8"}.get(dtype.kind, dtype))
 
 
-def check_reduced(
-    name: str, x: np.ndarray, got: Any, accumulate: str = "auto", fp64: bool = True, told: object = ""
-) -> None:
+def check_reduced(name: str, x: np.ndarray, got: Any, accumulate: str = "auto", fp64: bool = True, told: object = "") -> None:
     """Asserts that `got` is the named reduction of all of `x`, of the right dtype."""
     told = (name, x.dtype, x.shape, told)
     got = np.asarray(got)

@@ -117,9 +117,7 @@ def check_sums(x: np.ndarray, offsets: np.ndarray, got: Any, told: object = "") 
         return
     assert got.dtype == x.dtype, (got.dtype, told)
     exact = [exact_sum(x[part]) for part in slices(offsets)]
-    totals, sizes = (
-        np.array([e[k] for e in exact], np.clongdouble if k == 0 and x.dtype.kind == "c" else float) for k in (0, 1)
-    )
+    totals, sizes = (np.array([e[k] for e in exact], np.clongdouble if k == 0 and x.dtype.kind == "c" else float) for k in (0, 1))
     assert_near(got, totals, tolerance(x.dtype, totals, sizes, 512, "fast"), told)
 
 
@@ -137,8 +135,6 @@ def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, got: Any, told
             values = x[part].astype(np.float64)
             own = unit(got.dtype)
             scale = np.abs(values).max() ** (2 if name == "var" else 1)
-            assert_near(
-                value, getattr(np, name)(values), 64 * own * scale + (own**0.5 * scale if name == "std" else 0), told
-            )
+            assert_near(value, getattr(np, name)(values), 64 * own * scale + (own**0.5 * scale if name == "std" else 0), told)
         else:
             check_reduced(name, x[part], value, "fast", True, told)

@@ -285,9 +285,7 @@ def test_complex_fields_are_aligned_as_the_vectors_they_are() -> None:
 
 
 def test_array_fields_are_aligned_as_their_elements() -> None:
-    layout = record(
-        {"flag": np.dtype("u1"), "m": np.dtype(("f4", (2, 2))), "z": np.dtype(("c16", 2)), "n": np.dtype("i2")}
-    )
+    layout = record({"flag": np.dtype("u1"), "m": np.dtype(("f4", (2, 2))), "z": np.dtype(("c16", 2)), "n": np.dtype("i2")})
     assert [layout.fields[name][1] for name in layout.names] == [0, 4, 32, 64]
     assert layout.itemsize == 80 and layout["m"].shape == (2, 2)
     assert is_aligned(layout) and aligned(layout) is layout

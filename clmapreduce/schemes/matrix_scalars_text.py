@@ -117,7 +117,7 @@ class ScalarsText:
     def compute_held(self) -> Iterator[str]:
         """The same and their pieces; notes the smallest where nothing else bounds it."""
         yield from self.compute()
-        yield from self._hold(self._lifted is not None, self._lifted is None)
+        yield from self._hold()
 
     def _declare(self) -> str:
         return "\n".join(f"float {', '.join(f's{v}_{c}' for c in range(4))};" for v in self.rows)
@@ -193,10 +193,9 @@ class ScalarsText:
         size = f"[{self.steps}]" if self.kept else ""
         return "\n".join(f"uint4 h{r}_0{size}, h{r}_1{size};" for r in range(self.box.blocks))
 
-    def _hold(self, scaled: bool, noting: bool = False) -> Iterator[str]:
-        """The pieces of the declared scalars: the digits that 16 bits hold, and what they leave. scaled: whether the
-        scalars come scaled. noting: whether `least` is lowered to them.
-        """
+    def _hold(self) -> Iterator[str]:
+        """The pieces of the declared scalars, scaled: the digits that 16 bits hold, and what they leave."""
+        scaled = self._lifted is not None
         for r in range(self.box.blocks):
             yield "{"
             pieces: tuple[list[str], list[str]] = ([], [])
@@ -205,7 +204,7 @@ class ScalarsText:
                 for c, name in enumerate(names):
                     given = f"s{v}_{2 * n + c}" + ("" if scaled else f" * up{v}")
                     yield f"const float {name} = {given}, {name}h = as_float(as_uint({name}) & 0xffffe000u);"
-                    if noting:
+                    if not self.bounds_least:
                         yield self._noting(name)
                 pieces[0].append("cmr_half_pair_float({}h, {}h)".format(*names))
                 pieces[1].append("cmr_half_pair_float({0} - {0}h, {1} - {1}h)".format(*names))

@@ -126,7 +126,7 @@ class _Wide:
         """The launch that packs the weights."""
         layout, box, text = self.layout, self.box, self.text
         spec = kernel_spec(
-            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(text),
+            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
@@ -141,7 +141,7 @@ class _Wide:
         targets, out = targets_of(spread, layout.outputs)
         spec = kernel_spec(
             "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
-            {**self._numbers(text), "partial": spread.partial, "domain": spread.word},
+            {**self._numbers(), "partial": spread.partial, "domain": spread.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
             registers=box.registers,
@@ -183,8 +183,8 @@ class _Wide:
         """The pair's inputs among a kernel's arguments."""
         return tuple(part for one in self.layout.pair.inputs for part in argument_of(one, self.domain))
 
-    def _numbers(self, text: MatrixWideText) -> dict[str, Any]:
-        box = self.box
+    def _numbers(self) -> dict[str, Any]:
+        box, text = self.box, self.text
         return {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
             "batch": text.batch, "chains": (box.chains, 0 if text.scalars.kept else box.unroll),

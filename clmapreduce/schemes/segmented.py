@@ -39,8 +39,9 @@ def plan_team(
         "window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative, "blocked": box.blocked,
         "teams": teams, "looks": looks, "columned": domain.columns != 1,
     }  # fmt: skip
+    each = "a team each" if domain.columns == 1 else f"a team for each of {domain.columns} numbers of each"
     return plan_chunks(
         "segmented_team", TeamText(layout, domain.narrow, domain.columns != 1), domain, mode, facts, box, numbers,
-        (Scope.GROUP, "one team streams it all"), "a team each, cut beforehand", items=box.block, teams=teams, cut=True,
+        (Scope.GROUP, "one team streams it all"), f"{each}, cut beforehand", items=box.block, teams=teams, cut=True,
         looks=looks,
     )  # fmt: skip

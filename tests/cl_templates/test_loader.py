@@ -73,9 +73,7 @@ def test_a_missing_name_is_told_with_its_template() -> None:
         needed |= set(context) & {"op", "formula", "store", "out_parameters", "lanes", "unroll", "rows", "tile", "T"}
         needed |= {"block"} if context["compute_mode"] == PARALLEL.value else set()
         for name in random.sample(sorted(needed), 3):
-            with pytest.raises(
-                RenderError, match=rf"cannot render (kernel/\w+|prelude|mode/\w+|vendor/\w+)\.cl\.mako.*{name}"
-            ):
+            with pytest.raises(RenderError, match=rf"cannot render (kernel/\w+|prelude|mode/\w+|vendor/\w+)\.cl\.mako.*{name}"):
                 render(template, {key: value for key, value in context.items() if key != name})
 
 

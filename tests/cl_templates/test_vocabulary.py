@@ -263,8 +263,7 @@ def computed(
     names = {"f": "float", "i": "int", "d": "double", "l": "long", "h": "short", "b": "char", "q": "long"}
     kinds = [names[array.dtype.char] for array in (given, *(like for _, like in results))]
     heads = ", ".join(
-        f"__global {kind} *{name}"
-        for kind, name in zip(kinds, ["x", *(f"o{k}" for k in range(len(results)))], strict=True)
+        f"__global {kind} *{name}" for kind, name in zip(kinds, ["x", *(f"o{k}" for k in range(len(results)))], strict=True)
     )
     loops = [f"for (int k = 0; k < {len(like)}; k++) {{ {text} }}" for text, like in results]
     vectors = "".join(  # pointers, because vload16 and vstore16 crash in PoCL 3.0
@@ -346,9 +345,7 @@ def test_flags_are_lanes_as_bits(context: cm.Context, rng: np.random.Generator) 
     set_ = rng.integers(0, 2, (500, 16))
     for lanes in (4, 8, 16):
         text = f"o0[k] = (int)cmr_flags_int{lanes}({load('int', lanes, 'x')});"
-        found = computed(
-            context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")]
-        )
+        found = computed(context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")])
         np.testing.assert_array_equal(found[0], set_.reshape(-1, lanes) @ (1 << np.arange(lanes)))
 
 
@@ -377,9 +374,7 @@ def test_any_asks_every_lane_of_a_mask(context: cm.Context, code: str) -> None:
     for lanes in (2, 4, 8, 16):
         masks = np.concatenate([np.zeros((1, lanes)), -np.eye(lanes), -np.ones((1, lanes))]).astype(code)
         text = f"o0[k] = cmr_any_{scalar}{lanes}({load(scalar, lanes, 'x')});"
-        (found,) = computed(
-            context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")]
-        )
+        (found,) = computed(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
         assert found.tolist() == [0] + [1] * (lanes + 1), lanes
 
 

@@ -68,7 +68,9 @@ def test_an_expression_is_traced_as_a_function_is() -> None:
     ] * 2
 
 
-@pytest.mark.parametrize("output", [None, "x", [1, 2], np.ones(3), object(), {"a": [None]}, {"a": {"b": 1}}, lambda: 1])
+@pytest.mark.parametrize(
+    "output", [None, "x", [1, 2], np.ones(3), object(), {"a": [None]}, {"a": {"b": 1}}, lambda: 1]
+)
 def test_what_is_no_formula_is_refused(output: Any) -> None:
     with pytest.raises(FormulaError, match=r"^the map returned .*; return a value made from its arguments"):
         traced(lambda x: output, "f4")

@@ -58,13 +58,7 @@ def test_a_round_trip_keeps_every_byte(dtype: np.dtype, context: cm.Context, rng
     for shape in ((), (1,), (0,), (3, 0, 2), (17,), (5, 7, 11), PRIME):
         x = values(rng, dtype, shape)
         held = cm.array(x, context)
-        assert (held.shape, held.dtype, held.ndim, held.size, held.nbytes) == (
-            x.shape,
-            x.dtype,
-            x.ndim,
-            x.size,
-            x.nbytes,
-        )
+        assert (held.shape, held.dtype, held.ndim, held.size, held.nbytes) == (x.shape, x.dtype, x.ndim, x.size, x.nbytes)
         assert_same(held.to_numpy(), x)
         assert_same(np.asarray(held), x)
 
@@ -127,10 +121,7 @@ def test_arrays_of_their_own_context_are_returned(context: cm.Context) -> None:
 
 
 def test_arrays_of_different_contexts_do_not_mix(context: cm.Context) -> None:
-    here, there = (
-        cm.array(np.ones(5, np.float32), context),
-        cm.array(np.ones(5, np.float32), cm.Context(context.device)),
-    )
+    here, there = cm.array(np.ones(5, np.float32), context), cm.array(np.ones(5, np.float32), cm.Context(context.device))
     for call in (
         lambda: ADD(here, there),
         lambda: ADD(here, 1, context=there.context),
@@ -449,9 +440,7 @@ def test_host_results_wait_for_the_event(context: cm.Context, mode: str) -> None
     gate = cl.UserEvent(context.queue.context)
     timer = threading.Timer(0.2, gate.set_status, [cl.command_execution_status.COMPLETE])
     timer.start()
-    assert_same(
-        DOUBLE(np.ones(17, np.float32), context=context, mode=mode, wait_for=[gate]), np.full(17, 2, np.float32)
-    )
+    assert_same(DOUBLE(np.ones(17, np.float32), context=context, mode=mode, wait_for=[gate]), np.full(17, 2, np.float32))
     assert gate.command_execution_status == cl.command_execution_status.COMPLETE
     timer.join()
 

@@ -173,14 +173,7 @@ def test_dtypes_promote_as_in_numpy(first: np.dtype, context: cm.Context) -> Non
 
 
 def test_numbers_do_not_wrap(context: cm.Context) -> None:
-    for dtype, number in (
-        (np.uint8, 300),
-        (np.uint8, -1),
-        (np.int8, 128),
-        (np.uint64, -1),
-        (np.int32, 2**31),
-        (np.int64, 2**63),
-    ):
+    for dtype, number in ((np.uint8, 300), (np.uint8, -1), (np.int8, 128), (np.uint64, -1), (np.int32, 2**31), (np.int64, 2**63)):
         x = np.ones(5, dtype)
         with pytest.raises(cm.DTypeError):
             ADD(x, number, context=context)
@@ -193,9 +186,7 @@ def test_integers_wrap_as_in_numpy(context: cm.Context, mode: str, rng: np.rando
     for dtype in ("u1", "i2", "i4", "u8"):
         x, y = values(rng, dtype, 1025), values(rng, dtype, 1025)
         for got, expected in zip(
-            cm.Map(lambda x, y: (x + y, x - y, x * y, -x))(x, y, context=context, mode=mode),
-            (x + y, x - y, x * y, -x),
-            strict=True,
+            cm.Map(lambda x, y: (x + y, x - y, x * y, -x))(x, y, context=context, mode=mode), (x + y, x - y, x * y, -x), strict=True
         ):
             assert_same(got, expected)
 
@@ -335,9 +326,7 @@ def test_field_names_that_are_no_c_names_work_or_are_refused(name: str, context:
 
 
 # ------------------------------------------------------------------------------------------------ expressions, chains
-def test_expressions_take_arguments_by_order_and_by_name(
-    context: cm.Context, mode: str, rng: np.random.Generator
-) -> None:
+def test_expressions_take_arguments_by_order_and_by_name(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     b, c = rng.integers(-50, 50, (2, 257)).astype(np.float32)
     expression = cm.Map("b * c / 2 - c")
     expected = b * c / 2 - c

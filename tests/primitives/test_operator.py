@@ -165,15 +165,11 @@ def test_first_and_last_of_plain_numbers(
 ) -> None:
     """0 stands for nothing. Lanes of plain numbers stay in order in a scan, and a reduce may not use them."""
     op = cm.Operator(
-        (lambda a, b: cm.where(a == 0, b, a)) if end == "first" else (lambda a, b: cm.where(b == 0, a, b)),
-        0,
-        commutative=False,
+        (lambda a, b: cm.where(a == 0, b, a)) if end == "first" else (lambda a, b: cm.where(b == 0, a, b)), 0, commutative=False
     )
     for length in (*LENGTHS, PRIME):
         x = np.where(rng.random(length) < 8 / length, rng.integers(1, 1000, length), 0).astype(dtype)
-        expected = np.array(
-            prefixes((lambda a, b: a or b) if end == "first" else (lambda a, b: b or a), 0, x.tolist()), dtype
-        )
+        expected = np.array(prefixes((lambda a, b: a or b) if end == "first" else (lambda a, b: b or a), 0, x.tolist()), dtype)
         assert_same(cm.Reduce(op)(x, context=context, mode=mode), expected[-1], length)
         assert_same(cm.Scan(op)(x, context=context, mode=mode), expected[1:], length)
 
@@ -254,13 +250,7 @@ def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.r
     ],
 )
 def test_opencl_c(
-    text: str,
-    identity: Any,
-    dtype: str,
-    oracle: Callable[..., Any],
-    context: cm.Context,
-    mode: str,
-    rng: np.random.Generator,
+    text: str, identity: Any, dtype: str, oracle: Callable[..., Any], context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
     op = cm.Operator(cm.c_source(text), identity)
     for length in (1, 17, 1025, PRIME):

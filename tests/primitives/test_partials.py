@@ -85,9 +85,7 @@ def test_floating_sums_at_every_size(context: cm.Context, mode: str, rng: np.ran
         kept = cm.Partials("sum")(x, context=context, mode=mode)
         totals = np.append(0.0, np.cumsum(x, dtype=np.longdouble))
         magnitudes = np.append(0.0, np.cumsum(np.abs(x), dtype=np.longdouble))
-        assert_near(
-            kept.prefix(mode=mode), totals, tolerance("f4", totals, magnitudes, length, fp64=context.facts.fp64)
-        )
+        assert_near(kept.prefix(mode=mode), totals, tolerance("f4", totals, magnitudes, length, fp64=context.facts.fp64))
 
 
 def test_nan_stays_where_it_is(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -67,12 +67,7 @@ def test_device_arrays_give_device_arrays_with_the_same_bits(
 @pytest.mark.parametrize("dtype", PLAIN, ids=str)
 def test_an_empty_input_gives_the_identity(dtype: np.dtype, context: cm.Context) -> None:
     x = np.zeros((0, 3), dtype)
-    expected: dict[str, Any] = {
-        "sum": wide(dtype).type(0),
-        "product": wide(dtype).type(1),
-        "any": np.False_,
-        "all": np.True_,
-    }
+    expected: dict[str, Any] = {"sum": wide(dtype).type(0), "product": wide(dtype).type(1), "any": np.False_, "all": np.True_}
     if dtype.kind != "c":
         floating = dtype if dtype.kind == "f" else np.dtype("f4" if dtype.itemsize <= 2 else "f8")
         expected |= {"logsumexp": floating.type(-np.inf)}
@@ -126,9 +121,7 @@ def test_nan_anywhere_propagates_as_in_numpy(
                 assert np.isnan(got), (length, at, got)
 
 
-def test_a_nan_is_found_beside_infinities_and_identities(
-    context: cm.Context, mode: str, rng: np.random.Generator
-) -> None:
+def test_a_nan_is_found_beside_infinities_and_identities(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for name, dtype, identity in (("argmin", "f4", np.inf), ("argmax", "f8", -np.inf)):
         for length in (1, 16, 17, 1025, PRIME):
             at = int(rng.integers(length))
@@ -159,9 +152,7 @@ def test_logsumexp_of_infinities(length: int, context: cm.Context, mode: str, rn
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize(
-    "shape", ["ascending", "descending", "offset", "one giant", "equal", "tiny steps", "far apart"]
-)
+@pytest.mark.parametrize("shape", ["ascending", "descending", "offset", "one giant", "equal", "tiny steps", "far apart"])
 def test_logsumexp_keeps_its_digits(
     shape: str, dtype: str, context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
@@ -254,12 +245,7 @@ def test_truth_looks_at_every_bit(context: cm.Context, mode: str) -> None:
         x = np.zeros(70, np.int64)
         x[67] = value
         assert named("any", x.astype(np.int32), context, mode), value
-    for value, true in (
-        (np.float32(1e-45), True),
-        (np.float32(np.nan), True),
-        (np.float32(0.25), True),
-        (np.float32(-0.0), False),
-    ):
+    for value, true in ((np.float32(1e-45), True), (np.float32(np.nan), True), (np.float32(0.25), True), (np.float32(-0.0), False)):
         x = np.zeros(70, np.float32)
         x[3] = value
         assert bool(named("any", x, context, mode)) is true, value
@@ -270,9 +256,7 @@ def test_truth_looks_at_every_bit(context: cm.Context, mode: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------- accumulators, where it ends
-@pytest.mark.parametrize(
-    ("dtype", "accumulate"), [("f4", "fast"), ("f4", "compensated"), ("f4", "double"), ("f8", "compensated")]
-)
+@pytest.mark.parametrize(("dtype", "accumulate"), [("f4", "fast"), ("f4", "compensated"), ("f4", "double"), ("f8", "compensated")])
 def test_accumulators(dtype: str, accumulate: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if accumulate == "double" and not context.facts.fp64:
         with pytest.raises(cm.DTypeError, match="compensated"):
@@ -305,21 +289,11 @@ def test_equal_terms_keep_the_promise(context: cm.Context, mode: str) -> None:
 
 
 def test_finish_on_host_and_device_agree(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    for name, dtype in (
-        ("sum", "f4"),
-        ("sum", "i1"),
-        ("argmin", "i4"),
-        ("logsumexp", "f8"),
-        ("maximum", "f8"),
-        ("all", "?"),
-        ("sum", "c8"),
-    ):
+    for name, dtype in (("sum", "f4"), ("sum", "i1"), ("argmin", "i4"), ("logsumexp", "f8"), ("maximum", "f8"), ("all", "?"), ("sum", "c8")):
         for length in (1, 1025, PRIME):
             x = values(rng, dtype, length)
             for finish in ("host", "device"):
-                check_reduced(
-                    name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, told=finish
-                )
+                check_reduced(name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, told=finish)
                 out = np.zeros((), named(name, x, context, mode).dtype)
                 assert named(name, x, context, mode, finish=finish, out=out) is out
                 check_reduced(name, x, out, fp64=context.facts.fp64, told=finish)
@@ -328,9 +302,7 @@ def test_finish_on_host_and_device_agree(context: cm.Context, mode: str, rng: np
                 check_reduced(name, x, held, fp64=context.facts.fp64, told=finish)
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"), [("sum", "f4"), ("sum", "i1"), ("argmin", "f4"), ("logsumexp", "f4"), ("minimum", "i8")]
-)
+@pytest.mark.parametrize(("name", "dtype"), [("sum", "f4"), ("sum", "i1"), ("argmin", "f4"), ("logsumexp", "f4"), ("minimum", "i8")])
 def test_the_strictly_sequential_run_is_the_oracle(
     name: str, dtype: str, context: cm.Context, rng: np.random.Generator
 ) -> None:
@@ -401,15 +373,9 @@ def test_the_index_inside_a_fused_reduce(context: cm.Context, mode: str, rng: np
     for length in SIZES:
         x = rng.integers(-1000, 1000, length).astype(np.int16)
         assert_same(WEIGHTED(x, context=context, mode=mode), (x * np.arange(length)).sum(), length)
-        assert_same(
-            SQUARES(length=length, context=context, mode=mode), np.int64(sum(i * i for i in range(length))), length
-        )
+        assert_same(SQUARES(length=length, context=context, mode=mode), np.int64(sum(i * i for i in range(length))), length)
     x = rng.integers(-1000, 1000, (31, 33)).astype(np.int16)
-    assert_same(
-        WEIGHTED(x, context=context, mode=mode),
-        (x.reshape(-1) * np.arange(x.size)).sum(),
-        "the index counts in C order",
-    )
+    assert_same(WEIGHTED(x, context=context, mode=mode), (x.reshape(-1) * np.arange(x.size)).sum(), "the index counts in C order")
 
 
 def test_argmin_of_a_fused_map(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -439,13 +405,7 @@ def test_every_operator_is_named_in_the_error_for_an_unknown_one() -> None:
 
 def test_options_that_do_not_exist_are_refused(context: cm.Context) -> None:
     x = np.ones(3, np.float32)
-    for options in (
-        {"mode": "fast"},
-        {"accumulate": "kahan"},
-        {"finish": "later"},
-        {"tiles": 2, "mode": "sequential"},
-        {"tiles": 1, "mode": "parallel"},
-    ):
+    for options in ({"mode": "fast"}, {"accumulate": "kahan"}, {"finish": "later"}, {"tiles": 2, "mode": "sequential"}, {"tiles": 1, "mode": "parallel"}):
         with pytest.raises(cm.ModeError):
             cm.Reduce("sum")(x, context=context, **options)
 

@@ -22,12 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ADD = cm.Map(lambda x, y: x + y)
 DOUBLE = cm.Map(lambda x: x + x)
 DOT = cm.Map(lambda x, y: x * y) >> cm.Reduce("sum")
-PRIMITIVES = {
-    "map": DOUBLE,
-    "reduce": cm.Reduce("sum"),
-    "scan": cm.Scan("sum"),
-    "fused": cm.Map(lambda x: -x) >> cm.Reduce("sum"),
-}
+PRIMITIVES = {"map": DOUBLE, "reduce": cm.Reduce("sum"), "scan": cm.Scan("sum"), "fused": cm.Map(lambda x: -x) >> cm.Reduce("sum")}
 
 
 @pytest.fixture
@@ -117,11 +112,7 @@ def test_ragged_lists_are_no_arrays(context: cm.Context) -> None:
 
 @pytest.mark.parametrize("length", [-1, 2.0, "3", True])
 def test_lengths_that_are_none(length: Any, context: cm.Context) -> None:
-    for call in (
-        cm.Map(lambda: cm.index),
-        cm.Map(lambda: cm.index) >> cm.Reduce("sum"),
-        cm.Map(lambda: cm.index) >> cm.Scan("sum"),
-    ):
+    for call in (cm.Map(lambda: cm.index), cm.Map(lambda: cm.index) >> cm.Reduce("sum"), cm.Map(lambda: cm.index) >> cm.Scan("sum")):
         with pytest.raises(cm.ShapeError):
             call(length=length, context=context)
     with pytest.raises(cm.ShapeError):
@@ -272,9 +263,7 @@ def test_undefined_and_missing_arguments(context: cm.Context) -> None:
         lambda x: {"a": {"b": x}},
     ],
 )  # fmt: skip
-def test_functions_that_cannot_be_traced(
-    function: Callable[..., Any], context: cm.Context, launches: list[str]
-) -> None:
+def test_functions_that_cannot_be_traced(function: Callable[..., Any], context: cm.Context, launches: list[str]) -> None:
     with pytest.raises(cm.FormulaError):
         cm.Map(function)(np.ones(3, np.float32), context=context)
     assert not launches
@@ -407,13 +396,7 @@ def child(code: str, context: cm.Context, **environment: str) -> str:
     """What Python code prints in a process of its own; drivers may abort when memory runs out."""
     head = f"import numpy as np, clmapreduce as cm\ncontext = cm.Context(cm.devices()[{cm.devices().index(context.device)}])\n"
     done = subprocess.run(
-        [sys.executable, "-c", head + code],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [sys.executable, "-c", head + code], cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()

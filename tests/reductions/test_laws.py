@@ -456,9 +456,7 @@ def test_an_operators_own_dtype_is_what_values_become() -> None:
 
 def test_an_operators_own_dtype_is_aligned_as_kernels_need_it() -> None:
     packed = np.dtype([("n", "u1"), ("m", "f8", (2, 2)), ("z", "c8")])
-    op = Operator(
-        lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), packed
-    )
+    op = Operator(lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), packed)
     bound = op.bind(packed, "auto", True)
     assert [bound.result.fields[name] for name in "nmz"] == [(packed["n"], 0), (packed["m"], 8), (packed["z"], 40)]
     assert is_aligned(bound.result) and bound.value == bound.result
@@ -472,9 +470,7 @@ def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
     formula = Formula((Input("x", narrow, record),), (record,))
     bound = op.bind(narrow, "auto", True)
     assert fitted(formula, bound) is formula, "a record's fields are converted as they are absorbed"
-    acc = bound.absorb(
-        Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [Symbol("i", np.dtype("i8"))]
-    )
+    acc = bound.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [Symbol("i", np.dtype("i8"))])
     assert [node.dtype for node in acc.values()] == [np.float64, np.int64]
 
     with pytest.raises(DTypeError, match=r"cannot become .* without loss"):

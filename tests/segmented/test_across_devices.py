@@ -63,15 +63,8 @@ def test_segments_give_the_same_bits(box: str, op: str, contexts: list[cm.Contex
 
 
 @RANDOM
-@given(
-    offsets=geometries(),
-    box=st.sampled_from(sorted(BOXES)),
-    op=st.sampled_from(["sum", "maximum", "mean"]),
-    seed=st.integers(0, 2**32),
-)
-def test_random_segments_give_the_same_bits(
-    contexts: list[cm.Context], offsets: Any, box: str, op: str, seed: int
-) -> None:
+@given(offsets=geometries(), box=st.sampled_from(sorted(BOXES)), op=st.sampled_from(["sum", "maximum", "mean"]), seed=st.integers(0, 2**32))
+def test_random_segments_give_the_same_bits(contexts: list[cm.Context], offsets: Any, box: str, op: str, seed: int) -> None:
     values = numbers(np.random.default_rng(seed), int(offsets[-1]))
     assert_one_bit_pattern([reduced(c, box, values, offsets, op) for c in contexts], (box, op))
 

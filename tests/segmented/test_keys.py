@@ -62,10 +62,7 @@ def test_runs_of_every_shape(name: str, context: cm.Context, mode: str, rng: np.
 
 
 @RANDOM
-@given(
-    lengths=st.lists(st.integers(1, 40) | st.sampled_from([63, 64, 65, 511, 512, 2049]), max_size=300),
-    key=st.sampled_from(["first", "last"]),
-)
+@given(lengths=st.lists(st.integers(1, 40) | st.sampled_from([63, 64, 65, 511, 512, 2049]), max_size=300), key=st.sampled_from(["first", "last"]))
 def test_random_runs(context: cm.Context, mode: str, lengths: list[int], key: str) -> None:
     keys = repeated(lengths)
     ends = offsets(keys)
@@ -81,9 +78,7 @@ def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: 
     keys = repeated(SHAPES[name], "i8")
     x, ends = rng.integers(-9, 9, len(keys)), offsets(keys)
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums, count = cm.reduce_by_key(
-            cm.array(keys, context), cm.array(x, context), count="device", key=key, mode=mode
-        )
+        found, sums, count = cm.reduce_by_key(cm.array(keys, context), cm.array(x, context), count="device", key=key, mode=mode)
         assert isinstance(count, cm.DeviceArray) and count.shape == () and found.shape == sums.shape == keys.shape
         runs = int(count)
         assert runs == len(ends) - 1
@@ -100,9 +95,7 @@ def test_keys_of_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rn
         pytest.skip("no float64")
     kinds = values(rng, dtype, 3)
     keys = kinds[np.repeat(rng.integers(0, 3, 300), rng.integers(1, 9, 300))]
-    same = np.array(
-        [a.tobytes() == b.tobytes() or bool(np.all(a == b)) for a, b in zip(keys[1:], keys[:-1], strict=True)]
-    )
+    same = np.array([a.tobytes() == b.tobytes() or bool(np.all(a == b)) for a, b in zip(keys[1:], keys[:-1], strict=True)])
     ends = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(keys)]])
     x = rng.integers(0, 9, len(keys))
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
@@ -124,9 +117,7 @@ def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Gen
     ends = offsets(keys // 100)
     x = rng.integers(0, 9, len(keys))
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums = cm.reduce_by_key(
-            keys, x, equal=lambda a, b: a // 100 == b // 100, key=key, context=context, mode=mode
-        )
+        found, sums = cm.reduce_by_key(keys, x, equal=lambda a, b: a // 100 == b // 100, key=key, context=context, mode=mode)
         assert_same(found, keys[at])
         check_sums(x, ends, sums)
     points = np.zeros(len(keys), POINT)
@@ -214,10 +205,7 @@ def test_wrong_results_leave_device_arrays_alone(context: cm.Context, mode: str)
 def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 90, 100))
     x = values(rng, "f4", keys.size)
-    assert (
-        len({b"".join(v.tobytes() for v in cm.reduce_by_key(keys, x, context=context, mode=mode)) for _ in range(200)})
-        == 1
-    )
+    assert len({b"".join(v.tobytes() for v in cm.reduce_by_key(keys, x, context=context, mode=mode)) for _ in range(200)}) == 1
 
 
 X = np.zeros(5, "f4")
@@ -239,9 +227,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("given_", "more", "error", "told"), WRONG, ids=[told[:30] for *_, told in WRONG])
-def test_wrong_calls(
-    given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context
-) -> None:
+def test_wrong_calls(given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
     with pytest.raises(error, match=told):
         cm.reduce_by_key(*given_, context=context, **more)
     assert all((out == 0).all() for out in more.get("out", ()))

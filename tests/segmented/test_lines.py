@@ -32,9 +32,7 @@ def test_neighbours(length: int, context: cm.Context, mode: str, rng: np.random.
     options = Options(mode, context)
     for given in (x, cm.array(x, context)):
         on_device = isinstance(given, cm.DeviceArray)
-        differences, last = mapped(
-            steps, [Row(given), Row(given, ahead=1), Row(np.int64(7))], length, options, on_device
-        )
+        differences, last = mapped(steps, [Row(given), Row(given, ahead=1), Row(np.int64(7))], length, options, on_device)
         assert_same(differences, np.diff(x))
         assert_same(last, np.full(length, 7))
         assert not holds_anywhere(falls, [Row(given), Row(given, ahead=1)], length, options)

@@ -52,10 +52,7 @@ def test_arrays_that_one_launch_wrote_are_told_apart(context: cm.Context, mode: 
 
 def test_columns_written_after_a_product_are_checked_again(context: cm.Context, mode: str) -> None:
     rows = 5000
-    matrix = tuple(
-        cm.array(a, context)
-        for a in (np.arange(rows + 1, dtype="i4"), np.arange(rows, dtype="i4"), np.ones(rows, "f4"))
-    )
+    matrix = tuple(cm.array(a, context) for a in (np.arange(rows + 1, dtype="i4"), np.arange(rows, dtype="i4"), np.ones(rows, "f4")))
     x = cm.array(np.ones(rows, "f4"), context)
     for _ in range(2):
         assert np.asarray(cm.spmv(matrix, x, mode=mode)).sum() == rows

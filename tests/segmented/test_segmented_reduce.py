@@ -76,16 +76,7 @@ def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.r
         x = rng.integers(0, 2, n).astype("f4")
     got = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
     check_segments(op, x, offsets, got)
-    nothing = {
-        "argmin": -1,
-        "argmax": -1,
-        "mean": np.nan,
-        "var": np.nan,
-        "std": np.nan,
-        "product": 1,
-        "any": False,
-        "all": True,
-    }
+    nothing = {"argmin": -1, "argmax": -1, "mean": np.nan, "var": np.nan, "std": np.nan, "product": 1, "any": False, "all": True}
     nothing |= {"sum": 0, "minimum": np.inf, "maximum": -np.inf, "logsumexp": -np.inf}
     assert_same(got[[1, 4, 5]], np.full(3, nothing[op], got.dtype))
     if op not in ("sum", "argmin", "mean"):
@@ -146,26 +137,17 @@ def test_records_and_operators_of_ones_own(context: cm.Context, mode: str, rng: 
 
 
 @pytest.mark.parametrize("trailing", [(1,), (3,), (4,), (17,), (2, 5), (63,), (100,), (0,)], ids=str)
-def test_trailing_axes_are_reduced_apart(
-    trailing: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator
-) -> None:
+def test_trailing_axes_are_reduced_apart(trailing: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([3, 0, 400, 1, 5000, 70])
     x = rng.integers(-9, 9, (int(offsets[-1]), *trailing)).astype("f4")
     expected = np.array([x[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing)
     assert_same(cm.segmented_reduce(x, offsets, context=context, mode=mode), expected)
     highest = cm.segmented_reduce(x, offsets, "argmax", context=context, mode=mode)
-    assert_same(
-        highest,
-        np.array(
-            [x[part].argmax(0) if part.start < part.stop else np.full(trailing, -1) for part in slices(offsets)]
-        ).reshape(6, *trailing),
-    )
+    assert_same(highest, np.array([x[part].argmax(0) if part.start < part.stop else np.full(trailing, -1) for part in slices(offsets)]).reshape(6, *trailing))
     weight = rng.integers(0, 3, x.shape[0]).astype("f4")
     weighted = cm.segmented_reduce((x, weight), offsets, map=lambda v, w: v * w, context=context, mode=mode)
     shaped = weight.reshape(-1, *(1 for _ in trailing))
-    assert_same(
-        weighted, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing)
-    )
+    assert_same(weighted, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing))
 
 
 def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -187,16 +169,11 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
         assert_same(cm.segmented_reduce((x, y), offsets, map=mapped, **how), expected)
     places = cm.segmented_reduce((x,), offsets, "maximum", map=lambda v: cm.index + 0 * v, empty=-1, **how)
     assert_same(places, np.where(np.diff(offsets) > 0, offsets[1:].astype("i8") - 1, -1))
-    assert_same(
-        cm.segmented_reduce(x, offsets, "any", map="v > 8", **how),
-        np.array([bool((x[part] > 8).any()) for part in slices(offsets)]),
-    )
+    assert_same(cm.segmented_reduce(x, offsets, "any", map="v > 8", **how), np.array([bool((x[part] > 8).any()) for part in slices(offsets)]))
 
 
 @pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
-def test_sources_say_where_segments_lie(
-    on_device: bool, context: cm.Context, mode: str, rng: np.random.Generator
-) -> None:
+def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     lengths = np.array([*ragged(rng, 700, 9), 0, 2000, 1])
     offsets = offsets_of(lengths)
     x = rng.integers(-99, 99, (2100, 3)).astype("i4")
@@ -252,7 +229,5 @@ def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.ra
     first = cm.segmented_reduce(x, offsets, context=context, mode=mode).tobytes()
     assert {plan.reduce(device, mode=mode).to_numpy().tobytes() for _ in range(200)} == {first}
     assert cm.segmented_reduce(device, cm.array(offsets, context), mode=mode).to_numpy().tobytes() == first
-    exact = {
-        m: cm.segmented_reduce(whole, offsets, context=context, mode=m).tobytes() for m in ("sequential", "parallel")
-    }
+    exact = {m: cm.segmented_reduce(whole, offsets, context=context, mode=m).tobytes() for m in ("sequential", "parallel")}
     assert exact["sequential"] == exact["parallel"]

@@ -30,9 +30,7 @@ def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype:
 def check_product(a: Any, x: np.ndarray, got: np.ndarray, told: object = "") -> None:
     """Asserts that `got` is a @ x, in float64 and rounded."""
     assert got.dtype == np.result_type(a.dtype, x.dtype), told
-    wide, size = (
-        sparse.csr_array((v.astype("f8"), a.indices, a.indptr), shape=a.shape) for v in (a.data, np.abs(a.data))
-    )
+    wide, size = (sparse.csr_array((v.astype("f8"), a.indices, a.indptr), shape=a.shape) for v in (a.data, np.abs(a.data)))
     size = size @ np.abs(x.astype("f8"))  # not abs(wide), which adds up what stands at one place first
     assert_near(got, wide @ x.astype("f8"), 300 * unit(got.dtype) * size + 1e-30, told)
 
@@ -56,15 +54,8 @@ def test_products(trailing: tuple[int, ...], context: cm.Context, mode: str, rng
 
 
 @RANDOM
-@given(
-    indptr=geometries(),
-    columns=st.integers(1, 5000),
-    reach=st.sampled_from([0, 1, 60, 5000]),
-    seed=st.integers(0, 2**32),
-)
-def test_random_matrices(
-    context: cm.Context, mode: str, indptr: np.ndarray, columns: int, reach: int, seed: int
-) -> None:
+@given(indptr=geometries(), columns=st.integers(1, 5000), reach=st.sampled_from([0, 1, 60, 5000]), seed=st.integers(0, 2**32))
+def test_random_matrices(context: cm.Context, mode: str, indptr: np.ndarray, columns: int, reach: int, seed: int) -> None:
     """reach: how far from the diagonal, which wraps around, columns may lie."""
     rng, size = np.random.default_rng(seed), int(indptr[-1])
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
@@ -118,12 +109,8 @@ SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = 
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("multiply", "add", "each", "whole", "none"), SEMIRINGS, ids=[f"{k}-{s[1]}"[:12] for k, s in enumerate(SEMIRINGS)]
-)
-def test_every_algebra(
-    multiply: Any, add: Any, each: Any, whole: Any, none: Any, context: cm.Context, mode: str, rng: np.random.Generator
-) -> None:
+@pytest.mark.parametrize(("multiply", "add", "each", "whole", "none"), SEMIRINGS, ids=[f"{k}-{s[1]}"[:12] for k, s in enumerate(SEMIRINGS)])
+def test_every_algebra(multiply: Any, add: Any, each: Any, whole: Any, none: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), rng.integers(-9, 9, 300).astype("f4")
     a.data = rng.integers(-9, 9, a.data.size).astype("f4")
     made = each(a.data, x[a.indices])
@@ -154,9 +141,7 @@ def test_sources_of_entries(unary: bool, context: cm.Context, mode: str, rng: np
     assert_same(plan.apply(cm.array(x, context), mode=mode), expected)
 
 
-@pytest.mark.parametrize(
-    ("data", "x"), [("f8", "f8"), ("f4", "f8"), ("i4", "f4"), ("i2", "i8"), ("c8", "f4"), ("?", "i4")]
-)
+@pytest.mark.parametrize(("data", "x"), [("f8", "f8"), ("f4", "f8"), ("i4", "f4"), ("i2", "i8"), ("c8", "f4"), ("?", "i4")])
 def test_dtypes_meet_as_in_numpy(data: str, x: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if "f8" in (data, x) and not context.device.fp64:
         pytest.skip("no float64")
@@ -179,10 +164,7 @@ def test_nothing_to_multiply(context: cm.Context, mode: str) -> None:
 def test_plans_tell_what_they_are(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a = matrix(rng)
     plan = cm.SpmvPlan(a, context=context)
-    assert (
-        repr(plan).startswith(f"SpmvPlan(400 rows, 300 columns, {a.data.size} entries, float32; on ")
-        and plan.rows == 400
-    )
+    assert repr(plan).startswith(f"SpmvPlan(400 rows, 300 columns, {a.data.size} entries, float32; on ") and plan.rows == 400
     assert "any number of columns" in repr(cm.SpmvPlan((a.indptr, a.indices, None), context=context))
     assert f"mode {mode}" in plan.explain(np.zeros(300, "f4"), mode=mode)
     assert "__kernel" in plan.source(np.zeros(300, "f4"), multiply="sum", add="minimum", mode=mode)
@@ -210,12 +192,8 @@ WRONG: list[tuple[Any, Any, dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("a", "x", "more", "error", "told"), WRONG, ids=[f"{k}-{told[:24]}" for k, (*_, told) in enumerate(WRONG)]
-)
-def test_wrong_calls(
-    a: Any, x: Any, more: dict[str, Any], error: type[Exception], told: str, context: cm.Context
-) -> None:
+@pytest.mark.parametrize(("a", "x", "more", "error", "told"), WRONG, ids=[f"{k}-{told[:24]}" for k, (*_, told) in enumerate(WRONG)])
+def test_wrong_calls(a: Any, x: Any, more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
     with pytest.raises(error, match=told):
         cm.spmv(a, x, context=context, **more)
     if isinstance(a, tuple) and all(isinstance(v, np.ndarray) for v in a):
@@ -229,9 +207,7 @@ def test_wrong_calls(
     ("csc", "indptr", 9, r"indptr\[2\] is 9, but there are 5"), ("csc", "indptr", -1, r"indptr\[2\] is -1, less than"),
     ("csr", "indices", 4, r"indices\[2\] is 4; there are 4 columns"),
 ])  # fmt: skip
-def test_matrices_of_scipy_that_point_outside(
-    kind: str, array: str, wrong: int, told: str, context: cm.Context
-) -> None:
+def test_matrices_of_scipy_that_point_outside(kind: str, array: str, wrong: int, told: str, context: cm.Context) -> None:
     """Positions are those of the caller's arrays, although the entries are sorted."""
     a = sparse.coo_array((np.ones(5, "f4"), ([5, 0, 3, 3, 1], [3, 2, 0, 1, 2])), shape=(6, 4)).asformat(kind)
     getattr(a, array)[2] = wrong
@@ -271,9 +247,7 @@ def test_products_of_near_columns(
     lengths = rng.integers(0, 9, rows)
     lengths[777] = 40_000
     columns = (np.repeat(np.arange(rows), lengths) + rng.integers(0, 1 << 16, lengths.sum())) % width
-    a = sparse.csr_array(
-        (values(rng, "f4", columns.size), columns.astype("i4"), offsets_of(lengths)), shape=(rows, width)
-    )
+    a = sparse.csr_array((values(rng, "f4", columns.size), columns.astype("i4"), offsets_of(lengths)), shape=(rows, width))
     x, out = values(rng, "f4", width), np.full(rows, np.nan, "f4")
     plan = cm.SpmvPlan(a, mode=mode, context=context)
     check_product(a, x, plan.apply(x, mode=mode, out=out))

@@ -108,9 +108,7 @@ def _fits(kind: str, name: Any, *dims: int) -> bool:
 
 @settings(max_examples=200, deadline=None)
 @given(recipes(), st.integers(0, 2**32 - 1))
-@example(
-    ("binary", "Add", ("leaf", 1, 0), ("binary", "Subtract", ("places", [1, 2], ("constant", 0.0)), ("leaf", 1, 0))), 0
-)
+@example(("binary", "Add", ("leaf", 1, 0), ("binary", "Subtract", ("places", [1, 2], ("constant", 0.0)), ("leaf", 1, 0))), 0)
 def test_random_formulas(recipe: Recipe, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = {variable: rng.uniform(-1, 1, shape) for variable, shape in ARRAYS.items()}

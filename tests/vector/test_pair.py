@@ -105,7 +105,5 @@ def test_terms_computed_once_give_what_the_formula_says(
     given |= {name: np.array([value], code) for name, value in numbers.items()}
     got = np.stack(computed(pair, given), -1)
     wanted, eps = np.broadcast_to(FORMULAS[text](*placed), got.shape), np.finfo(code).eps
-    np.testing.assert_allclose(
-        got, wanted, rtol=20 * eps, atol=eps
-    )  # a sum from 1 on is off by that, and its logarithm
+    np.testing.assert_allclose(got, wanted, rtol=20 * eps, atol=eps)  # a sum from 1 on is off by that, and its logarithm
     assert pair.dtype == np.dtype(code)

@@ -204,6 +204,21 @@ class MatrixLongBox:
         return 8 * self.columns * self.across
 
 
+@dataclass(frozen=True)
+class MatrixChainedBox(MatrixLongBox):
+    """The same where long weights are multiplied by what is made of the products; warps never share rows. depth: steps
+    of 16 coordinates that are brought to local memory at once. numbers: of every row that a group computes, in blocks
+    of 8. chains: of these blocks that are multiplied side by side. registers: as in a MatrixWideBox. longest: as in a
+    WideBox.
+    """
+
+    depth: int = 4
+    numbers: int = 8
+    chains: int = 2
+    registers: int = 0
+    longest: int = 8192
+
+
 MATRIX_LONG = MatrixLongBox(128, 4, 8, 2)
 """Tiles of 128 rows and 128 columns."""
 _LONG_CLUSTERED = {128: MATRIX_LONG, **{16 * n: replace(MATRIX_LONG, block=64, rows=n) for n in (4, 2, 1)}}
@@ -217,3 +232,22 @@ def matrix_long_box(padded: Callable[[int], float] | None = None) -> MatrixLongB
 
 MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
+
+
+MATRIX_CHAINED = MatrixChainedBox(128, 2, 4, 1)
+_CHAINED_CLUSTERED = {
+    128: MATRIX_CHAINED, 64: replace(MATRIX_CHAINED, block=64), 32: replace(MATRIX_CHAINED, block=64, rows=1),
+    16: replace(MATRIX_CHAINED, block=32, rows=1),
+}  # fmt: skip
+"""By rows of a group."""
+MATRIX_CHAINED_CPU = MatrixChainedBox(
+    32, 1, 1, 1, groups=8, tiles=2, merge_block=32, depth=1, numbers=2, chains=1, longest=64
+)
+
+
+def matrix_chained_box(numbers: int, padded: Callable[[int], float] | None = None) -> MatrixChainedBox:
+    """The box for products of long vectors and so many numbers of the column. padded: as above."""
+    box = MATRIX_CHAINED if padded is None else _CHAINED_CLUSTERED[_suited(padded, list(_CHAINED_CLUSTERED))]
+    blocks = -(-numbers // 8)
+    across = -(-blocks // box.numbers)
+    return replace(box, numbers=-(-blocks // across))

@@ -24,6 +24,8 @@ from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.tuning_matrix import (
+    MATRIX_CHAINED,
+    MATRIX_CHAINED_CPU,
     MATRIX_CPU,
     MATRIX_LONG,
     MATRIX_LONG_CPU,
@@ -199,6 +201,14 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "long matrix of float16", plan(layout_of(f"Sqrt({distance})", code="f2"), 500, 500, box=long)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
+    chained = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED
+    values = f"Exp(-{distance})*Vj(2,70)"
+    yield "chained matrices", plan(layout_of(values), 10_000, 10_000, box=chained)
+    yield "chained matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=chained)
+    yield "chained matrices of batches", plan(layout_of(f"{inner}*Vj(2,40)", rank=2), 500, 500, batch=6, box=chained)
+    slopes = f"Grad(Exp(-{distance}),Vi(0,40),Vi(2,1))"
+    yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained)
+    yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained, sparse=True)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
     yield (

@@ -63,8 +63,8 @@ if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(k
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters)} {
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
-    __local float row_numbers[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
-    __local float column_numbers[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
+    __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
+    __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${mode.group_scratch(pairs.outer, block)}
 % if matrix.parked:
     ${mode.group_scratch(pairs.outer, block * matrix.parked, "parked")}

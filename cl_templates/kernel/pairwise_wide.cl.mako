@@ -3,6 +3,7 @@
 ##   its share of w; then each adds up `rows_taken` × `numbers_taken` numbers of the result, which stay in registers, as their x do.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns, share, blocks, splits, total  as in cmr_pairwise      across  blocks of d
+##   redo [group][flag]  which groups of another scheme have left theirs undone, where it goes before; only these are computed
 ##   Local memory: a stage of every s and w, and of the columns' terms. Barriers: 3 a stage.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -21,7 +22,7 @@ scalars, parts = range(len(values)), range(len(column_parts))
 def of(name, k, r):
     return f"{name}{k}_{r // width * width}.s{r % width}"
 %>
-${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"])} {
+${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"] + (["__global const int *restrict redo"] if flags else []))} {
 % for k in scalars:
     __local ${T} s${k}_tile[${stage * block}] __attribute__((aligned(16)));
 % endfor
@@ -32,7 +33,11 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
     __local ${kind} ${name}[${count}];
 % endfor
     ${domain.open_places(stage)}
-    ${domain.open("(idx)get_group_id(0) / across", block)}
+% if flags:
+    int wanted = 0;
+    for (int k = 0; k < ${flags}; k++) wanted |= redo[(idx)get_group_id(0) / across * ${flags} + k];
+% endif
+    ${domain.open("(idx)get_group_id(0) / across", block, "wanted" if flags else None)}
     const idx first_d = (idx)get_group_id(0) % across * ${beside};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
@@ -43,7 +48,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % if not cpu:
     ${pairs.row(0, ["row"])}
 % endif
-    ${pairs.wide_rows(1, [["row"]])}
+    ${pairs.wide_rows(1, [["row"]], "wanted" if flags else "")}
 % for r in range(rows_taken):
     ${T} ${", ".join(f"acc{r}_{c}_total0 = 0" for c in range(numbers_taken))};
 % endfor
@@ -123,7 +128,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % for n in range(numbers_taken):
 <%
 d = f"(first_d + at_d + {n})"
-live = [f"mine < last && {d} < {size}"]
+live = [f"{'wanted && ' if flags else ''}mine < last && {d} < {size}"]
 finished = pairs.finish(f"acc{r}_{n}", 1, [f"(size_t)(batch * rows + mine) * {size} + {d}"], live, "reduced")
 %>
         ${domain.results(partial, finished, f"if ({live[0]}) ((__global {T} *)parts)[(kept + mine) * {size} + {d}] = acc{r}_{n}_total0;")}

@@ -188,6 +188,34 @@ INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint
     return c;
 }
 </%def>
+## Floats as two pieces of 11 bits. The low one is 2^12 times itself, or it would be 0 where units take no denormals.
+<%def name="matrix_numbers(T)">
+INLINE ${T} cmr_matrix_numbers_${T}(__local const uint *memory, int at, int stride, int lane) {
+    __local const uint *mine = memory + at + lane % 4 * 2 * stride + lane / 4;
+    return (${T})(mine[0], mine[stride]);
+}
+</%def>
+<%def name="_add(a, b)">
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w) : "r"(${a}.x), "r"(${a}.y), "r"(${a}.z), "r"(${a}.w), "r"(${b}.x), "r"(${b}.y));
+</%def>
+<%def name="matrix_sum(T)">
+INLINE ${T} cmr_matrix_sum_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    const uint4 ah = (a + 0x1000u) & 0xffffe000u;
+    const uint2 bh = (b + 0x1000u) & 0xffffe000u;
+    ${_add("ah", "bh")}
+    return c;
+}
+</%def>
+<%def name="matrix_rest(T)">
+INLINE ${T} cmr_matrix_rest_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    const uint4 ah = (a + 0x1000u) & 0xffffe000u, al = as_uint4((as_float4(a) - as_float4(ah)) * 4096.0f);
+    const uint2 bh = (b + 0x1000u) & 0xffffe000u, bl = as_uint2((as_float2(b) - as_float2(bh)) * 4096.0f);
+    ${_add("al", "bh")}
+    ${_add("ah", "bl")}
+    return c;
+}
+</%def>
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) {
     ${T} c;

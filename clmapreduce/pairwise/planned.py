@@ -16,13 +16,14 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.pairwise import Box, PairLayout, plan_pairwise
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
+from clmapreduce.schemes.pairwise_matrix_chained import plan_matrix_chained
 from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
 from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
 from clmapreduce.tuning import TileBox, WideBox, clustered, few_box, pair_box
-from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
+from clmapreduce.tuning_matrix import MatrixBox, MatrixChainedBox, MatrixLongBox, MatrixWideBox
 from clmapreduce.vector.pair import Pair
 
 Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"
@@ -88,6 +89,8 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
         return plan_matrix_wide(layout.wide or layout, domain, mode, facts, box)
     if isinstance(box, MatrixBox):
         return plan_matrix(layout, domain, mode, facts, box)
+    if isinstance(box, MatrixChainedBox):
+        return plan_matrix_chained(layout.wide or layout, domain, mode, facts, box)
     if isinstance(box, MatrixLongBox):
         return plan_matrix_long(layout, domain, mode, facts, box)
     return plan_pairwise(layout, domain, mode, facts, box)

@@ -9,17 +9,20 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
+from clmapreduce.schemes.long_sides import ALIGNED, product_of
 from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.schemes.pairwise_matrix_long import ALIGNED, product_of
+from clmapreduce.schemes.pairwise_matrix_chained import chained_product_of
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning_matrix import (
     MatrixBox,
+    MatrixChainedBox,
     MatrixLongBox,
     MatrixWideBox,
     filter_box,
     matrix_box,
+    matrix_chained_box,
     matrix_long_box,
     matrix_wide_box,
 )
@@ -47,6 +50,10 @@ def choose_matrix(
         found = wide_box_of(layout, domain, mode)
         if found is not None:
             return found
+    if wide.pair.expansion is not None and wide.pair.expansion.size >= LONG:
+        chained = chained_box_of(layout, domain, mode, facts)
+        if chained is not None:
+            return chained
     if layout.pair.expansion is not None:
         return None
     if layout.pair.contractions:
@@ -66,13 +73,27 @@ def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
     """The box for long vectors, where the scheme suits."""
     if product_of(layout, mode, facts) is None:
         return None
-    aligned = partial(domain.padded, aligned=ALIGNED) if isinstance(domain, BlockSparse) else None
-    return matrix_long_box(aligned)
+    return matrix_long_box(_aligned(domain))
+
+
+def chained_box_of(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+) -> MatrixChainedBox | None:  # fmt: skip
+    """The box for long vectors and weights of however many numbers, where the scheme suits."""
+    wide = layout.wide or layout
+    if wide.pair.expansion is None or chained_product_of(wide, mode, facts) is None:
+        return None
+    return matrix_chained_box(wide.pair.expansion.size, _aligned(domain))
 
 
 def _padded(domain: Pairwise) -> Callable[[int], float] | None:
     """The pairs that groups of so many rows walk, where rows come in clusters."""
     return domain.padded if isinstance(domain, BlockSparse) else None
+
+
+def _aligned(domain: Pairwise) -> Callable[[int], float] | None:
+    """The same where groups' rows begin at multiples of blocks."""
+    return partial(domain.padded, aligned=ALIGNED) if isinstance(domain, BlockSparse) else None
 
 
 def _of_few_numbers(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixBox | None:

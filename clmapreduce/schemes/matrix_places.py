@@ -60,10 +60,14 @@ class Warps:
         """The same; past the last row the last one."""
         return f"min((idx)({self.row(v)}), (idx)(last - 1))"
 
-    def live(self, v: int | str) -> str:
-        """C text of whether it is one of the group's, and the item stores it."""
+    def inside(self, v: int | str) -> str:
+        """C text of whether it is one of the group's."""
         before = f"{self.row(v)} >= first && " if self.aligned else ""
-        return f"{before}{self.row(v)} < last && {self.owner()}"
+        return f"{before}{self.row(v)} < last"
+
+    def live(self, v: int | str) -> str:
+        """The same, and the item stores it."""
+        return f"{self.inside(v)} && {self.owner()}"
 
     def owner(self) -> str:
         """Whether an item stores the rows that it shares."""

@@ -22,6 +22,7 @@ from clmapreduce.schemes.matrix_digits_text import DigitsText
 from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.weights_text import weight_of
 from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
@@ -127,10 +128,7 @@ class MatrixWideText:
     # --------------------------------------------------------------------------------------------------- weights
     def weight(self, column: str, d: str) -> str:
         """Declares `weight`, what a column gives at number d; 0 beyond the last."""
-        lines = ["float weight = 0.0f;", f"if ({column} < columns && {d} < {self.size}) {{"]
-        lines += [self.wide.uniforms(), self.wide.column(0, column)]
-        statements, texts = self.wide.long_column(0, column, d)
-        return "\n".join([*lines, statements, f"weight = {texts[0]};", "}"])
+        return weight_of(self.wide, column, d)
 
     def put(self, stage: str, n: str, k: str) -> str:
         """Stores the pieces of w0 and w1, scaled, as those of the columns k, k + 1 of place n of a stage."""

@@ -272,14 +272,17 @@ class PairText:
             text = block.text(contraction.term).c
             yield f"{{ {block} q{v}_{c}_{k} = q{v}_{c}_{k} + {text}; }}"
 
-    def wide_rows(self, vectors: int, places: Sequence[Sequence[str]]) -> str:
-        """Declares private arrays of the rows' long vectors, coordinate by coordinate."""
+    def wide_rows(self, vectors: int, places: Sequence[Sequence[str]], wanted: str = "") -> str:
+        """Declares private arrays of the rows' long vectors, coordinate by coordinate. wanted: C text of whether they
+        are needed.
+        """
         lines = []
         wide = {id(g): g for c in self.pair.contractions for g, _ in c.wide if g.role is Role.ROW}
         for given in wide.values():
             kind = c_name(given.symbols[0].dtype, len(places[0]))
             lines.append(f"{kind} x_{given.name}[{given.dim * vectors}];")
-            lines.append(f"for (int d = 0; d < {given.dim}; d++) {{")
+            asked = f"if ({wanted}) " if wanted else ""
+            lines.append(f"{asked}for (int d = 0; d < {given.dim}; d++) {{")
             for v in range(vectors):
                 lines.append(f"x_{given.name}[d * {vectors} + {v}] = {gathered(given, places[v], 'd')};")
             lines.append("}")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -17,12 +17,12 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.matrix_scalars_text import LiftedText, is_power
 from clmapreduce.schemes.matrix_text import DEPTH, MatrixText
 from clmapreduce.schemes.matrix_wide_text import MatrixWideText
-from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_domain import Spread
 from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_wide import argument_of
-from clmapreduce.tuning import WIDE_SCRATCH
+from clmapreduce.schemes.wide_spread import WideCut, flat
 from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
 from clmapreduce.vector.bilinear import Factoring
 
@@ -75,12 +75,6 @@ class _Wide:
         scattered = isinstance(self.domain, BlockSparse)
         return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered)
 
-    @cached_property
-    def flat(self) -> Pairwise:
-        """The domain with every number of a row as a row of its own: what the merge sees."""
-        domain, size = self.domain, self.text.size
-        return Pairwise(domain.rows * size, domain.columns, domain.batch, domain.elements)
-
     @property
     def stages(self) -> int:
         """Stages of all columns."""
@@ -89,31 +83,9 @@ class _Wide:
     @cached_property
     def spread(self) -> Spread:
         """How the domain is cut."""
-        domain, size = self.domain, self.text.size
-        if isinstance(domain, BlockSparse):
-            return spread_blocks(domain, self._cut_blocks(domain), size)
-        blocks = -(-domain.rows // self.text.matrix.rows)
-        splits, share = self._cut(blocks)
-        spread = spread_dense(domain, blocks, splits, share, self.facts.compute_units)
-        return replace(spread, parts=spread.parts * size)
-
-    def _cut(self, blocks: int) -> tuple[int, int]:
-        """(splits, columns per split) of a dense domain. blocks: of rows."""
-        domain, box = self.domain, self.box
-        if self.layout.backend == "1D":
-            return domain.cut(1, box.tile)
-        wanted = -(-self.facts.compute_units * box.groups // (blocks * self.text.across * domain.batch))
-        wanted = min(wanted, domain.columns // (box.tiles * box.tile))
-        wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
-        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // (4 * self.flat.rows * domain.batch))), box.tile)
-
-    def _cut_blocks(self, domain: BlockSparse) -> Cut:
-        """How blocks of pairs are cut."""
-        box, text = self.box, self.text
-        groups = -(-self.facts.compute_units * box.groups // text.across)
-        parts = min(domain.parts(text.size), WIDE_SCRATCH // (4 * text.size * domain.batch))
-        least, rows = box.tiles * box.tile, text.matrix.rows
-        return Cut(rows, 1, box.tile, least, box.longest, groups, parts, self.layout.backend, whole=True)
+        text, backend = self.text, self.layout.backend
+        rows = text.matrix.rows
+        return WideCut(self.domain, self.box, self.facts, backend, text.size, rows, text.across, whole=True).spread()
 
     @property
     def scratch(self) -> dict[str, int]:
@@ -210,4 +182,4 @@ def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, fa
     stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
     why = f"{spread.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge(stages, wide.scratch, exact, wide.flat, mode, facts, box, spread, why)
+    return with_merge(stages, wide.scratch, exact, flat(domain, text.size), mode, facts, box, spread, why)

@@ -20,6 +20,17 @@ from clmapreduce.vector.pair import Pair, PairInput
 
 
 @dataclass(frozen=True)
+class After:
+    """A launch of another scheme that leaves some groups undone. spread: how it was cut, in blocks of as many rows as a
+    group has items here. across: its groups side by side along the numbers of a row. flags: its array of who is.
+    """
+
+    spread: Spread
+    across: int
+    flags: str
+
+
+@dataclass(frozen=True)
 class _Wide:
     """One problem, cut into groups. The operator of the layout is that of a single number."""
 
@@ -28,6 +39,7 @@ class _Wide:
     mode: ComputeMode
     facts: Facts
     box: WideBox
+    after: After | None = None
 
     @property
     def parallel(self) -> bool:
@@ -86,6 +98,8 @@ class _Wide:
     @cached_property
     def spread(self) -> Spread:
         """How the domain is cut."""
+        if self.after is not None:
+            return self.after.spread
         domain, box = self.domain, self.box
         if isinstance(domain, BlockSparse):
             groups, block = self.facts.compute_units * box.groups, self.rows if self.parallel else self.lanes
@@ -120,6 +134,7 @@ class _Wide:
         numbers = {
             "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
             "stage": self.columns, "partial": spread.partial, "size": self.size, "domain": spread.word,
+            "flags": self.after.across if self.after is not None else 0,
         }  # fmt: skip
         if self.parallel:
             numbers |= {"unroll": box.unroll, "loads": box.loads}
@@ -132,9 +147,10 @@ class _Wide:
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         given = [part for one in pair.inputs for part in argument_of(one, domain)]
-        arguments: Arguments = (*given, *targets, *spread.behind, ("idx", across))
+        told = (self.after.flags,) if self.after is not None else ()
+        arguments: Arguments = (*given, *targets, *spread.behind, ("idx", across), *told)
         groups = across * spread.groups * domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), targets)
+        return Stage(spec, groups, box.block, arguments, (*names, *spread.read, *told), targets)
 
 
 def argument_of(given: PairInput, domain: Pairwise) -> Arguments:
@@ -150,6 +166,14 @@ def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
         return None
     rows, loops = len(pair.expansion.rows), bool(pair.contractions)
     return wide_box(pair.dtype.itemsize, rows, pair.cost, loops, mode, facts)
+
+
+def anew(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After) -> Stage:
+    """The launch that computes the groups of `rows` rows that another one left undone."""
+    box = choose_wide(layout.pair, mode, facts)
+    assert box is not None
+    box = replace(box, block=rows, rows=min(box.rows, max(4, rows // 8)))
+    return _Wide(layout, domain, mode, facts, box, after).stage()
 
 
 def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:

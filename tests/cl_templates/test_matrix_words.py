@@ -86,3 +86,67 @@ def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rn
     for result, start in zip(found, (0.0, begin, begin), strict=True):
         off = np.abs(result - (sums + start))
         assert np.all(off <= allowed * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))
+
+
+SUMS = """#define INLINE static inline __attribute__((always_inline))
+{helpers}
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void cmr_tried(__global const uint *rows, __global const uint *numbers, __global const float *begin, __global float *out) {{
+    __local uint memory[128 + 8 * {stride}] __attribute__((aligned(16)));
+    const int lane = (int)get_local_id(0), row = lane / 4 * 8 + lane % 4 * 2;
+    const size_t group = get_group_id(0);
+    for (int k = lane; k < 64; k += 32) memory[128 + k / 8 * {stride} + k % 8] = numbers[group * 64 + k];
+    rows += group * 128; begin += group * 128; out += group * 128;
+    const uint4 words = (uint4)(rows[row], rows[row + 64], rows[row + 1], rows[row + 65]);
+    const uint4 a = cmr_matrix_hold_uint4(words, memory, 0, lane);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint2 b = cmr_matrix_numbers_uint2(memory, 128, {stride}, lane);
+    const float4 c = (float4)(begin[row], begin[row + 1], begin[row + 64], begin[row + 65]);
+    const float4 rest = cmr_matrix_rest_float4((float4)(0.0f), a, b, memory, lane);
+    const float4 sum = cmr_matrix_sum_float4(c, a, b, memory, lane) + rest * 0x1p-12f;
+    out[row] = sum.x; out[row + 1] = sum.y; out[row + 64] = sum.z; out[row + 65] = sum.w;
+}}"""
+
+
+@pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling", "tiny", "huge", "not finite"])
+def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator) -> None:
+    """Scalars of 16 rows and 8 columns times numbers of the columns, as exact as sums of floats whatever the exponents;
+    what is not finite leaves none of its sums finite.
+    """
+    rows, numbers = rng.normal(size=(COUNT, 16, 8)), rng.normal(size=(COUNT, 8, 8))
+    begin = rng.normal(size=(COUNT, 16, 8))
+    if kind == "of all sizes":
+        rows, numbers, begin = (x * 2.0 ** rng.integers(-30, 30, x.shape) for x in (rows, numbers, begin))
+    if kind == "cancelling":
+        rows[..., 4:], numbers[:, 4:] = rows[..., :4], -numbers[:, :4]
+        rows[..., 7] *= 1 + 2**-20
+    if kind in ("tiny", "huge"):
+        scale = 1e-36 if kind == "tiny" else 1e36
+        rows, numbers, begin = rows / 10, numbers * scale, begin * scale
+    rows, numbers, begin = (x.astype("f4") for x in (rows, numbers, begin))
+    spoilt = np.zeros((COUNT, 16, 8), bool)
+    if kind == "not finite":
+        strange = np.array([np.inf, -np.inf, np.nan], "f4")
+        for k in range(0, COUNT, 2):
+            row, column, number = rng.integers(16), rng.integers(8), rng.integers(8)
+            rows[k, row, column], numbers[k + 1, column, number] = rng.choice(strange, 2)
+            spoilt[k, row], spoilt[k + 1, :, number] = True, True
+    names = {"half_value": "float", "matrix_hold": "uint4", "matrix_numbers": "uint2"}
+    names |= {"matrix_sum": "float4", "matrix_rest": "float4"}
+    vendors = ["nvidia", "portable"] if context.facts.matrix_units else ["portable"]
+    words = [LOOKUP.get_template(f"vendor/{vendor}.cl.mako") for vendor in vendors]
+    said = [next(w for w in words if w.has_def(name)).get_def(name).render_unicode(T=T) for name, T in names.items()]
+    source = SUMS.format(helpers="\n".join(said), stride=int(rng.choice([8, 12, 68])))
+    kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
+    given = [rows.view("u4"), numbers.view("u4"), begin, np.full((COUNT, 16, 8), np.nan, "f4")]
+    arrays = [cm.array(array, context) for array in given]
+    buffers = tuple(array.buffer for array in arrays)
+    JobGraph([KernelJob(kernel, COUNT, 32, buffers, buffers[:3], buffers[3:])]).submit(context.queue, ())
+    found = arrays[3].to_numpy().astype("f8")
+    assert not np.isfinite(found[spoilt]).any()
+    with np.errstate(invalid="ignore"):
+        products = rows.astype("f8")[..., None] * numbers.astype("f8")[:, None]
+        sums, sizes = products.sum(2) + begin, np.abs(products).sum(2) + np.abs(begin)
+        off = np.abs(found - sums)
+    sizes = sizes + 2.0**-123  # numbers below 2^-126 may be 0
+    assert np.all(off[~spoilt] <= 2.0**-20 * sizes[~spoilt]), np.max(off[~spoilt] / sizes[~spoilt])

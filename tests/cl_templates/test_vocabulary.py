@@ -160,6 +160,7 @@ TYPES = {
     "magnitude": "float",
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
+    "matrix_numbers": "uint2", "matrix_sum": "float4", "matrix_rest": "float4",
     "copy_async": "uint4", "copy_wait": "int",
 }  # fmt: skip
 

@@ -28,13 +28,23 @@ from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairwise import Box
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.tuning import PairBox, TileBox, WideBox
-from clmapreduce.tuning_matrix import MATRIX_CPU, MATRIX_LONG, MATRIX_WIDE_CPU, MatrixBox, MatrixLongBox, MatrixWideBox
+from clmapreduce.tuning_matrix import (
+    MATRIX_CHAINED,
+    MATRIX_CPU,
+    MATRIX_LONG,
+    MATRIX_WIDE_CPU,
+    MatrixBox,
+    MatrixChainedBox,
+    MatrixLongBox,
+    MatrixWideBox,
+)
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"
 WIDE = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"
 EVERY: list[Any] = [
     PairBox(1, 64, 2, 4, 512), TileBox(256, 8, 8), WideBox(256, 8, 8, 32), MATRIX_CPU, MATRIX_WIDE_CPU, MATRIX_LONG,
+    MATRIX_CHAINED,
 ]  # fmt: skip
 
 
@@ -119,7 +129,7 @@ def test_what_no_search_comes_to_is_not_legal() -> None:
 def test_matrix_instructions_are_tried_where_there_are_some() -> None:
     size = Pairwise(5000, 7000)
     suited = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
-    suited.append((layout_of(LONG), MatrixLongBox))
+    suited += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
     for name, facts in FACTS.items():
         for layout, kind in suited:
             starts = starts_of(layout, size, PARALLEL, facts)

@@ -19,10 +19,12 @@ from clmapreduce.plan import Facts
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.tuning_matrix import (
+    MATRIX_CHAINED_CPU,
     MATRIX_CPU,
     MATRIX_LONG_CPU,
     MATRIX_WIDE_CPU,
     MatrixBox,
+    MatrixChainedBox,
     MatrixLongBox,
     MatrixWideBox,
 )
@@ -32,7 +34,10 @@ NAMES = ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"]
 pytestmark = pytest.mark.drawn(whole=["sparse"], seldom="pocl")
 
 
-SMALL = {MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU, type(None): None}
+SMALL = {
+    MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU,
+    MatrixChainedBox: MATRIX_CHAINED_CPU, type(None): None,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,11 @@ from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.tuning_matrix import (
     MatrixBox,
+    MatrixChainedBox,
     MatrixLongBox,
     MatrixWideBox,
     matrix_box,
+    matrix_chained_box,
     matrix_long_box,
     matrix_wide_box,
 )
@@ -41,6 +43,8 @@ def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: A
         (GAUSS.format(16), "Mean", MatrixBox), (DISTANCE, "LogSumExp", MatrixBox), (DISTANCE, "ArgMin", MatrixBox),
         ("(Vi(0,8)|Vj(1,8))", "Max", MatrixBox), (f"(Vi(0,3)|Vj(1,3))*{GAUSS.format(3)}", "Sum", MatrixBox),
         (f"Grad({GAUSS.format(3)},Vi(0,3),Vi(2,1))", "Sum", MatrixBox), (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox),
+        (GAUSS.format(40) + "*Vj(2,20)", "Sum", MatrixChainedBox), ("(Vi(0,40)|Vj(1,40))*Vj(2,70)", "Mean", MatrixChainedBox),
+        (f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))", "Sum", MatrixChainedBox), (GAUSS.format(40) + "*Vj(2,6)", "Sum", MatrixLongBox),
         (GAUSS.format(3) + "*Vj(2,20)", "Sum", MatrixWideBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
     ],
 )  # fmt: skip
@@ -106,6 +110,7 @@ def test_groups_of_long_vectors_suit_clusters(size: int, rows: int) -> None:
         return float(-(-size // span) * span)
 
     assert long_rows(matrix_long_box(padded)) == rows
+    assert long_rows(matrix_chained_box(40, padded)) == rows
     wide = matrix_wide_box(40, padded)
     assert (wide.block, wide.numbers) == (max(32, rows), matrix_wide_box(40).numbers)
 

@@ -17,9 +17,9 @@ import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.long_sides import product_of
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.operand_text import OperandText
-from clmapreduce.schemes.pairwise_matrix_long import product_of
 from clmapreduce.tuning_matrix import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 from clmapreduce.vector.pair import PairInput, Role

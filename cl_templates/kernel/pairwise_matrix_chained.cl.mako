@@ -1,0 +1,135 @@
+## cmr_pairwise_matrix_chained: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, where s is made of an inner product or a squared
+##   distance of long vectors; or of s · (x(row, d) − w(column, d)). Both products by matrix instructions.
+##   A group owns rows and a block of d and walks its share of the columns, tile by tile; some steps of 16 coordinates a stage. While warps multiply one stage,
+##   the next one is copied to local memory, and with a tile's first one its weights. An item makes scalars of its own pairs' products and keeps them: they
+##   are rows of the instructions that multiply them by the weights. Where products have lost too much, it computes its pairs from the inputs, alone.
+##   A group whose sums are not finite, or are differences that have lost too much, notes it for cmr_pairwise_wide, which computes it anew.
+##   Of blocks of pairs a tile's columns lie apart: they are found two tiles ahead. Rows begin at a multiple of 16 before the group's own.
+##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
+##   weights  from cmr_pairwise_weights, `padded` columns      centre  of distances      redo [group]  not 0 where it is to be computed anew
+##   Local memory: two stages, two tiles' weights and what is known of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%
+pairs, here = matrix.pairs, domain.attr.here
+mine, tile, depth = matrix.warps.mine, matrix.box.tile, matrix.box.depth
+following = "next_places" if matrix.scattered else f"j0 + {tile}"
+current = "now" if matrix.scattered else "j0"
+%>
+## The columns of the tile at a position, in one third of `places`.
+<%def name="find_columns(position, third)">
+for (int s = item; s < ${tile}; s += ${block}) {
+    ${domain.seek(f"{position} + s")}
+    places[(${third}) * ${tile} + s] = column;
+}
+</%def>
+## A stage of coordinates, while the next one is on its way. steps: how many. last: whether it is the tile's last.
+<%def name="stage(steps, last)">
+cmr_copy_wait_int();
+${mode.sync()}
+% if matrix.scattered:
+if (first == 0 && ${here} + ${2 * tile} < end) { ${find_columns(f"{here} + {2 * tile}", "(now + 2) % 3")} }
+% endif
+% if last:
+if (${here} + ${tile} < end) {
+    ${matrix.bring("turn ^ 1", "0", following)}
+    ${matrix.bring_tile("half_now ^ 1", following)}
+}
+% else:
+${matrix.bring("turn ^ 1", f"first + {depth}", current)}
+% endif
+% for step in range(steps):
+${matrix.multiply("turn", step, "first", last and matrix.mixed and step == steps - 1)}
+${matrix.collect(f"(first + {step})")}
+% endfor
+turn ^= 1;
+</%def>
+${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
+    __local uint memory[${matrix.words}] __attribute__((aligned(16)));
+    __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
+    __local float known_columns[${2 * tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
+    __local int given_up[1];
+    ${domain.open_places(3 * tile)}
+    ${domain.open(f"(idx)get_group_id(0) / {matrix.across}", matrix.rows)}
+    const idx block_d = (idx)get_group_id(0) % ${matrix.across}, first_d = block_d * ${matrix.numbers};
+    ${pairs.offsets("batch")}
+    ${matrix.offsets("batch")}
+    ${matrix.offset_centre("batch")}
+    ${pairs.uniforms()}
+    ${matrix.slopes()}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
+    if (item == 0) given_up[0] = 0;
+    ${matrix.keep_rows()}
+    ${"\n".join(matrix.accumulators())}
+    ${matrix.declare_gathered()}
+    ${matrix.find()}
+    __global const uint4 *my_weights = (__global const uint4 *)weights + ((size_t)batch * ${matrix.across} + block_d) * padded * ${matrix.numbers // 4};
+    int turn = 0, half_now = 0;
+% if matrix.scattered:
+    int now = 0;
+    if (begin < end) { ${find_columns("begin", "0")} }
+    if (begin + ${tile} < end) { ${find_columns(f"begin + {tile}", "1")} }
+    ${mode.sync()}
+% endif
+    if (begin < end) {
+        ${matrix.bring("0", "0", "0" if matrix.scattered else "begin")}
+        ${matrix.bring_tile("0", "0" if matrix.scattered else "begin")}
+    }
+    <%domain:each_tile tile="${tile}" staged="${True}">
+% if matrix.scattered:
+        const int next_places = (now + 1) % 3;
+% endif
+        ${matrix.open()}
+% if len(matrix.brought) > 1:
+#pragma unroll 1
+        for (int first = 0; first < ${(len(matrix.brought) - 1) * depth}; first += ${depth}) { ${stage(depth, False)} }
+% endif
+        { const int first = ${(len(matrix.brought) - 1) * depth}; ${stage(matrix.brought[-1], True)} }
+        ${matrix.results()}
+        if (doubtful) { ${matrix.exactly()} }
+% for v in mine:
+        const idx row${v} = ${matrix.warps.row_index(v)};
+        ${pairs.row(v, [f"row{v}"])}
+% endfor
+        ${"\n".join(matrix.compute())}
+% if matrix.differs:
+        ${"\n".join(matrix.gather())}
+% endif
+        ${"\n".join(matrix.hold())}
+% if not matrix.registers:
+        ${mode.sync()}
+% endif
+        ${"\n".join(matrix.expand())}
+        half_now ^= 1;
+% if matrix.scattered:
+        now = next_places;
+% endif
+    </%domain:each_tile>
+    int odd = 0;
+% if matrix.differs:
+    ${mode.sync()}
+    ${"\n".join(matrix.leave_gathered())}
+    ${mode.sync()}
+    ${"\n".join(matrix.join_gathered())}
+% endif
+% for v in mine:
+    {
+        const idx mine = ${matrix.warps.row(v)};
+        ${"\n".join(matrix.finish(v))}
+% for b in range(matrix.box.numbers):
+% for c in range(2):
+<%
+d, acc = matrix.number(b, c), matrix.acc(v, b, c)
+live = [f"{matrix.warps.inside(v)} && {d} < {matrix.size}"]
+finished = pairs.finish(acc, 1, [f"(size_t)(batch * rows + mine) * {matrix.size} + {d}"], live, "reduced")
+%>
+        ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine) * {matrix.size} + {d}] = {acc}_total0;")}
+% endfor
+% endfor
+    }
+% endfor
+    if (odd) given_up[0] = 1;
+    ${mode.sync()}
+    if (item == 0) redo[get_group_id(0)] = given_up[0];
+}

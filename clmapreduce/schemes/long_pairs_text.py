@@ -1,0 +1,261 @@
+"""What schemes share that compute inner products over long vectors by matrix instructions: which pairs an item holds,
+what becomes of its products, and how it computes pairs whose products have lost too much.
+
+A result is off by about 2⁻²² of its row's and column's norms, and by what instructions cut off when they add: 2⁻²⁵
+each. That is as much as the distance may lose where it is not much smaller than the norms, or as an exponent may where
+they are small. An item whose distances are neither, or whose rows or columns have no finite scale, computes its pairs
+as the formula says, from the inputs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from clmapreduce.schemes.arrays_text import element
+from clmapreduce.schemes.long_products import LongProduct
+from clmapreduce.schemes.matrix_places import Warps
+from clmapreduce.schemes.operand_text import OperandText
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.tuning_matrix import MatrixLongBox
+from clmapreduce.vector.pair import Pair
+
+RELATIVE, ABSOLUTE = 12, 16
+"""A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
+LONGEST = 20
+"""Steps that are added up by instructions alone: what they cut off adds up too."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LongPairsText(ABC):
+    """The statements about tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
+    operands of rows, and of columns, have a part for every element of the batch. scattered: whether a tile's columns
+    may lie apart, and a group's rows begin anywhere.
+    """
+
+    pairs: PairText
+    product: LongProduct
+    box: MatrixLongBox
+    batched: tuple[bool, bool]
+    scattered: bool = False
+
+    @cached_property
+    def warps(self) -> Warps:
+        return Warps(self.box.block, self.box.across, self.box.rows, self.scattered)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a group."""
+        return self.warps.rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of an item: two of every block."""
+        return 2 * self.box.columns
+
+    @cached_property
+    @abstractmethod
+    def sides(self) -> tuple[OperandText, OperandText]:
+        """How the operands of rows and of columns lie."""
+
+    @property
+    def steps(self) -> int:
+        """Stages of a tile."""
+        return self.sides[0].steps
+
+    @property
+    @abstractmethod
+    def stages(self) -> tuple[int, int]:
+        """Words of local memory for one, of rows and of columns."""
+
+    @property
+    def stage(self) -> int:
+        """Words of both."""
+        return sum(self.stages)
+
+    @abstractmethod
+    def lacking(self, side: OperandText) -> int:
+        """Rows or columns that the last group may lack."""
+
+    def padded(self, side: OperandText, count: int) -> int:
+        """So many rows, or columns, as whole tiles, and what the last group may lack."""
+        return -(-count // side.tile) * side.tile + self.lacking(side)
+
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for what the sides' launches leave."""
+        facts = [f"__global const float *restrict {name}" for name in ("row_facts", "column_facts")]
+        return [*facts, *(f"__global const uint4 *restrict {name}" for name in ("row_operands", "column_operands"))]
+
+    def offsets(self, batch: str) -> str:
+        """Moves them to their part for one element of the batch."""
+        lines = []
+        for side, name, batched in zip(self.sides, ("row", "column"), self.batched, strict=True):
+            if batched:
+                spare = self.padded(side, 0) // side.tile
+                lines.append(f"const size_t {name}_tiles = ({name}s + {side.tile - 1}) / {side.tile} + {spare};")
+                lines.append(f"{name}_facts += {batch} * {name}_tiles * {side.tile * side.facts};")
+                lines.append(f"{name}_operands += {batch} * {name}_tiles * {side.steps * side.stage // 4};")
+        return "\n".join(lines)
+
+    def open(self) -> str:
+        """Declares the sums of products of the item's pairs as zero; and sums of them, where there are many steps."""
+        names = [f"m{r}_{n}" for r in range(self.box.rows) for n in range(self.box.columns)]
+        lines = [f"float4 {name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names]
+        if self.steps > LONGEST:
+            lines += [f"float4 t{name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names]
+        return "\n".join(lines)
+
+    def _products(self, r: int, piece: str, words: str) -> Iterator[str]:
+        """Adds the products of one piece of a block of rows with one of every block of columns."""
+        for n in range(self.box.columns):
+            column = f"(uint2)(b{n}.{words[0]}, b{n}.{words[1]})"
+            yield f"m{r}_{n} = cmr_matrix_product_float4(m{r}_{n}, {piece}{r}, {column}, memory, lane);"
+
+    def collect(self, s: str) -> str:
+        """After every so many steps, moves what the instructions have added up to the sums of sums."""
+        if self.steps <= LONGEST:
+            return ""
+        lines = [f"if ({s} % {LONGEST} == {LONGEST - 1} || {s} == {self.steps - 1}) {{"]
+        for r in range(self.box.rows):
+            for n in range(self.box.columns):
+                zero = "(float4)(0.0f, 0.0f, 0.0f, 0.0f)"
+                each = " ".join(f"tm{r}_{n}.{x} += m{r}_{n}.{x};" for x in "xyzw")
+                lines.append(f"{each} m{r}_{n} = {zero};")
+        return "\n".join([*lines, "}"])
+
+    def column_place(self, c: int) -> str:
+        """Where the item's column number c lies in its tile."""
+        return f"at_column + {c // 2 * 8 + c % 2}"
+
+    def keep_rows(self) -> str:
+        """Stores what is known of the group's rows in local memory, and declares `largest_x`, the largest norm of the
+        item's own, or NaN where one is not finite.
+        """
+        each, block = self.sides[0].facts, self.box.block
+        count, first = self.rows * each, self.warps.origin
+        lines = []
+        for k in range(0, count, block):
+            guard = f"if (item < {count - k}) " if k + block > count else ""
+            lines.append(f"{guard}known_rows[{k} + item] = row_facts[(size_t)({first}) * {each} + {k} + item];")
+        lines.append("float largest_x = 0.0f, all_x = 0.0f;")
+        for v in self.warps.mine:
+            at = f"((size_t)({first}) + {self.warps.row_place(v)}) * {each}"
+            lines.append(f"all_x += {' + '.join(f'row_facts[{at} + {k}]' for k in range(each))};")
+            if self.product.distance:
+                lines.append(f"largest_x = fmax(largest_x, row_facts[{at}]);")
+        return "\n".join([*lines, "if (!isfinite(all_x)) largest_x = NAN;"])
+
+    @property
+    def known(self) -> str:
+        """C text of what is known of the tile's columns."""
+        return "known_columns"
+
+    def results(self) -> str:
+        """Declares the contractions q{v}_{c}_0 of the item's pairs, and `doubtful`: whether some have lost more digits
+        than they may.
+        """
+        distance, box = self.product.distance, self.box
+        lines = ["float least = INFINITY, largest_y = 0.0f, all = 0.0f;"]
+        for n in range(box.columns):
+            count = 2 * self.sides[1].facts
+            at = f"{self.known} + (at_column + {8 * n}) * {self.sides[1].facts}"
+            lines.append(f"const float{count} yf{n} = *(__local const float{count} *)({at});")
+            lines.append(f"all += {' + '.join(f'yf{n}.{x}' for x in 'xyzw'[:count])};")
+            if distance:
+                lines.append(f"largest_y = fmax(largest_y, fmax(yf{n}.x, yf{n}.z));")
+        for v in self.warps.mine:
+            at = f"known_rows + ({self.warps.row_place(v)}) * {self.sides[0].facts}"
+            kind, scale = ("float2", f"xf{v}.y") if distance else ("float", f"xf{v}")
+            lines.append(f"const {kind} xf{v} = *(__local const {kind} *)({at});")
+            for c in range(self.columns):
+                summed = "tm" if self.steps > LONGEST else "m"
+                factor = f"yf{c // 2}.{('yw' if distance else 'xy')[c % 2]}"
+                text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * {scale}) * {factor}"
+                if distance:
+                    text = f"(xf{v}.x + yf{c // 2}.{'xz'[c % 2]}) - {text}"
+                lines.append(f"float q{v}_{c}_0 = {text};")
+                if distance:
+                    lines.append(f"least = fmin(least, q{v}_{c}_0);")
+        lines.append(f"const int doubtful = !({self._trusted()});")
+        return "\n".join(lines)
+
+    def _trusted(self) -> str:
+        """C text of whether the results of an item may stay. An inner product is as exact as its terms allow."""
+        if not self.product.distance:
+            return "isfinite(all + largest_x)"
+        enough = f"least >= {self.least}f * (largest_x + largest_y)"
+        if self.product.slopes is not None:
+            enough = f"({enough} || (largest_x + largest_y) * steepest <= {self.bearable}f)"
+        return f"isfinite(all + largest_x) && {enough}"
+
+    @property
+    def cut(self) -> float:
+        """What instructions cut off, in units of 2⁻²² of a product: half of the last bit each on average, while half of
+        the product is there.
+        """
+        return 3 * min(self.steps, LONGEST) / 8
+
+    @property
+    def least(self) -> float:
+        """What a distance must be, relative to the norms that it is made from: at ρ their product is at most 1 − ρ of
+        them, so that (1 + (1 − ρ) cut) / ρ may be RELATIVE.
+        """
+        return (1 + self.cut) / (RELATIVE + self.cut)
+
+    @property
+    def bearable(self) -> float:
+        """What the norms may be where only exponents are made of a distance, times its slope."""
+        return ABSOLUTE / (1 + self.cut)
+
+    def slopes(self) -> str:
+        """Declares `steepest`, the largest slope of an exponent."""
+        found = self.product.slopes
+        if not self.product.distance or found is None:
+            return ""
+        pair = Pair(self.pairs.pair.inputs, found, len(found))
+        text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)
+        statements, names = text.values(0, 0)
+        lines = ["float steepest = 0.0f;", "{", text.uniforms(), statements]
+        for name in names:
+            lines.append(f"{{ const float slope = fabs({name}); if (!(slope <= steepest)) steepest = slope; }}")
+        return "\n".join([*lines, "}"])
+
+    def exactly(self) -> str:
+        """The contractions of the item's pairs from the inputs, two rows and two columns at a time. They pass through
+        an array, so that this rare case is a loop that asks for no registers of its own.
+        """
+        row, column, box = self.product.row, self.product.column, self.box
+        (contraction,) = self.pairs.pair.contractions
+        pairs = [(v, c) for v in range(2) for c in range(2)]
+        each = f"for (int block = 0; block < {box.rows * box.columns}; block++) {{"
+        lines = [f"float exact[{4 * box.rows * box.columns}];", "#pragma unroll 1", each]
+        lines.append(f"const int r = block / {box.columns}, n = block % {box.columns};")
+        for v in range(2):
+            at = f"{self.warps.row(v)} + 16 * r"
+            lines.append(f"const idx row{v} = min((idx)({at}), (idx)(last - 1));")
+        for c in range(2):
+            lines.append(f"const idx column{c} = {self._index(f'at_column + 8 * n + {c}')};")
+        lines += [f"float q{v}_{c}_0 = 0.0f;" for v, c in pairs]
+        lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.product.size}; d++) {{"]
+        for k in range(2):
+            lines.append(f"const float w{row.name}_{k} = {element(row, f'row{k} * {row.dim} + d')};")
+            lines.append(f"const float w{column.name}_c{k} = {element(column, f'column{k} * {column.dim} + d')};")
+        lines += [*self.pairs.contracted(contraction, 0, pairs), "}"]
+        lines += [f"exact[4 * block + {2 * v + c}] = q{v}_{c}_0;" for v, c in pairs]
+        lines.append("}")
+        for v in self.warps.mine:
+            for c in range(self.columns):
+                place = 4 * (v // 2 * box.columns + c // 2) + v % 2 * 2 + c % 2
+                lines.append(f"q{v}_{c}_0 = exact[{place}];")
+        return "\n".join(lines)
+
+    def column_index(self, c: int) -> str:
+        """The index of the item's column c; past the last one the last."""
+        return self._index(self.column_place(c))
+
+    def _index(self, place: str) -> str:
+        if self.scattered:
+            return f"places[now * {self.box.tile} + {place}]"
+        return f"min((idx)(j0 + {place}), (idx)(end - 1))"

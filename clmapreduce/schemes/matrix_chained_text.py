@@ -1,0 +1,385 @@
+"""The statements of sums of scalars of long vectors times long weights, both by matrix instructions: what the first
+make of the vectors stays in registers, becomes scalars there, and is the row operand of the second.
+
+The second ones take floats with all of their exponents, as two pieces of 11 bits each (tf32): no row and no column
+needs a scale, and whatever the magnitudes are, a product is off by about 2⁻²³ of itself. Infinities and NaN have no
+pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed anew as the formula
+says.
+
+Of gradients, columns give the other end of a difference: Σ s (x − y) is (x − c) Σ s − Σ s (y − c), with the centre c
+that distances have. That loses a share of Σ |s| (|x − c| + |y − c|), which is summed up beside it as norms: where it
+exceeds `SPREAD` times Σ |s| |x − y|, the group is computed anew as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from clmapreduce.formula.node import Apply
+from clmapreduce.schemes.long_pairs_text import LongPairsText
+from clmapreduce.schemes.operand_text import DEPTH, OperandText
+from clmapreduce.schemes.pair_text import PairText, is_product
+from clmapreduce.schemes.pairwise import PLACE_BYTES
+from clmapreduce.schemes.weights_text import weight_of
+from clmapreduce.tuning_matrix import MatrixChainedBox
+from clmapreduce.vector.pair import Expansion, Role
+
+SPREAD = 8
+"""How much larger than the differences the numbers may be that they are made from."""
+BESIDE = 4
+"""Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""
+REST = 2.0**-12
+"""What the sums of last digits count."""
+LINES = (16, 8)
+"""Rows, and columns, of one operand."""
+
+
+def sign_of(expansion: Expansion) -> int | None:
+    """What a number of the column counts in an expansion's term: 1 for a scalar times it, or for a scalar times it less
+    the row's, -1 for the row's less it. None for another term.
+    """
+    if len(expansion.scalars) != 1 or len(expansion.columns) != 1:
+        return None
+    if is_product(expansion):
+        return None if expansion.rows else 1
+    term = expansion.term
+    assert isinstance(term, Apply)
+    inner = term.args[1]
+    if len(expansion.rows) != 1 or not isinstance(inner, Apply) or inner.function.name != "subtract":
+        return None
+    order = [id(arg) for arg in inner.args]
+    row, column = id(expansion.rows[0].result), id(expansion.columns[0].result)
+    return {(row, column): -1, (column, row): 1}.get((order[0], order[1]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatrixChainedText(LongPairsText):
+    """The statements that kernel/pairwise_matrix_chained and kernel/pairwise_weights ask for. pairs: the scalars. wide:
+    the pair with its expansion. registers: whether items hold operands themselves; else these wait in local memory.
+    """
+
+    box: MatrixChainedBox
+    wide: PairText
+    registers: bool
+
+    # ---------------------------------------------------------------------------------------------------- places
+    @property
+    def size(self) -> int:
+        """Numbers of a row."""
+        return self.wide.expansion.size
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of every row that a group computes."""
+        return 8 * self.box.numbers
+
+    @property
+    def across(self) -> int:
+        """Groups side by side along the numbers."""
+        return -(-self.size // self.numbers)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a term is a difference of a number of the row and one of the column."""
+        return bool(self.wide.expansion.rows)
+
+    @property
+    def sign(self) -> int:
+        """What a number of the column counts."""
+        sign = sign_of(self.wide.expansion)
+        assert sign is not None
+        return sign
+
+    @cached_property
+    def sides(self) -> tuple[OperandText, OperandText]:
+        """How the operands of rows and of columns lie: one behind the other, since any may be the first of a group."""
+        product = self.product
+        rows = OperandText(product.row, LINES[0], product.distance)
+        return rows, OperandText(product.column, LINES[1], product.distance)
+
+    def lacking(self, side: OperandText) -> int:
+        """Rows or columns that the last group may lack."""
+        return self.rows if side.given.role is Role.ROW else self.box.tile
+
+    @property
+    def brought(self) -> list[int]:
+        """The steps of every stage of a tile."""
+        depth = self.box.depth
+        return [min(depth, self.steps - first) for first in range(0, self.steps, depth)]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the last step is one product."""
+        return self.sides[0].mixed > 0
+
+    @property
+    def stages(self) -> tuple[int, int]:
+        """Words of local memory for a stage, of rows and of columns: rows wait there where items do not hold them."""
+        each = DEPTH * self.box.depth
+        return 0 if self.registers else each * self.rows, each * self.box.tile
+
+    @property
+    def stride(self) -> int:
+        """Words from one column's weights to the next ones."""
+        return self.numbers + BESIDE
+
+    @property
+    def weights_at(self) -> int:
+        """Where two tiles' weights begin, behind two stages."""
+        return 2 * self.stage
+
+    @property
+    def held_at(self) -> int:
+        """Where the scalars begin, where items do not hold them."""
+        return self.weights_at + 2 * self.box.tile * self.stride
+
+    @property
+    def words(self) -> int:
+        """Words of local memory."""
+        held = 0 if self.registers else self.rows * self.box.tile
+        return max(self.held_at + held, len(GATHERED) * len(self.warps.mine) * self.box.block if self.differs else 0)
+
+    @property
+    def least_memory(self) -> int:
+        """Bytes of local memory that a group needs."""
+        rows, columns = (side.facts for side in self.sides)
+        known = 4 * (rows * self.rows + 2 * columns * self.box.tile + 4)
+        return 4 * self.words + known + 3 * PLACE_BYTES * self.box.tile * self.scattered
+
+    # --------------------------------------------------------------------------------------------------- weights
+    def weight(self, column: str, d: str) -> str:
+        """Declares `weight`, what a column gives at number d; 0 beyond the last."""
+        lines = [weight_of(self.wide, column, d)]
+        if self.differs:
+            lines.append(f"if ({column} < columns && {d} < {self.size}) weight -= centre[{d}];")
+        return "\n".join(lines)
+
+    @property
+    def centres(self) -> list[str]:
+        """The kernels' parameters for the centre that numbers are relative to."""
+        return ["__global const float *restrict centre"] if self.differs else []
+
+    def offset_centre(self, batch: str) -> str:
+        """Moves it to its part for one element of the batch."""
+        return f"centre += (size_t){batch} * {self.steps * DEPTH};" if self.differs else ""
+
+    # ---------------------------------------------------------------------------------------------------- stages
+    def find(self) -> str:
+        """Declares my_rows, where the item's share of its warp's rows begins."""
+        own, each = f"(size_t)(({self.warps.origin}) / 16)", LINES[0] * DEPTH // 4
+        own, item = (f"({own} + warp * {self.box.rows})", " + lane") if self.registers else (own, "")
+        return f"__global const uint4 *my_rows = row_operands + {own} * {self.steps * each}{item};"
+
+    def bring(self, turn: str, first: str, tile: str) -> str:
+        """Has a stage copied to local memory. first: its first step. tile: C text of a tile's first column; where
+        columns lie apart, of which third of `places` they are in.
+        """
+        lines, block, depth = [], self.box.block, self.box.depth
+        for own, (lines_each, words) in enumerate(zip(LINES, self.stages, strict=True)):
+            operand = lines_each * DEPTH // 4
+            for k in range(0, words // 4, block):
+                e = f"({k} + item)"
+                to = f"(__local uint4 *)(memory + ({turn}) * {self.stage} + {own * self.stages[0]}) + {e}"
+                step = f"{e} % {depth * operand} / {operand}"
+                source = self._vector_of(own, e, first, tile)
+                guards = [f"item < {words // 4 - k}"] if k + block > words // 4 else []
+                guards += [f"({first}) + {step} < {self.steps}"] if self.steps % depth else []
+                guard = f"if ({' && '.join(guards)}) " if guards else ""
+                lines.append(f"{guard}cmr_copy_async_uint4({to}, {source});")
+        return "\n".join(lines)
+
+    def _vector_of(self, own: int, e: str, step: str, tile: str) -> str:
+        """C text of where vector e of a stage lies, of rows or columns."""
+        operand = LINES[own] * DEPTH // 4
+        share = self.box.depth * operand
+        block, inside = f"({e} / {share})", f"{e} % {share}"
+        if not own:
+            return f"my_rows + ({block} * {self.steps} + ({step})) * {operand} + {inside}"
+        if not self.scattered:
+            at = f"((size_t)(({tile}) / 8 + {block}) * {self.steps} + ({step})) * {operand}"
+            return f"column_operands + {at} + {inside}"
+        column = f"places[({tile}) * {self.box.tile} + {block} * 8 + {inside} % {operand} / 4]"
+        at = f"((size_t)({column} / 8) * {self.steps} + ({step}) + {inside} / {operand}) * {operand}"
+        return f"column_operands + {at} + {column} % 8 * 4 + {e} % 4"
+
+    @property
+    def known(self) -> str:
+        """C text of what is known of the tile's columns."""
+        return f"known_columns + half_now * {self.box.tile * self.sides[1].facts}"
+
+    def bring_tile(self, half: str, tile: str) -> str:
+        """Has a tile's weights and what is known of its columns copied to local memory. tile: as above."""
+        lines, block, each = [], self.box.block, self.numbers // 4
+        count = self.box.tile * each
+        for k in range(0, count, block):
+            e = f"({k} + item)"
+            place = f"{e} / {each}"
+            column = f"places[({tile}) * {self.box.tile} + {place}]" if self.scattered else f"({tile}) + {place}"
+            to = f"memory + {self.weights_at} + (({half}) * {self.box.tile} + {place}) * {self.stride}"
+            guard = f"if (item < {count - k}) " if k + block > count else ""
+            source = f"my_weights + (size_t)({column}) * {each} + {e} % {each}"
+            lines.append(f"{guard}cmr_copy_async_uint4((__local uint4 *)({to}) + {e} % {each}, {source});")
+        return "\n".join([*lines, self._bring_facts(half, tile)])
+
+    def _bring_facts(self, half: str, tile: str) -> str:
+        """Has what is known of a tile's columns copied to local memory."""
+        facts, tiled = self.sides[1].facts, self.box.tile
+        to = f"known_columns + ({half}) * {tiled * facts}"
+        if self.scattered:
+            source = f"column_facts[(size_t)places[({tile}) * {tiled} + e / {facts}] * {facts} + e % {facts}]"
+            return f"for (int e = item; e < {tiled * facts}; e += {self.box.block}) ({to})[e] = {source};"
+        source = f"(__global const uint4 *)(column_facts + (size_t)({tile}) * {facts}) + item"
+        copy = f"cmr_copy_async_uint4((__local uint4 *)({to}) + item, {source});"
+        return f"if (item < {tiled * facts // 4}) {copy}"
+
+    def multiply(self, turn: str, step: int, first: str, mixed: bool) -> str:
+        """Adds the products of one step of a stage that begins with step `first`: small ones first. mixed: all stand in
+        one.
+        """
+        box, lines = self.box, []
+        rows, columns = (count * DEPTH for count in LINES)
+        base = f"({turn}) * {self.stage}"
+        for n in range(box.columns):
+            at = f"{base} + {self.stages[0]} + ({n * box.depth} + {step}) * {columns}"
+            lines.append(f"const uint4 b{n} = cmr_matrix_columns_uint4(memory, {at}, lane);")
+        for r in range(box.rows):
+            for p, piece in enumerate("h" if mixed else "hl"):
+                if self.registers:
+                    at = f"my_rows[({r * self.steps} + ({first}) + {step}) * {rows // 4} + {p * rows // 8}]"
+                else:
+                    own = f"((warp * {box.rows} + {r}) * {box.depth} + {step}) * {rows}"
+                    at = f"cmr_matrix_rows_uint4(memory, {base} + {own} + {p * rows // 2}, lane)"
+                lines.append(f"const uint4 {piece}{r} = {at};")
+        for r in range(box.rows):
+            if not mixed:
+                lines += [*self._products(r, "l", "xy"), *self._products(r, "h", "zw")]
+            lines += self._products(r, "h", "xy")
+        return "{\n" + "\n".join(lines) + "\n}"
+
+    # --------------------------------------------------------------------------------------------------- scalars
+    def compute(self) -> Iterator[str]:
+        """Declares the item's scalars, p{v}_{c}, of the contractions; 0 for columns beyond the last, whose weights may
+        be those of another one, and which no sum of scalars counts.
+        """
+        rows, columns = self.warps.mine, range(self.columns)
+        for v in rows:
+            yield f"float {', '.join(f'p{v}_{c}' for c in columns)};"
+        for c in columns:
+            yield "{"
+            yield self.pairs.column(c, self.column_index(c))
+            for v in rows:
+                statements, (text,) = self.pairs.values(v, c)
+                yield f"{{ {statements} p{v}_{c} = {text}; }}"
+            yield "}"
+        if self.scattered or self.differs:
+            yield f"if (count < {self.box.tile}) {{"
+            for c in columns:
+                yield f"if ({self.column_place(c)} >= count) {' = '.join(f'p{v}_{c}' for v in rows)} = 0.0f;"
+            yield "}"
+
+    def gather(self) -> Iterator[str]:
+        """Adds a tile's scalars to their sums: of differences each row's Σ s, Σ |s|, and what is left of the latter's
+        share of the differences when the columns' share of the numbers is taken off.
+        """
+        for v in self.warps.mine:
+            yield f"float {', '.join(f'{name}_part{v} = 0.0f' for name in GATHERED)};"
+        for c in range(self.columns):
+            yield f"{{ const float norm = sqrt(yf{c // 2}.{'xz'[c % 2]});"
+            for v in self.warps.mine:
+                left = f"fma({SPREAD}.0f, cmr_sqrt_fast_float(fmax(q{v}_{c}_0, 0.0f)), -norm)"
+                yield f"sum_part{v} += p{v}_{c}; size_part{v} += fabs(p{v}_{c});"
+                yield f"left_part{v} = fma(fabs(p{v}_{c}), {left}, left_part{v});"
+            yield "}"
+        for v in self.warps.mine:
+            yield " ".join(f"{name}{v} += {name}_part{v};" for name in GATHERED)
+
+    def declare_gathered(self) -> str:
+        """Declares those sums."""
+        names = [f"{name}{v} = 0.0f" for v in self.warps.mine for name in GATHERED]
+        return f"float {', '.join(names)};" if self.differs else ""
+
+    def leave_gathered(self) -> Iterator[str]:
+        """Leaves the item's part of those sums to the items that share its rows."""
+        for k, v in enumerate(self.warps.mine):
+            for j, name in enumerate(GATHERED):
+                at = (len(GATHERED) * k + j) * self.box.block
+                yield f"memory[{at} + item] = as_uint({name}{v});"
+
+    def join_gathered(self) -> Iterator[str]:
+        """Makes the sums those of the whole row, and notes where differences lost too much."""
+        for k, v in enumerate(self.warps.mine):
+            for j, name in enumerate(GATHERED):
+                at = (len(GATHERED) * k + j) * self.box.block
+                parts = (f"as_float(memory[{at} + item / 4 * 4 + {e}])" for e in range(4))
+                yield "{} = ({} + {}) + ({} + {});".format(f"{name}{v}", *parts)
+            norm = f"sqrt(known_rows[({self.warps.row_place(v)}) * {self.sides[0].facts}])"
+            yield f"odd |= !(left{v} >= size{v} * {norm});"
+
+    # -------------------------------------------------------------------------------------------------- products
+    def accumulators(self) -> Iterator[str]:
+        """Declares the item's numbers: acc{v}_{b}_{c}_total0."""
+        for v in self.warps.mine:
+            yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
+
+    def _totals(self, v: int) -> list[str]:
+        return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
+
+    def acc(self, v: int, b: int, c: int) -> str:
+        return f"acc{v}_{b}_{c}"
+
+    def number(self, b: int, c: int) -> str:
+        """C text of the number of the row that an accumulator is."""
+        return f"(first_d + {8 * b + c} + lane % 4 * 2)"
+
+    def hold(self) -> Iterator[str]:
+        """Makes row operands of the scalars: a{r}_{n} of a block of rows and one of columns."""
+        for r in range(self.box.rows):
+            for n in range(self.box.columns):
+                words = [f"as_uint(p{2 * r + side}_{2 * n + c})" for c in range(2) for side in range(2)]
+                place = f"{self.held_at} + ((warp * {self.box.rows} + {r}) * {self.box.columns} + {n}) * 128"
+                held = f"cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane)"
+                yield f"const uint4 a{r}_{n} = {held};"
+
+    def expand(self) -> Iterator[str]:
+        """Adds the tile's products of scalars and weights, summed up apart from the sums before; their last digits have
+        sums of their own.
+        """
+        for first in range(0, self.box.numbers, self.box.chains):
+            blocks = range(first, min(first + self.box.chains, self.box.numbers))
+            sums = [f"{kind}{r}_{b}" for b in blocks for r in range(self.box.rows) for kind in ("sum", "rest")]
+            yield "{"
+            yield f"float4 {', '.join(f'{name} = (float4)(0.0f)' for name in sums)};"
+            for n in range(self.box.columns):
+                for b in blocks:
+                    at = f"{self.weights_at} + (half_now * {self.box.tile} + {8 * n}) * {self.stride} + {8 * b}"
+                    yield f"const uint2 w{n}_{b} = cmr_matrix_numbers_uint2(memory, {at}, {self.stride}, lane);"
+                    for r in range(self.box.rows):
+                        for kind in ("rest", "sum"):
+                            operands = f"{kind}{r}_{b}, a{r}_{n}, w{n}_{b}, memory, lane"
+                            yield f"{kind}{r}_{b} = cmr_matrix_{kind}_float4({operands});"
+            for b in blocks:
+                for v in self.warps.mine:
+                    for c in range(2):
+                        part = f"{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
+                        yield f"{self.acc(v, b, c)}_total0 += fma(rest{part}, {REST}f, sum{part});"
+            yield "}"
+
+    def finish(self, v: int) -> Iterator[str]:
+        """Makes the item's numbers of a row results, and notes where they are none."""
+        for b in range(self.box.numbers):
+            for c in range(2):
+                total = f"{self.acc(v, b, c)}_total0"
+                if not self.differs:
+                    yield f"odd |= !isfinite({total});"
+                    continue
+                d = f"min((idx){self.number(b, c)}, (idx){self.size - 1})"
+                statements, (text,) = self.wide.long_row(0, [self.warps.row_index(v)], d)
+                difference = f"{total} - (({text}) - centre[{d}]) * sum{v}"
+                signed = f"-({difference})" if self.sign < 0 else difference
+                yield f"{{ {statements} {total} = {signed}; odd |= !isfinite({total}); }}"
+
+
+GATHERED = ("sum", "size", "left")
+"""What is summed up of every row beside differences."""

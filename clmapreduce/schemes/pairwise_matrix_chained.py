@@ -1,0 +1,174 @@
+"""Sums of scalars of long vectors times long weights by matrix instructions, one product after the other; gradients of
+kernels of long vectors are such too. Both sides are packed as operands once, and so are the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.formula.node import Symbol
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.long_products import LongProduct
+from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, LongSides, product_of
+from clmapreduce.schemes.matrix_chained_text import MatrixChainedText, sign_of
+from clmapreduce.schemes.pair_domain import Spread
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairwise_wide import After, anew, argument_of
+from clmapreduce.schemes.tile_norms import NORMS
+from clmapreduce.schemes.wide_spread import WideCut, flat
+from clmapreduce.tuning_matrix import MatrixChainedBox
+from clmapreduce.vector.pair import Contraction, Expansion, PairInput
+
+WEIGHTS, REDO = "weights0", "redo0"
+"""The columns' numbers, in whole blocks; which groups are to be computed anew."""
+TAKEN = 8
+"""Numbers that an item of the launch over the weights takes."""
+
+
+def scalar_of(layout: PairLayout) -> PairLayout:
+    """The layout of a long value's scalars."""
+    return replace(layout, pair=replace(layout.pair, expansion=None))
+
+
+def chained_product_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> LongProduct | None:
+    """The product that the scalar of a long value is made of, where the scheme suits: numbers of the column, or
+    differences of the very vectors whose distance the product is.
+    """
+    expansion = layout.pair.expansion
+    if expansion is None or not layout.pair.contractions or sign_of(expansion) is None:
+        return None
+    product = product_of(scalar_of(layout), mode, facts)
+    if product is None or (expansion.rows and not _of_distance(expansion, product)):
+        return None
+    return product
+
+
+def _of_distance(expansion: Expansion, product: LongProduct) -> bool:
+    """Whether an expansion's difference is that of the product's vectors."""
+    sides = ((expansion.rows[0], product.row), (expansion.columns[0], product.column))
+    return product.distance and all(_is_coordinate(part, given) for part, given in sides)
+
+
+def _is_coordinate(part: Contraction, given: PairInput) -> bool:
+    """Whether what a row or column gives is a coordinate of an input."""
+    return isinstance(part.term, Symbol) and any(s is part.term and one is given for one, s in part.wide)
+
+
+@dataclass(frozen=True)
+class _Chained(LongSides):
+    """One problem cut into tiles. layout: of the scalars. wide: of the long value."""
+
+    box: MatrixChainedBox
+    wide: PairLayout
+
+    @cached_property
+    def text(self) -> MatrixChainedText:
+        wide, narrow = self.wide, self.domain.narrow
+        return MatrixChainedText(
+            pairs=PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, narrow, False),
+            product=self.product, box=self.box, batched=self.batched,
+            scattered=isinstance(self.domain, BlockSparse),
+            wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False),
+            registers=self.facts.vendor == "nvidia",
+        )  # fmt: skip
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        text, backend = self.text, self.layout.backend
+        cut = WideCut(self.domain, self.box, self.facts, backend, text.size, text.rows, text.across, aligned=ALIGNED)
+        return cut.spread()
+
+    @property
+    def _padded_columns(self) -> int:
+        """Columns of one element of the batch whose numbers are kept."""
+        return self.domain.columns + self.box.tile
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that launches leave to the next ones, in bytes."""
+        text, batch = self.text, self.domain.batch
+        weights = 4 * self._padded_columns * text.numbers * text.across * batch
+        return super().scratch | {WEIGHTS: weights, REDO: 4 * text.across * self.spread.groups * batch}
+
+    @property
+    def _centre(self) -> tuple[str, ...]:
+        return (NORMS[0],) if self.text.differs else ()
+
+    @property
+    def _given(self) -> Arguments:
+        """The pair's inputs among a kernel's arguments."""
+        return tuple(part for one in self.wide.pair.inputs for part in argument_of(one, self.domain))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(given.name for given in self.wide.pair.inputs)
+
+    def weights_stage(self) -> Stage:
+        """The launch that computes the columns' numbers."""
+        text, domain, block, padded = self.text, self.domain, self.box.block, self._padded_columns
+        groups = -(-padded * text.numbers // (block * TAKEN))
+        spec = kernel_spec(
+            "pairwise_weights", self.mode, self.facts, domain.narrow, False,
+            {"block": block, "taken": TAKEN, "numbers": text.numbers},
+            {"pair": self.wide.pair, "bound": self.wide.bound},
+            lambda: {"matrix": text, "parameters": [*text.wide.parameters(), *text.centres]},
+        )  # fmt: skip
+        sizes: Arguments = (("idx", domain.columns), ("idx", padded), ("idx", groups))
+        arguments: Arguments = (*self._given, *self._centre, WEIGHTS, *sizes)
+        reads = (*self._names, *self._centre)
+        return Stage(spec, groups * text.across * domain.batch, block, arguments, reads, (WEIGHTS,))
+
+    def stage(self) -> Stage:
+        """The launch over all pairs. Groups whose sums would be off by too much say so."""
+        layout, box, spread, text = self.layout, self.box, self.spread, self.text
+        targets, out = targets_of(spread, layout.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "tile": box.tile, "depth": box.depth, "taken": box.numbers,
+            "chains": box.chains, "batched": text.batched, "partial": spread.partial, "domain": spread.word,
+        }  # fmt: skip
+        given = [*text.wide.parameters(), *text.parameters(), "__global const float *restrict weights", *text.centres]
+        spec = kernel_spec(
+            "pairwise_matrix_chained", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": self.wide.pair, "bound": self.wide.bound},
+            lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
+        )  # fmt: skip
+        made = (*OPERANDS, WEIGHTS, *self._centre)
+        behind: Arguments = (*spread.behind, ("idx", self._padded_columns), REDO)
+        arguments: Arguments = (*self._given, *made, *targets, *behind)
+        groups = text.across * spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*self._names, *made, *spread.read), (*targets, REDO))
+
+    def redo_stage(self) -> Stage:
+        """The launch that computes those anew."""
+        text = self.text
+        after = After(self.spread, text.across, REDO)
+        return anew(self.wide, self.domain, self.mode, self.facts, text.rows, after)
+
+
+def plan_matrix_chained(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
+) -> Plan:  # fmt: skip
+    """The plan of a row of numbers per row; needs at least one row, one column and a product. The layout's operator is
+    that of a single number, a plain sum in the values' own dtype. Stages are as deep as the box says, or as local
+    memory allows.
+    """
+    product = chained_product_of(layout, mode, facts)
+    assert product is not None
+    chained = _Chained(scalar_of(layout), product, domain, mode, facts, box, layout)
+    while box.depth * box.columns > 1 and chained.text.least_memory > facts.local_memory:
+        shallow = box.depth == 1
+        box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
+        chained = _Chained(scalar_of(layout), product, domain, mode, facts, box, layout)
+    text, spread = chained.text, chained.spread
+    cells = f"{text.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns at once"
+    stages = [*chained.before(), chained.weights_stage(), chained.stage(), chained.redo_stage()]
+    why = f"{spread.why}; {cells}, by matrix instructions"
+    exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+    return with_merge(stages, chained.scratch, exact, flat(domain, text.size), mode, facts, box, spread, why)

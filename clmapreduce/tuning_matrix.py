@@ -214,7 +214,7 @@ class MatrixChainedBox(MatrixLongBox):
 
     depth: int = 4
     numbers: int = 8
-    chains: int = 2
+    chains: int = 4
     registers: int = 0
     longest: int = 8192
 
@@ -235,6 +235,8 @@ MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 
 
 MATRIX_CHAINED = MatrixChainedBox(128, 2, 4, 1)
+CHAINED_MOST, CHAINED_FEW, CHAINED_SIDE_BY_SIDE = 13, 3, 8
+"""Blocks of numbers that registers hold; beside which there are some for twice the rows; and for four chains."""
 _CHAINED_CLUSTERED = {
     128: MATRIX_CHAINED, 64: replace(MATRIX_CHAINED, block=64), 32: replace(MATRIX_CHAINED, block=64, rows=1),
     16: replace(MATRIX_CHAINED, block=32, rows=1),
@@ -249,5 +251,7 @@ def matrix_chained_box(numbers: int, padded: Callable[[int], float] | None = Non
     """The box for products of long vectors and so many numbers of the column. padded: as above."""
     box = MATRIX_CHAINED if padded is None else _CHAINED_CLUSTERED[_suited(padded, list(_CHAINED_CLUSTERED))]
     blocks = -(-numbers // 8)
-    across = -(-blocks // box.numbers)
-    return replace(box, numbers=-(-blocks // across))
+    each = -(-blocks // -(-blocks // CHAINED_MOST))
+    if padded is None and each <= CHAINED_FEW:
+        return replace(box, rows=4, numbers=each, chains=2)
+    return replace(box, numbers=each, chains=4 if each <= CHAINED_SIDE_BY_SIDE else 2)

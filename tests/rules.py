@@ -88,6 +88,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(int s = 0; s < \d+; s\+\+\)|for \(idx row = from; row < to; row \+= \d+\)"
         r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
         r"|for \(; begin < end; begin \+= \d+\)"
+        r"|(#pragma unroll 1\s+)?for \(int first = 0; first < \d+; first \+= \d+\)"
     )
     if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
         tiles = re.compile(

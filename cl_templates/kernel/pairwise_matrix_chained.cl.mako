@@ -13,7 +13,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 pairs, here = matrix.pairs, domain.attr.here
-mine, tile, depth = matrix.warps.mine, matrix.box.tile, matrix.box.depth
+mine = matrix.warps.mine
 following = "next_places" if matrix.scattered else f"j0 + {tile}"
 current = "now" if matrix.scattered else "j0"
 %>

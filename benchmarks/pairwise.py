@@ -98,6 +98,10 @@ class Row:
         """The reduction, through someone's LazyTensors."""
         if self.reduction == "gradient":
             return front.gradient(lambda u, v: self.lazy(front, u, v), x, y, b)
+        if self.reduction == "slope":
+            return (self.lazy(front, x, y) * front.Vj(b)).grad(front.Vi(x), 1).sum(dim=1)
+        if self.reduction == "softmax":
+            return (front.Vi(x) | front.Vj(y)).sumsoftmaxweight(front.Vj(b), dim=1)
         if self.reduction == "sum":
             return front.grid(self.lazy(front, x, y), self.backend) @ b
         distances = squared(front.Vi(x), front.Vj(y))
@@ -125,6 +129,11 @@ def gpu_rows() -> list[Row]:
         Row("Gaussian D=3 DV=10", "sum", ten, ten, width=10, bar=2.6),
         Row("Gaussian D=3 DV=64", "sum", ten, ten, width=64, bar=10),
         Row("Gaussian D=3 DV=300", "sum", ten // 2, ten // 2, width=300, bar=12),
+        Row("Gaussian D=64 DV=64", "sum", ten // 2, ten // 2, 64, width=64),
+        Row("Gaussian D=300 DV=300", "sum", ten // 5, ten // 5, 300, width=300),
+        Row("softmax D=64 DV=64", "softmax", ten // 2, ten // 2, 64, width=64),
+        Row("gradient D=50", "slope", ten // 2, ten // 2, 50),
+        Row("gradient D=300", "slope", ten // 5, ten // 5, 300),
         Row("argmin D=3", "argmin", 3 * ten, 3 * ten, bar=3.8),
         Row("logsumexp D=3", "logsumexp", 3 * ten, 3 * ten, bar=2.9),
         Row("argKmin 10 D=3", "argKmin", 10**4, 10**6, bar=12),
@@ -198,7 +207,15 @@ def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> 
 
 
 def row_errors(row: Row, x: Any, y: Any, b: Any, results: list[Any]) -> list[float]:
-    """The error of one row of each result."""
+    """The error of one row of each result. Gradients are vectors: relative to the sum of their terms' lengths."""
+    if row.reduction == "slope":  # of the Gaussian
+        terms = (FORMULAS[row.formula].exact(x, y)[:, None] * b) * -2 * (x - y)
+        sizes = np.linalg.norm(terms, axis=1).sum()
+        return [float(np.linalg.norm(found - terms.sum(0)) / sizes) for found in results]
+    if row.reduction == "softmax":
+        weights = np.exp(dots(x, y) - dots(x, y).max())
+        exact = weights @ b / weights.sum()
+        return [float((np.abs(found - exact) / exact).max()) for found in results]
     if row.reduction in ("sum", "gradient"):
         kernel = FORMULAS[row.formula].exact(x, y)
         exact, magnitude = kernel @ b, np.abs(kernel) @ b

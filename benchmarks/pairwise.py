@@ -139,6 +139,7 @@ def gpu_rows() -> list[Row]:
         Row("argKmin 10 D=3", "argKmin", 10**4, 10**6, bar=12),
         Row("Gaussian D=3 float64", "sum", ten, ten, dtype="f8", bar=1.2),
         Row("Gaussian D=3 and gradient", "gradient", ten, ten, bar=3),
+        Row("Gaussian D=50 and gradient", "gradient", ten // 2, ten // 2, 50),
         Row("Gaussian D=3 at 1000", "sum", ten, ten, shift=1000.0),
         Row("Gaussian D=50 at 1000", "sum", ten, ten, 50, shift=1000.0),
         Row("Gaussian D=3, 10 wide", "sum", ten, ten, spread=10.0),

@@ -90,7 +90,7 @@ def layout_of(
     return PairLayout(pair, bound, outputs, few, backend)
 
 
-def form_of(text: str, op: str, weight: str | None = None, code: str = "f4", **options: Any) -> Form:
+def form_of(text: str, op: str = "Sum", weight: str | None = None, code: str = "f4", **options: Any) -> Form:
     """What a call asks of arrays without a batch."""
     formula, weights, inputs = _read(text, weight, code, 1, 0)
     arrays = tuple((variable, given.dtype, 0, given.scalar) for variable, given in inputs.items())
@@ -166,6 +166,11 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
             domain = Pairwise(rows, 100_000, 1, 4_000_000)
             plan = planned(made, (FLOAT32,), domain, mode, facts, backend)
             yield f"pairs with long weights {op} {rows}", plan
+    both = "Concat(Exp(-SqDist(Vi(0,40),Vj(1,40))),Vi(0,40)*Vj(2,1))"
+    for code in ("f4", "f2"):
+        made = made_of(form_of(both, code=code))
+        domain = Pairwise(10_000, 10_000, 6, 2_400_000)
+        yield f"pairs of parts {code}", planned(made, (np.dtype(code),), domain, mode, facts)
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
 

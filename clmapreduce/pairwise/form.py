@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from clmapreduce.dtypes import FLOAT32, DType
@@ -10,6 +10,7 @@ from clmapreduce.formula.node import Symbol
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairwise_weighted import MARKS
+from clmapreduce.vector.coordinates import split_at_long
 from clmapreduce.vector.lower import UNROLLED, lower, lower_weighted
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.pair import Pair, PairInput, Role
@@ -35,7 +36,8 @@ class Form:
 @dataclass(frozen=True, eq=False)
 class Made:
     """A pair with its operator; for long weights those of the second pass, with what the first and the last need.
-    wide: the same for a vector of a few numbers as if it were a long one.
+    wide: the same for a vector of a few numbers as if it were a long one. parts: of a concatenation with long parts,
+    which are reduced by themselves; the pair and its operator are the first one's.
     """
 
     pair: Pair
@@ -43,10 +45,14 @@ class Made:
     first: tuple[Pair, PairBound] | None = None
     last: PairBound | None = None
     wide: tuple[Pair, PairBound] | None = None
+    parts: tuple[Made, ...] = ()
 
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
         """The result arrays."""
+        if self.parts:
+            (one, *_), sizes = self.parts[0].outputs, [part.outputs[0].shape[0] for part in self.parts]
+            return (PairOutput(one.dtype, (sum(sizes),)),)
         expansion, last = self.pair.expansion, self.last or self.bound
         if expansion is None:
             return self.bound.outputs
@@ -71,17 +77,25 @@ def made_of(form: Form) -> Made:
         if pair is not None:
             first = lower(form.formula, None, inputs, bound.scale), passes.first
             return Made(pair, _sum(form), first, passes.last)
-    pair = lower(form.formula, form.weight, inputs, bound.scale, bound.linear and not weights)
-    if pair.expansion is not None:  # every number of a row is a sum of its own
-        bound = form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
-    return Made(pair, bound, wide=_wide(form, inputs) if bound.linear and not weights else None)
+    if not bound.linear or weights:
+        return Made(lower(form.formula, form.weight, inputs, bound.scale), bound)
+    parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
+    return parts[0] if len(parts) == 1 else replace(parts[0], parts=parts)
 
 
-def _wide(form: Form, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:
+def _linear(form: Form, formula: Vector, inputs: dict[Variable, PairInput]) -> Made:
+    """A formula, or a part of one, that is summed up and nothing else."""
+    pair = lower(formula, None, inputs, linear=True)
+    width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
+    bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
+    return Made(pair, bound, wide=_wide(form, formula, inputs))
+
+
+def _wide(form: Form, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:
     """A short vector as an expansion, with the operator of one of its numbers."""
-    if not SHORTEST <= form.formula.dim <= UNROLLED or form.dtype != FLOAT32:
+    if not SHORTEST <= formula.dim <= UNROLLED or form.dtype != FLOAT32:
         return None
-    pair = lower(form.formula, None, inputs, linear=True, beyond=SHORTEST - 1)
+    pair = lower(formula, None, inputs, linear=True, beyond=SHORTEST - 1)
     if pair.expansion is None:
         return None
     return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)

@@ -19,6 +19,7 @@ from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.schemes.pairwise_matrix_chained import plan_matrix_chained
 from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
 from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
+from clmapreduce.schemes.pairwise_parts import plan_parts
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
@@ -38,6 +39,10 @@ def planned(
     the chosen one. look: asked for every pass over all pairs that no box is given for.
     """
     pair, last, dtype = made.pair, made.last, made.pair.dtype
+    if made.parts:
+        plans = [planned(part, (dtype,), domain, mode, facts, backend, box, look) for part in made.parts]
+        sizes = tuple(part.outputs[0].shape[0] for part in made.parts)
+        return plan_parts(plans, sizes, dtype, outputs[0], domain, mode, facts)
     if made.first is None or last is None or pair.expansion is None:
         return plan_pair(pair, made.bound, outputs, domain, mode, facts, backend, box, look, made.wide)
     first = plan_pair(*made.first, (dtype,), domain, mode, facts, backend, look=look)

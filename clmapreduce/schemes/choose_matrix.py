@@ -30,8 +30,8 @@ from clmapreduce.vector.pair import Pair
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
-LONG = 7
-"""Numbers of a vector that is better taken as a long one."""
+LONG, CHAINED = 7, 5
+"""Numbers of a vector that is better taken as a long one; beside products of long vectors."""
 SHORT = 512
 """Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
 group anew.
@@ -50,7 +50,7 @@ def choose_matrix(
         found = wide_box_of(layout, domain, mode)
         if found is not None:
             return found
-    if wide.pair.expansion is not None and wide.pair.expansion.size >= LONG:
+    if wide.pair.expansion is not None and wide.pair.expansion.size >= CHAINED:
         chained = chained_box_of(layout, domain, mode, facts)
         if chained is not None:
             return chained

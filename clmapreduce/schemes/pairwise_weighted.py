@@ -4,8 +4,7 @@ weights relative to them, and a last launch makes results of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import DType, c_name, widened
@@ -15,6 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import stored
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.passes import joined
 from clmapreduce.tuning import launch_box
 
 MARKS, SUMS = "marks", "sums"
@@ -71,28 +71,8 @@ def plan_weighted(
     )  # fmt: skip
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
     stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
-    again = {name: f"{name}_again" for name in second.tables}
-    stages = (*_to(first, {"out0": MARKS}), *_to(second, {"out0": SUMS, **again}), stage)
-    tables = {**first.tables, **{again[name]: table for name, table in second.tables.items()}}
-    scratch = {MARKS: itemsize * marks * total, SUMS: itemsize * size * total}
-    for name in {*first.scratch, *second.scratch}:
-        scratch[name] = max(plan.scratch.get(name, 0) for plan in (first, second))
+    passes = joined(((first, {"out0": MARKS}), (second, {"out0": SUMS})))
+    scratch = {**passes.scratch, MARKS: itemsize * marks * total, SUMS: itemsize * size * total}
     why = f"two passes, for weights of {size} numbers: {first.why}; then {second.why}"
-    return Plan(stages, scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
-
-
-def _to(plan: Plan, names: Mapping[str, str]) -> tuple[Stage, ...]:
-    """A plan's launches with some of its arrays under other names."""
-
-    def renamed(arrays: Iterable[str]) -> tuple[str, ...]:
-        return tuple(names.get(name, name) for name in arrays)
-
-    return tuple(
-        replace(
-            stage,
-            arguments=tuple(names.get(a, a) if isinstance(a, str) else a for a in stage.arguments),
-            reads=renamed(stage.reads),
-            writes=renamed(stage.writes),
-        )
-        for stage in plan.stages
-    )
+    stages = (*passes.stages, stage)
+    return Plan(stages, scratch, mode, Scope.DEVICE, domain.narrow, why, tables=passes.tables)

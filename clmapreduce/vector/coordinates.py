@@ -7,6 +7,7 @@ Select leaves empty are structural zeros: they absorb what they are multiplied w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.node import Literal, Node
@@ -161,3 +162,16 @@ def filled(spread: Vector) -> tuple[tuple[int, ...], tuple[int, ...]]:
     where = tuple(place for place, k in enumerate(spread.params) if k != -1)
     ranks = {place: rank for rank, place in enumerate(where)}
     return where, tuple(ranks.get(place, -1) for place in range(spread.dim))
+
+
+def split_at_long(x: Vector, beyond: int) -> tuple[Vector, ...]:
+    """The parts of a concatenation that has some longer than `beyond`: each of these alone, with what lies between two
+    of them in one; x itself where there are none.
+    """
+    if x.operation is not CONCAT or all(arg.dim <= beyond for arg in x.args):
+        return (x,)
+    found: list[Vector] = []
+    for is_long, args in groupby(x.args, lambda arg: arg.dim > beyond):
+        some = list(args)
+        found += some if is_long else [concat(*some)]
+    return tuple(found)

@@ -44,7 +44,7 @@ def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: A
         ("(Vi(0,8)|Vj(1,8))", "Max", MatrixBox), (f"(Vi(0,3)|Vj(1,3))*{GAUSS.format(3)}", "Sum", MatrixBox),
         (f"Grad({GAUSS.format(3)},Vi(0,3),Vi(2,1))", "Sum", MatrixBox), (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox),
         (GAUSS.format(40) + "*Vj(2,20)", "Sum", MatrixChainedBox), ("(Vi(0,40)|Vj(1,40))*Vj(2,70)", "Mean", MatrixChainedBox),
-        (f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))", "Sum", MatrixChainedBox), (GAUSS.format(40) + "*Vj(2,6)", "Sum", MatrixLongBox),
+        (f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))", "Sum", MatrixChainedBox), (GAUSS.format(40) + "*Vj(2,4)", "Sum", MatrixLongBox),
         (GAUSS.format(3) + "*Vj(2,20)", "Sum", MatrixWideBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
     ],
 )  # fmt: skip

@@ -1,0 +1,11 @@
+## cmr_pairwise_parts: the results of several parts side by side.
+##   A group makes `share` of them.
+##   part… [row][number]      out [row][number]  first those of the first part      total  results      share
+##   Local memory: none. Barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+${mode.kernel_head("cmr_pairwise_parts", parts.parameters + ["const idx total", "const idx share"])} {
+    const idx begin = (idx)get_group_id(0) * share, end = min(total, (idx)(begin + share));
+    <%mode:each i="at" begin="begin" end="end">
+        ${parts.store("at")}
+    </%mode:each>
+}

@@ -1,0 +1,48 @@
+"""Several plans one after the other, as the launches of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from clmapreduce.domain.table import Table
+from clmapreduce.plan import Plan, Stage
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Launches in order, and the arrays that they share or have for themselves."""
+
+    stages: tuple[Stage, ...]
+    scratch: dict[str, int]
+    tables: dict[str, Table]
+
+
+def joined(plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> Passes:
+    """Plans, each with new names of some of its arrays. Scratch serves one after the other; tables are a plan's own."""
+    stages: list[Stage] = []
+    scratch: dict[str, int] = {}
+    tables: dict[str, Table] = {}
+    for k, (plan, names) in enumerate(plans):
+        own = {name: f"{name}_pass{k}" if k else name for name in plan.tables}
+        stages += _renamed(plan, {**names, **own})
+        tables |= {own[name]: table for name, table in plan.tables.items()}
+        scratch |= {name: max(size, scratch.get(name, 0)) for name, size in plan.scratch.items()}
+    return Passes(tuple(stages), scratch, tables)
+
+
+def _renamed(plan: Plan, names: Mapping[str, str]) -> list[Stage]:
+    """A plan's launches with some of its arrays under other names."""
+
+    def renamed(arrays: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in arrays)
+
+    return [
+        replace(
+            stage,
+            arguments=tuple(names.get(a, a) if isinstance(a, str) else a for a in stage.arguments),
+            reads=renamed(stage.reads),
+            writes=renamed(stage.writes),
+        )
+        for stage in plan.stages
+    ]

@@ -1,0 +1,112 @@
+"""Concatenations with long parts: values and gradients of long vectors from one call, against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pairblocks import Halves, drawn_blocks, mask_of
+from pairplans import form_of
+
+import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, explain_pairs, prepare_pairs, reduce_pairs
+from clmapreduce.pairwise.form import made_of
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.vector import OPERATIONS, Variable, Vector
+
+pytestmark = pytest.mark.drawn
+
+F = OPERATIONS
+DIM = 21
+
+
+def value_and_slope(axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
+    """exp(-|x - y|²) b, its gradient by what stays, and again the value: short and long parts by turns."""
+    x, y = Variable(0, DIM, 0), Variable(1, DIM, 1)
+    b = Variable(2, 1, axis)
+    value = F["Exp"](-F["SqDist"](x, y)) * b
+    slope = F["Grad"](value, x if axis == 1 else y, F["IntCst"](1))
+    return F["Concat"](value, slope, value, value * 2), (x, y, b)
+
+
+def dense(rows: Any, columns: Any, b: Any, keep: Any = True) -> tuple[Any, Any]:
+    """The results, and what rounding may be relative to."""
+    difference = rows.astype("f8")[:, None] - columns.astype("f8")
+    values = np.where(keep, np.exp(-np.square(difference).sum(-1)) * b[:, 0].astype("f8"), 0)
+    slopes = -2 * values[..., None] * difference
+    found, sizes = [], []
+    for part in (values[..., None], slopes, values[..., None], 2 * values[..., None]):
+        found.append(part.sum(1))
+        sizes.append(np.abs(part).sum(1))
+    return np.concatenate(found, 1), np.concatenate(sizes, 1)
+
+
+def arrays_of(rng: np.random.Generator, rows: int, columns: int, code: str = "f4", axis: int = 1) -> Any:
+    _, (x, y, b) = value_and_slope(axis)
+    counts = (rows, columns) if axis == 1 else (columns, rows)
+    near = [(rng.normal(size=(count, DIM)) / 7).astype(code) for count in counts]
+    return {x: near[0], y: near[1], b: rng.normal(size=(columns, 1)).astype(code)}
+
+
+@pytest.mark.parametrize("code", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("name", ["Sum", "Mean"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_values_and_gradients(
+    context: cm.Context, mode: str, rng: np.random.Generator, axis: int, name: str, code: str
+) -> None:
+    if code == "f8" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    formula, (x, y, b) = value_and_slope(axis)
+    for rows, columns in ((1, 1), (33, 70), (7, 1000)):
+        given = arrays_of(rng, rows, columns, code, axis)
+        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], axis), given, mode=mode, context=context)
+        own, others = (given[x], given[y]) if axis == 1 else (given[y], given[x])
+        wanted, sizes = dense(own, others, given[b])
+        scale = columns if name == "Mean" else 1
+        eps = np.finfo("f4" if code == "f2" else code).eps
+        rounding = np.finfo(code).eps * np.abs(wanted) + 1e-6 if code == "f2" else 0
+        assert found.shape == wanted.shape == (rows, DIM + 3) and found.dtype == np.dtype(code)
+        assert np.all(np.abs(found * scale - wanted) <= 64 * eps * sizes + rounding * scale)
+
+
+def test_batches_and_blocks(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Every part has tables of its own; splits too."""
+    formula, (x, y, b) = value_and_slope()
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=str(rng.choice(["auto", "2D"])))
+    given = arrays_of(rng, 70, 193)
+    blocks = drawn_blocks(rng, 70, 193)
+    batch = {x: np.stack([given[x], given[x][::-1]]), y: given[y], b: given[b]}
+    made = prepare_pairs(call, batch, Options(mode, context), None, Halves(1, blocks))
+    assert isinstance(made, Prepared)
+    found = made.run()[0]
+    for i in range(2):
+        wanted, sizes = dense(batch[x][i], given[y], given[b], mask_of(blocks))
+        assert np.all(np.abs(found[i] - wanted) <= 1e-5 * sizes)
+
+
+def test_out_and_repeats(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """The same bits every time, into an array that is there as well."""
+    formula, (_x, _y, _b) = value_and_slope()
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    given = {variable: cm.array(array, context) for variable, array in arrays_of(rng, 40, 300).items()}
+    first = np.asarray(reduce_pairs(call, given, mode=mode))
+    out = cm.array(np.full((40, DIM + 3), np.nan, "f4"), context)
+    for _ in range(3):
+        reduce_pairs(call, given, mode=mode, out=out)
+        np.testing.assert_array_equal(np.asarray(out), first)
+        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, mode=mode)), first)
+    told = explain_pairs(call, given, Options(mode, context))
+    assert "3 parts by themselves" in told
+
+
+def test_what_is_taken_apart() -> None:
+    """Long parts of sums alone; short ones between them stay together."""
+    long, short = "Vi(0,40)*Vj(1,1)", "Vj(1,1)"
+    sizes = [part.outputs[0].shape for part in made_of(form_of(f"Concat({short},{short},{long},{short})")).parts]
+    assert sizes == [(2,), (40,), (1,)]
+    assert made_of(form_of(f"Concat({short},{short},{long},{short})")).outputs[0].shape == (43,)
+    assert made_of(form_of(long)).parts == () == made_of(form_of(f"Concat({short},Vi(2,10))")).parts
+    assert made_of(form_of(f"Concat({short},{long})", "Max")).parts == ()
+    assert made_of(form_of(f"Concat({short},{long})", "Sum", scheme="kahan_scheme")).parts == ()

@@ -147,6 +147,7 @@ def gpu_rows() -> list[Row]:
         Row("Gaussian D=3 DV=64, 10 wide", "sum", ten, ten, width=64, spread=10.0),
         *(Row(f"{name} D=3", "sum", ten, ten, formula=name) for name in FORMULAS if name != GAUSSIAN),
         *(Row(f"{name} D=50", "sum", ten, ten, 50, formula=name) for name in list(FORMULAS)[1:4]),
+        *(Row(f"{name} D=3 DV=64", "sum", ten // 2, ten // 2, width=64, formula=name) for name in list(FORMULAS)[1:3]),
     ]
 
 

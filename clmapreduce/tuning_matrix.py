@@ -205,18 +205,25 @@ class MatrixLongBox:
 
 
 @dataclass(frozen=True)
-class MatrixChainedBox(MatrixLongBox):
-    """The same where long weights are multiplied by what is made of the products; warps never share rows. depth: steps
-    of 16 coordinates that are brought to local memory at once. numbers: of every row that a group computes, in blocks
-    of 8. chains: of these blocks that are multiplied side by side. registers: as in a MatrixWideBox. longest: as in a
-    WideBox.
+class MatrixWeightedBox(MatrixLongBox):
+    """The same where long weights are multiplied by scalars of the pairs; warps never share rows. numbers: of every row
+    that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side. registers: as in a
+    MatrixWideBox. longest: as in a WideBox.
     """
 
-    depth: int = 4
     numbers: int = 8
     chains: int = 4
     registers: int = 0
     longest: int = 8192
+
+
+@dataclass(frozen=True)
+class MatrixChainedBox(MatrixWeightedBox):
+    """The same where the scalars are made of inner products of long vectors. depth: steps of 16 coordinates that are
+    brought to local memory at once.
+    """
+
+    depth: int = 4
 
 
 MATRIX_LONG = MatrixLongBox(128, 4, 8, 2)
@@ -255,3 +262,23 @@ def matrix_chained_box(numbers: int, padded: Callable[[int], float] | None = Non
     if padded is None and each <= CHAINED_FEW:
         return replace(box, rows=4, numbers=each, chains=2)
     return replace(box, numbers=each, chains=4 if each <= CHAINED_SIDE_BY_SIDE else 2)
+
+
+MATRIX_WEIGHTED = MatrixWeightedBox(128, 2, 4, 1)
+MATRIX_WEIGHTED_CPU = MatrixWeightedBox(
+    32, 1, 1, 1, groups=8, tiles=2, merge_block=32, numbers=2, chains=1, longest=64
+)  # fmt: skip
+"""Where a group's items read operands for themselves: to be right, not fast."""
+WEIGHTED_TERMS = 8
+"""Numbers that are kept of every row beside which a warp has registers for two blocks of rows."""
+
+
+def matrix_weighted_box(
+    numbers: int, terms: int, padded: Callable[[int], float] | None = None
+) -> MatrixWeightedBox:  # fmt: skip
+    """The box for scalars, of any formula, and so many numbers of the column. terms: numbers kept per row. padded: as
+    above.
+    """
+    like = matrix_chained_box(numbers, padded)
+    rows = min(like.rows, 2) if terms <= WEIGHTED_TERMS else 1
+    return replace(MATRIX_WEIGHTED, block=like.block, rows=rows, numbers=like.numbers, chains=like.chains)

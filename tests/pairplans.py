@@ -29,6 +29,8 @@ from clmapreduce.tuning_matrix import (
     MATRIX_CPU,
     MATRIX_LONG,
     MATRIX_LONG_CPU,
+    MATRIX_WEIGHTED,
+    MATRIX_WEIGHTED_CPU,
     MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixLongBox,
@@ -214,6 +216,11 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     slopes = f"Grad(Exp(-{distance}),Vi(0,40),Vi(2,1))"
     yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained)
     yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained, sparse=True)
+    weighted = MATRIX_WEIGHTED_CPU if facts.max_group_size < 256 else MATRIX_WEIGHTED
+    values = "Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,70)"
+    yield "weighted matrices", plan(layout_of(values), 10_000, 10_000, box=weighted)
+    yield "weighted matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=weighted)
+    yield "weighted matrices of blocks", plan(layout_of(values), 10_000, 10_000, box=weighted, sparse=True)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
     yield (

@@ -11,10 +11,15 @@
 ##   Local memory: two stages, two tiles' weights and what is known of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="products" file="/weighted.cl.mako"/>
 <%
+weighted = matrix.weighted
 pairs, here = matrix.pairs, domain.attr.here
 mine = matrix.warps.mine
 following = "next_places" if matrix.scattered else f"j0 + {tile}"
+def bring_tile(half, third):
+    at = f"({third}) * {tile}" if matrix.scattered else third
+    return weighted.bring(half, at) + matrix.bring_facts(half, third)
 current = "now" if matrix.scattered else "j0"
 %>
 ## The columns of the tile at a position, in one third of `places`.
@@ -34,7 +39,7 @@ if (first == 0 && ${here} + ${2 * tile} < end) { ${find_columns(f"{here} + {2 * 
 % if last:
 if (${here} + ${tile} < end) {
     ${matrix.bring("turn ^ 1", "0", following)}
-    ${matrix.bring_tile("half_now ^ 1", following)}
+    ${bring_tile("half_now ^ 1", following)}
 }
 % else:
 ${matrix.bring("turn ^ 1", f"first + {depth}", current)}
@@ -51,20 +56,20 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     __local float known_columns[${2 * tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     __local int given_up[1];
     ${domain.open_places(3 * tile)}
-    ${domain.open(f"(idx)get_group_id(0) / {matrix.across}", matrix.rows)}
-    const idx block_d = (idx)get_group_id(0) % ${matrix.across}, first_d = block_d * ${matrix.numbers};
+    ${domain.open(f"(idx)get_group_id(0) / {weighted.across}", matrix.rows)}
+    const idx block_d = (idx)get_group_id(0) % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
-    ${matrix.offset_centre("batch")}
+    ${weighted.offset_centre("batch")}
     ${pairs.uniforms()}
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
     if (item == 0) given_up[0] = 0;
     ${matrix.keep_rows()}
-    ${"\n".join(matrix.accumulators())}
+    ${"\n".join(weighted.accumulators())}
     ${matrix.declare_gathered()}
     ${matrix.find()}
-    __global const uint4 *my_weights = (__global const uint4 *)weights + ((size_t)batch * ${matrix.across} + block_d) * padded * ${matrix.numbers // 4};
+    ${weighted.find()}
     int turn = 0, half_now = 0;
 % if matrix.scattered:
     int now = 0;
@@ -74,7 +79,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
 % endif
     if (begin < end) {
         ${matrix.bring("0", "0", "0" if matrix.scattered else "begin")}
-        ${matrix.bring_tile("0", "0" if matrix.scattered else "begin")}
+        ${bring_tile("0", "0" if matrix.scattered else "begin")}
     }
     <%domain:each_tile tile="${tile}" staged="${True}">
 % if matrix.scattered:
@@ -96,11 +101,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
 % if matrix.differs:
         ${"\n".join(matrix.gather())}
 % endif
-        ${"\n".join(matrix.hold())}
-% if not matrix.registers:
-        ${mode.sync()}
-% endif
-        ${"\n".join(matrix.expand())}
+        ${products.multiply(mode, weighted)}
         half_now ^= 1;
 % if matrix.scattered:
         now = next_places;
@@ -114,21 +115,9 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${"\n".join(matrix.join_gathered())}
 % endif
 % for v in mine:
-    {
-        const idx mine = ${matrix.warps.row(v)};
-        ${"\n".join(matrix.finish(v))}
-% for b in range(matrix.box.numbers):
-% for c in range(2):
-<%
-d, acc = matrix.number(b, c), matrix.acc(v, b, c)
-live = [f"{matrix.warps.inside(v)} && {d} < {matrix.size}"]
-finished = pairs.finish(acc, 1, [f"(size_t)(batch * rows + mine) * {matrix.size} + {d}"], live, "reduced")
-%>
-        ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine) * {matrix.size} + {d}] = {acc}_total0;")}
+    ${"\n".join(matrix.subtract(v))}
 % endfor
-% endfor
-    }
-% endfor
+    ${products.store(domain, weighted, partial)}
     if (odd) given_up[0] = 1;
     ${mode.sync()}
     if (item == 0) redo[get_group_id(0)] = given_up[0];

@@ -1,16 +1,16 @@
-## cmr_pairwise_weights: what columns give at every number, side by side for a block of numbers, for cmr_pairwise_matrix_chained.
+## cmr_pairwise_weights: what columns give at every number, side by side for a block of numbers, for cmr_pairwise_matrix_chained and cmr_pairwise_matrix_weighted.
 ##   in…  the pair's inputs      centre  what numbers are relative to, if anything      weights [batch][block][padded][number]  zeros beyond the last of either
 ##   columns, padded  of one element of the batch, and as whole tiles
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
     const idx group = (idx)get_group_id(0) % groups, element = (idx)get_group_id(0) / groups;
-    const idx batch = element / ${matrix.across}, first_d = element % ${matrix.across} * ${matrix.numbers};
-    ${matrix.wide.offsets("batch")}
-    ${matrix.offset_centre("batch")}
-    weights += (size_t)element * padded * ${matrix.numbers};
+    const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};
+    ${weighted.wide.offsets("batch")}
+    ${weighted.offset_centre("batch")}
+    weights += (size_t)element * padded * ${weighted.numbers};
     for (int k = 0; k < ${taken}; k++) {
-        const idx e = (group * ${taken} + k) * ${block} + CMR_LOCAL_ID, column = e / ${matrix.numbers}, d = first_d + e % ${matrix.numbers};
-        if (column < padded) { ${matrix.weight("column", "d")} weights[e] = weight; }
+        const idx e = (group * ${taken} + k) * ${block} + CMR_LOCAL_ID, column = e / ${weighted.numbers}, d = first_d + e % ${weighted.numbers};
+        if (column < padded) { ${weighted.weight("column", "d")} weights[e] = weight; }
     }
 }

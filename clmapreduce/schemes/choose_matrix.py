@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from clmapreduce.domain.pairwise import Pairwise
@@ -14,24 +15,29 @@ from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_chained import chained_product_of
+from clmapreduce.schemes.pairwise_matrix_weighted import suits_weights
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixWeightedBox,
     MatrixWideBox,
     filter_box,
     matrix_box,
     matrix_chained_box,
     matrix_long_box,
+    matrix_weighted_box,
     matrix_wide_box,
 )
 from clmapreduce.vector.pair import Pair
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
-LONG, CHAINED = 7, 5
-"""Numbers of a vector that is better taken as a long one; beside products of long vectors."""
+LONG, CHAINED, WEIGHTED = 7, 5, 17
+"""Numbers of a vector that is better taken as a long one; beside products of long vectors; beside formulas that are no
+products.
+"""
 SHORT = 512
 """Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
 group anew.
@@ -54,6 +60,10 @@ def choose_matrix(
         chained = chained_box_of(layout, domain, mode, facts)
         if chained is not None:
             return chained
+    if wide.pair.expansion is not None and wide.pair.expansion.size >= WEIGHTED:
+        weighted = weighted_box_of(layout, domain, mode)
+        if weighted is not None:
+            return weighted
     if layout.pair.expansion is not None:
         return None
     if layout.pair.contractions:
@@ -84,6 +94,15 @@ def chained_box_of(
     if wide.pair.expansion is None or chained_product_of(wide, mode, facts) is None:
         return None
     return matrix_chained_box(wide.pair.expansion.size, _aligned(domain))
+
+
+def weighted_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixWeightedBox | None:
+    """The box for any scalars and weights of however many numbers, where the scheme suits."""
+    wide = layout.wide or layout
+    if wide.pair.expansion is None or not suits_weights(wide, mode):
+        return None
+    terms = len(replace(wide.pair, expansion=None).terms.rows)
+    return matrix_weighted_box(wide.pair.expansion.size, terms, _aligned(domain))
 
 
 def _padded(domain: Pairwise) -> Callable[[int], float] | None:

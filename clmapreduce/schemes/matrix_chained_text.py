@@ -1,11 +1,6 @@
 """The statements of sums of scalars of long vectors times long weights, both by matrix instructions: what the first
 make of the vectors stays in registers, becomes scalars there, and is the row operand of the second.
 
-The second ones take floats with all of their exponents, as two pieces of 11 bits each (tf32): no row and no column
-needs a scale, and whatever the magnitudes are, a product is off by about 2⁻²³ of itself. Infinities and NaN have no
-pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed anew as the formula
-says.
-
 Of gradients, columns give the other end of a difference: Σ s (x − y) is (x − c) Σ s − Σ s (y − c), with the centre c
 that distances have. That loses a share of Σ |s| (|x − c| + |y − c|), which is summed up beside it as norms: where it
 exceeds `SPREAD` times Σ |s| |x − y|, the group is computed anew as well.
@@ -22,16 +17,12 @@ from clmapreduce.schemes.long_pairs_text import LongPairsText
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
 from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PLACE_BYTES
-from clmapreduce.schemes.weights_text import weight_of
+from clmapreduce.schemes.weighted_text import WeightedText
 from clmapreduce.tuning_matrix import MatrixChainedBox
 from clmapreduce.vector.pair import Expansion, Role
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""
-BESIDE = 4
-"""Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""
-REST = 2.0**-12
-"""What the sums of last digits count."""
 LINES = (16, 8)
 """Rows, and columns, of one operand."""
 
@@ -56,30 +47,23 @@ def sign_of(expansion: Expansion) -> int | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixChainedText(LongPairsText):
-    """The statements that kernel/pairwise_matrix_chained and kernel/pairwise_weights ask for. pairs: the scalars. wide:
-    the pair with its expansion. registers: whether items hold operands themselves; else these wait in local memory.
+    """The statements that kernel/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
+    expansion. registers: whether items hold operands themselves; else these wait in local memory.
     """
 
     box: MatrixChainedBox
     wide: PairText
     registers: bool
 
+    @cached_property
+    def weighted(self) -> WeightedText:
+        """Products of the scalars and the weights, which lie behind two stages."""
+        centre = self.steps * DEPTH if self.differs else 0
+        return WeightedText(
+            self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, 2 * self.stage, centre
+        )
+
     # ---------------------------------------------------------------------------------------------------- places
-    @property
-    def size(self) -> int:
-        """Numbers of a row."""
-        return self.wide.expansion.size
-
-    @property
-    def numbers(self) -> int:
-        """Numbers of every row that a group computes."""
-        return 8 * self.box.numbers
-
-    @property
-    def across(self) -> int:
-        """Groups side by side along the numbers."""
-        return -(-self.size // self.numbers)
-
     @property
     def differs(self) -> bool:
         """Whether a term is a difference of a number of the row and one of the column."""
@@ -121,25 +105,9 @@ class MatrixChainedText(LongPairsText):
         return 0 if self.registers else each * self.rows, each * self.box.tile
 
     @property
-    def stride(self) -> int:
-        """Words from one column's weights to the next ones."""
-        return self.numbers + BESIDE
-
-    @property
-    def weights_at(self) -> int:
-        """Where two tiles' weights begin, behind two stages."""
-        return 2 * self.stage
-
-    @property
-    def held_at(self) -> int:
-        """Where the scalars begin, where items do not hold them."""
-        return self.weights_at + 2 * self.box.tile * self.stride
-
-    @property
     def words(self) -> int:
         """Words of local memory."""
-        held = 0 if self.registers else self.rows * self.box.tile
-        return max(self.held_at + held, len(GATHERED) * len(self.warps.mine) * self.box.block if self.differs else 0)
+        return max(self.weighted.end, len(GATHERED) * len(self.warps.mine) * self.box.block if self.differs else 0)
 
     @property
     def least_memory(self) -> int:
@@ -149,22 +117,6 @@ class MatrixChainedText(LongPairsText):
         return 4 * self.words + known + 3 * PLACE_BYTES * self.box.tile * self.scattered
 
     # --------------------------------------------------------------------------------------------------- weights
-    def weight(self, column: str, d: str) -> str:
-        """Declares `weight`, what a column gives at number d; 0 beyond the last."""
-        lines = [weight_of(self.wide, column, d)]
-        if self.differs:
-            lines.append(f"if ({column} < columns && {d} < {self.size}) weight -= centre[{d}];")
-        return "\n".join(lines)
-
-    @property
-    def centres(self) -> list[str]:
-        """The kernels' parameters for the centre that numbers are relative to."""
-        return ["__global const float *restrict centre"] if self.differs else []
-
-    def offset_centre(self, batch: str) -> str:
-        """Moves it to its part for one element of the batch."""
-        return f"centre += (size_t){batch} * {self.steps * DEPTH};" if self.differs else ""
-
     # ---------------------------------------------------------------------------------------------------- stages
     def find(self) -> str:
         """Declares my_rows, where the item's share of its warp's rows begins."""
@@ -209,22 +161,8 @@ class MatrixChainedText(LongPairsText):
         """C text of what is known of the tile's columns."""
         return f"known_columns + half_now * {self.box.tile * self.sides[1].facts}"
 
-    def bring_tile(self, half: str, tile: str) -> str:
-        """Has a tile's weights and what is known of its columns copied to local memory. tile: as above."""
-        lines, block, each = [], self.box.block, self.numbers // 4
-        count = self.box.tile * each
-        for k in range(0, count, block):
-            e = f"({k} + item)"
-            place = f"{e} / {each}"
-            column = f"places[({tile}) * {self.box.tile} + {place}]" if self.scattered else f"({tile}) + {place}"
-            to = f"memory + {self.weights_at} + (({half}) * {self.box.tile} + {place}) * {self.stride}"
-            guard = f"if (item < {count - k}) " if k + block > count else ""
-            source = f"my_weights + (size_t)({column}) * {each} + {e} % {each}"
-            lines.append(f"{guard}cmr_copy_async_uint4((__local uint4 *)({to}) + {e} % {each}, {source});")
-        return "\n".join([*lines, self._bring_facts(half, tile)])
-
-    def _bring_facts(self, half: str, tile: str) -> str:
-        """Has what is known of a tile's columns copied to local memory."""
+    def bring_facts(self, half: str, tile: str) -> str:
+        """Has what is known of a tile's columns copied to local memory. tile: as for `bring`."""
         facts, tiled = self.sides[1].facts, self.box.tile
         to = f"known_columns + ({half}) * {tiled * facts}"
         if self.scattered:
@@ -260,24 +198,8 @@ class MatrixChainedText(LongPairsText):
 
     # --------------------------------------------------------------------------------------------------- scalars
     def compute(self) -> Iterator[str]:
-        """Declares the item's scalars, p{v}_{c}, of the contractions; 0 for columns beyond the last, whose weights may
-        be those of another one, and which no sum of scalars counts.
-        """
-        rows, columns = self.warps.mine, range(self.columns)
-        for v in rows:
-            yield f"float {', '.join(f'p{v}_{c}' for c in columns)};"
-        for c in columns:
-            yield "{"
-            yield self.pairs.column(c, self.column_index(c))
-            for v in rows:
-                statements, (text,) = self.pairs.values(v, c)
-                yield f"{{ {statements} p{v}_{c} = {text}; }}"
-            yield "}"
-        if self.scattered or self.differs:
-            yield f"if (count < {self.box.tile}) {{"
-            for c in columns:
-                yield f"if ({self.column_place(c)} >= count) {' = '.join(f'p{v}_{c}' for v in rows)} = 0.0f;"
-            yield "}"
+        """Declares the item's scalars of the contractions. No sum of scalars counts columns beyond the last."""
+        return self.weighted.compute(lambda c: self.pairs.column(c, self.column_index(c)), self.differs)
 
     def gather(self) -> Iterator[str]:
         """Adds a tile's scalars to their sums: of differences each row's Σ s, Σ |s|, and what is left of the latter's
@@ -318,67 +240,17 @@ class MatrixChainedText(LongPairsText):
             yield f"odd |= !(left{v} >= size{v} * {norm});"
 
     # -------------------------------------------------------------------------------------------------- products
-    def accumulators(self) -> Iterator[str]:
-        """Declares the item's numbers: acc{v}_{b}_{c}_total0."""
-        for v in self.warps.mine:
-            yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
 
-    def _totals(self, v: int) -> list[str]:
-        return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
-
-    def acc(self, v: int, b: int, c: int) -> str:
-        return f"acc{v}_{b}_{c}"
-
-    def number(self, b: int, c: int) -> str:
-        """C text of the number of the row that an accumulator is."""
-        return f"(first_d + {8 * b + c} + lane % 4 * 2)"
-
-    def hold(self) -> Iterator[str]:
-        """Makes row operands of the scalars: a{r}_{n} of a block of rows and one of columns."""
-        for r in range(self.box.rows):
-            for n in range(self.box.columns):
-                words = [f"as_uint(p{2 * r + side}_{2 * n + c})" for c in range(2) for side in range(2)]
-                place = f"{self.held_at} + ((warp * {self.box.rows} + {r}) * {self.box.columns} + {n}) * 128"
-                held = f"cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane)"
-                yield f"const uint4 a{r}_{n} = {held};"
-
-    def expand(self) -> Iterator[str]:
-        """Adds the tile's products of scalars and weights, summed up apart from the sums before; their last digits have
-        sums of their own.
-        """
-        for first in range(0, self.box.numbers, self.box.chains):
-            blocks = range(first, min(first + self.box.chains, self.box.numbers))
-            sums = [f"{kind}{r}_{b}" for b in blocks for r in range(self.box.rows) for kind in ("sum", "rest")]
-            yield "{"
-            yield f"float4 {', '.join(f'{name} = (float4)(0.0f)' for name in sums)};"
-            for n in range(self.box.columns):
-                for b in blocks:
-                    at = f"{self.weights_at} + (half_now * {self.box.tile} + {8 * n}) * {self.stride} + {8 * b}"
-                    yield f"const uint2 w{n}_{b} = cmr_matrix_numbers_uint2(memory, {at}, {self.stride}, lane);"
-                    for r in range(self.box.rows):
-                        for kind in ("rest", "sum"):
-                            operands = f"{kind}{r}_{b}, a{r}_{n}, w{n}_{b}, memory, lane"
-                            yield f"{kind}{r}_{b} = cmr_matrix_{kind}_float4({operands});"
-            for b in blocks:
-                for v in self.warps.mine:
-                    for c in range(2):
-                        part = f"{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
-                        yield f"{self.acc(v, b, c)}_total0 += fma(rest{part}, {REST}f, sum{part});"
-            yield "}"
-
-    def finish(self, v: int) -> Iterator[str]:
-        """Makes the item's numbers of a row results, and notes where they are none."""
-        for b in range(self.box.numbers):
+    def subtract(self, v: int) -> Iterator[str]:
+        """Makes a row's sums of numbers those of differences."""
+        for b in range(self.box.numbers if self.differs else 0):
             for c in range(2):
-                total = f"{self.acc(v, b, c)}_total0"
-                if not self.differs:
-                    yield f"odd |= !isfinite({total});"
-                    continue
-                d = f"min((idx){self.number(b, c)}, (idx){self.size - 1})"
+                total = f"{self.weighted.acc(v, b, c)}_total0"
+                d = f"min((idx){self.weighted.number(b, c)}, (idx){self.weighted.size - 1})"
                 statements, (text,) = self.wide.long_row(0, [self.warps.row_index(v)], d)
                 difference = f"{total} - (({text}) - centre[{d}]) * sum{v}"
-                signed = f"-({difference})" if self.sign < 0 else difference
-                yield f"{{ {statements} {total} = {signed}; odd |= !isfinite({total}); }}"
+                yield f"{{ {statements} {total} = {f'-({difference})' if self.sign < 0 else difference}; }}"
+
 
 
 GATHERED = ("sum", "size", "left")

@@ -14,21 +14,15 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_products import LongProduct
-from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, LongSides, product_of
+from clmapreduce.schemes.long_sides import OPERANDS, LongSides, product_of
 from clmapreduce.schemes.matrix_chained_text import MatrixChainedText, sign_of
 from clmapreduce.schemes.pair_domain import Spread
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
-from clmapreduce.schemes.pairwise_wide import After, anew, argument_of
-from clmapreduce.schemes.tile_norms import NORMS
-from clmapreduce.schemes.wide_spread import WideCut, flat
+from clmapreduce.schemes.weights import REDO, Weights
+from clmapreduce.schemes.wide_spread import flat
 from clmapreduce.tuning_matrix import MatrixChainedBox
 from clmapreduce.vector.pair import Contraction, Expansion, PairInput
-
-WEIGHTS, REDO = "weights0", "redo0"
-"""The columns' numbers, in whole blocks; which groups are to be computed anew."""
-TAKEN = 8
-"""Numbers that an item of the launch over the weights takes."""
 
 
 def scalar_of(layout: PairLayout) -> PairLayout:
@@ -78,52 +72,20 @@ class _Chained(LongSides):
             registers=self.facts.vendor == "nvidia",
         )  # fmt: skip
 
+    @property
+    def weights(self) -> Weights:
+        """The launches for the weights, and for what is to be computed anew."""
+        return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts)
+
     @cached_property
     def spread(self) -> Spread:
         """How the domain is cut."""
-        text, backend = self.text, self.layout.backend
-        cut = WideCut(self.domain, self.box, self.facts, backend, text.size, text.rows, text.across, aligned=ALIGNED)
-        return cut.spread()
-
-    @property
-    def _padded_columns(self) -> int:
-        """Columns of one element of the batch whose numbers are kept."""
-        return self.domain.columns + self.box.tile
+        return self.weights.spread
 
     @property
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
-        text, batch = self.text, self.domain.batch
-        weights = 4 * self._padded_columns * text.numbers * text.across * batch
-        return super().scratch | {WEIGHTS: weights, REDO: 4 * text.across * self.spread.groups * batch}
-
-    @property
-    def _centre(self) -> tuple[str, ...]:
-        return (NORMS[0],) if self.text.differs else ()
-
-    @property
-    def _given(self) -> Arguments:
-        """The pair's inputs among a kernel's arguments."""
-        return tuple(part for one in self.wide.pair.inputs for part in argument_of(one, self.domain))
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(given.name for given in self.wide.pair.inputs)
-
-    def weights_stage(self) -> Stage:
-        """The launch that computes the columns' numbers."""
-        text, domain, block, padded = self.text, self.domain, self.box.block, self._padded_columns
-        groups = -(-padded * text.numbers // (block * TAKEN))
-        spec = kernel_spec(
-            "pairwise_weights", self.mode, self.facts, domain.narrow, False,
-            {"block": block, "taken": TAKEN, "numbers": text.numbers},
-            {"pair": self.wide.pair, "bound": self.wide.bound},
-            lambda: {"matrix": text, "parameters": [*text.wide.parameters(), *text.centres]},
-        )  # fmt: skip
-        sizes: Arguments = (("idx", domain.columns), ("idx", padded), ("idx", groups))
-        arguments: Arguments = (*self._given, *self._centre, WEIGHTS, *sizes)
-        reads = (*self._names, *self._centre)
-        return Stage(spec, groups * text.across * domain.batch, block, arguments, reads, (WEIGHTS,))
+        return super().scratch | self.weights.scratch(self.spread)
 
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much say so."""
@@ -133,24 +95,17 @@ class _Chained(LongSides):
             "block": box.block, "rows_taken": box.rows, "tile": box.tile, "depth": box.depth, "taken": box.numbers,
             "chains": box.chains, "batched": text.batched, "partial": spread.partial, "domain": spread.word,
         }  # fmt: skip
-        given = [*text.wide.parameters(), *text.parameters(), "__global const float *restrict weights", *text.centres]
+        given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
         spec = kernel_spec(
             "pairwise_matrix_chained", self.mode, self.facts, self.domain.narrow, False, numbers,
             {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
         )  # fmt: skip
-        made = (*OPERANDS, WEIGHTS, *self._centre)
-        behind: Arguments = (*spread.behind, ("idx", self._padded_columns), REDO)
-        arguments: Arguments = (*self._given, *made, *targets, *behind)
-        groups = text.across * spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*self._names, *made, *spread.read), (*targets, REDO))
-
-    def redo_stage(self) -> Stage:
-        """The launch that computes those anew."""
-        text = self.text
-        after = After(self.spread, text.across, REDO)
-        return anew(self.wide, self.domain, self.mode, self.facts, text.rows, after)
-
+        weights = self.weights
+        made = (*OPERANDS, *weights.made)
+        arguments: Arguments = (*weights.given, *made, *targets, *spread.behind, *weights.behind)
+        reads = (*weights.names, *made, *spread.read)
+        return Stage(spec, weights.groups(spread), box.block, arguments, reads, (*targets, REDO))
 
 def plan_matrix_chained(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
@@ -166,9 +121,9 @@ def plan_matrix_chained(
         shallow = box.depth == 1
         box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
         chained = _Chained(scalar_of(layout), product, domain, mode, facts, box, layout)
-    text, spread = chained.text, chained.spread
-    cells = f"{text.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns at once"
-    stages = [*chained.before(), chained.weights_stage(), chained.stage(), chained.redo_stage()]
+    spread, cells = chained.spread, f"{chained.text.weighted.cells}, {box.tile} columns at once"
+    weights = chained.weights
+    stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage(spread)]
     why = f"{spread.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge(stages, chained.scratch, exact, flat(domain, text.size), mode, facts, box, spread, why)
+    return with_merge(stages, chained.scratch, exact, flat(domain, exact.expansion.size), mode, facts, box, spread, why)

@@ -11,7 +11,7 @@ from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
 from clmapreduce.tuning import WIDE_SCRATCH
-from clmapreduce.tuning_matrix import MatrixChainedBox, MatrixWideBox
+from clmapreduce.tuning_matrix import MatrixWeightedBox, MatrixWideBox
 
 
 def flat(domain: Pairwise, size: int) -> Pairwise:
@@ -26,7 +26,7 @@ class WideCut:
     """
 
     domain: Pairwise
-    box: MatrixWideBox | MatrixChainedBox
+    box: MatrixWideBox | MatrixWeightedBox
     facts: Facts
     backend: str
     size: int

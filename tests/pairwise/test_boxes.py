@@ -32,10 +32,12 @@ from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED,
     MATRIX_CPU,
     MATRIX_LONG,
+    MATRIX_WEIGHTED,
     MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixWeightedBox,
     MatrixWideBox,
 )
 
@@ -44,7 +46,7 @@ LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"
 WIDE = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"
 EVERY: list[Any] = [
     PairBox(1, 64, 2, 4, 512), TileBox(256, 8, 8), WideBox(256, 8, 8, 32), MATRIX_CPU, MATRIX_WIDE_CPU, MATRIX_LONG,
-    MATRIX_CHAINED,
+    MATRIX_CHAINED, MATRIX_WEIGHTED,
 ]  # fmt: skip
 
 
@@ -130,6 +132,7 @@ def test_matrix_instructions_are_tried_where_there_are_some() -> None:
     size = Pairwise(5000, 7000)
     suited = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
     suited += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
+    suited.append((layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), MatrixWeightedBox))
     for name, facts in FACTS.items():
         for layout, kind in suited:
             starts = starts_of(layout, size, PARALLEL, facts)

@@ -22,10 +22,12 @@ from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,
     MATRIX_LONG_CPU,
+    MATRIX_WEIGHTED_CPU,
     MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixWeightedBox,
     MatrixWideBox,
 )
 
@@ -36,7 +38,7 @@ pytestmark = pytest.mark.drawn(whole=["sparse"], seldom="pocl")
 
 SMALL = {
     MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU,
-    MatrixChainedBox: MATRIX_CHAINED_CPU, type(None): None,
+    MatrixChainedBox: MATRIX_CHAINED_CPU, MatrixWeightedBox: MATRIX_WEIGHTED_CPU, type(None): None,
 }  # fmt: skip
 
 

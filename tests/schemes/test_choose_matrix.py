@@ -19,6 +19,7 @@ from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixWeightedBox,
     MatrixWideBox,
     matrix_box,
     matrix_chained_box,
@@ -45,6 +46,7 @@ def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: A
         (f"Grad({GAUSS.format(3)},Vi(0,3),Vi(2,1))", "Sum", MatrixBox), (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox),
         (GAUSS.format(40) + "*Vj(2,20)", "Sum", MatrixChainedBox), ("(Vi(0,40)|Vj(1,40))*Vj(2,70)", "Mean", MatrixChainedBox),
         (f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))", "Sum", MatrixChainedBox), (GAUSS.format(40) + "*Vj(2,4)", "Sum", MatrixLongBox),
+        ("Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,20)", "Sum", MatrixWeightedBox),
         (GAUSS.format(3) + "*Vj(2,20)", "Sum", MatrixWideBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
     ],
 )  # fmt: skip

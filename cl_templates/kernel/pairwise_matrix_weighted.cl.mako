@@ -1,0 +1,80 @@
+## cmr_pairwise_matrix_weighted: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, the products by matrix instructions.
+##   A group owns rows and a block of d and walks its share of the columns, tile by tile. An item computes s for two rows of each of its blocks with two of
+##   every 8 columns, and keeps them: they are rows of the instructions that multiply them by the tile's weights, while the next ones are copied to local
+##   memory. The terms of columns are brought there for some tiles at once, while those of the tiles before are used.
+##   A group whose sums are not finite notes it for cmr_pairwise_wide, which computes it anew.
+##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      weights  from cmr_pairwise_weights, `padded` columns
+##   redo [group]  not 0 where it is to be computed anew
+##   Local memory: two tiles' weights, the terms of two batches of columns. Barriers: 1 a tile, and 2; where items do not hold operands, 1 more a tile.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="products" file="/weighted.cl.mako"/>
+<%
+pairs, here = weighted.pairs, domain.attr.here
+mine = weighted.warps.mine
+following = f"(at + {tile}) % {2 * batch}" if weighted.scattered else f"j0 + {tile}"
+def declared(c):
+    return pairs.staged_column(c, f"at + {weighted.column_place(c)}")
+%>
+## The terms of a batch of columns from a position on, in one half of the tiles.
+<%def name="bring_terms(position, half)">
+<%mode:each i="s" begin="0" end="${batch}">
+    const int spot = (${half}) * ${batch} + s;
+    ${domain.seek(f"{position} + s")}
+% if weighted.scattered:
+    places[spot] = column;
+% endif
+    ${pairs.stage("column", "spot")}
+</%mode:each>
+</%def>
+${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
+    __local uint memory[${weighted.end}] __attribute__((aligned(16)));
+    __local int given_up[1];
+% for kind, name, count in pairs.tile(2 * batch):
+    __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
+% endfor
+    ${domain.open_places(2 * batch)}
+    ${domain.open(f"(idx)get_group_id(0) / {weighted.across}", weighted.warps.rows)}
+    const idx block_d = (idx)get_group_id(0) % ${weighted.across}, first_d = block_d * ${weighted.numbers};
+    ${pairs.offsets("batch")}
+    ${pairs.uniforms()}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
+    if (item == 0) given_up[0] = 0;
+% for v in mine:
+    const idx row${v} = ${weighted.warps.row_index(v)};
+% if not cpu:
+    ${pairs.row(v, [f"row{v}"])}
+% endif
+% endfor
+    ${"\n".join(weighted.accumulators())}
+    ${weighted.find()}
+    int half_now = 0;
+    const idx start = begin;
+    if (begin < end) { ${bring_terms("begin", "0")} }
+% if weighted.scattered:
+    ${mode.sync()}
+% endif
+    if (begin < end) { ${weighted.bring("0", "0" if weighted.scattered else "begin")} }
+    <%domain:each_tile tile="${tile}" staged="${True}">
+        cmr_copy_wait_int();
+        ${mode.sync()}
+        const int at = (int)((${here} - start) % ${2 * batch});
+        if (${here} + ${tile} < end) { ${weighted.bring("half_now ^ 1", following)} }
+        if (at % ${batch} == 0 && ${here} + ${batch} < end) { ${bring_terms(f"{here} + {batch}", f"at / {batch} ^ 1")} }
+% if cpu:
+% for v in mine:
+        ${pairs.row(v, [f"row{v}"])}
+% endfor
+% endif
+        ${"\n".join(weighted.compute(declared, False))}
+        ${products.multiply(mode, weighted)}
+        half_now ^= 1;
+    </%domain:each_tile>
+    int odd = 0;
+    ${products.store(domain, weighted, partial)}
+    ${mode.sync()}
+    if (odd) given_up[0] = 1;
+    ${mode.sync()}
+    if (item == 0) redo[get_group_id(0)] = given_up[0];
+}

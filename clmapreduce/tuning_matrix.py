@@ -269,7 +269,7 @@ MATRIX_WEIGHTED_CPU = MatrixWeightedBox(
     32, 1, 1, 1, groups=8, tiles=2, merge_block=32, numbers=2, chains=1, longest=64
 )  # fmt: skip
 """Where a group's items read operands for themselves: to be right, not fast."""
-WEIGHTED_TERMS = 8
+WEIGHTED_TERMS = 12
 """Numbers that are kept of every row beside which a warp has registers for two blocks of rows."""
 
 

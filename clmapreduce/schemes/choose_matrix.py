@@ -32,6 +32,8 @@ from clmapreduce.tuning_matrix import (
 )
 from clmapreduce.vector.pair import Pair
 
+WEIGHTED_MOST = 24
+"""Numbers of a row, or of a column, that registers and local memory have room for beside weights."""
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
 LONG, CHAINED, WEIGHTED = 7, 5, 17
@@ -101,8 +103,10 @@ def weighted_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> 
     wide = layout.wide or layout
     if wide.pair.expansion is None or not suits_weights(wide, mode):
         return None
-    terms = len(replace(wide.pair, expansion=None).terms.rows)
-    return matrix_weighted_box(wide.pair.expansion.size, terms, _aligned(domain))
+    terms = replace(wide.pair, expansion=None).terms
+    if max(len(terms.rows), len(terms.columns)) > WEIGHTED_MOST:
+        return None
+    return matrix_weighted_box(wide.pair.expansion.size, len(terms.rows), _aligned(domain))
 
 
 def _padded(domain: Pairwise) -> Callable[[int], float] | None:

@@ -15,6 +15,7 @@ from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.tuning import WideBox
 from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
@@ -34,6 +35,14 @@ GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
 def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
     domain = Pairwise(rows, columns, 1, 4 * (rows + columns))
     return choose_box(layout, domain, mode, facts)
+
+
+def test_scalars_of_many_numbers_go_elsewhere() -> None:
+    """Registers have no room for them beside the weights' sums."""
+    for count, kind in ((2, MatrixWeightedBox), (16, WideBox)):
+        x, y = f"Vi(0,{16 * count})", f"Vj(1,{16 * count})"
+        parts = "+".join(f"SqDist(Extract({x},{16 * k},12),Extract({y},{16 * k},12))" for k in range(count))
+        assert type(chosen(layout_of(f"Rsqrt(1+{parts})*Vj(2,20)"))) is kind
 
 
 @pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])

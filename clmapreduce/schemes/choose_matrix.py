@@ -40,6 +40,10 @@ LONG, CHAINED, WEIGHTED = 7, 5, 17
 """Numbers of a vector that is better taken as a long one; beside products of long vectors; beside formulas that are no
 products.
 """
+DIFFERENCES = 64
+"""Columns from which on gradients may be made of sums of numbers: these are exact as vectors, but with few columns a
+coordinate's differences may all be small beside its numbers.
+"""
 SHORT = 512
 """Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
 group anew.
@@ -93,9 +97,13 @@ def chained_box_of(
 ) -> MatrixChainedBox | None:  # fmt: skip
     """The box for long vectors and weights of however many numbers, where the scheme suits."""
     wide = layout.wide or layout
-    if wide.pair.expansion is None or chained_product_of(wide, mode, facts) is None:
+    expansion = wide.pair.expansion
+    if expansion is None or chained_product_of(wide, mode, facts) is None:
         return None
-    return matrix_chained_box(wide.pair.expansion.size, _aligned(domain))
+    columns = domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
+    if expansion.rows and columns < DIFFERENCES:
+        return None
+    return matrix_chained_box(expansion.size, _aligned(domain))
 
 
 def weighted_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixWeightedBox | None:

@@ -37,6 +37,12 @@ def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: A
     return choose_box(layout, domain, mode, facts)
 
 
+def test_gradients_of_few_columns_are_made_of_differences() -> None:
+    slope = f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))"
+    assert [type(chosen(layout_of(slope), columns=columns)) for columns in (63, 64)] == [WideBox, MatrixChainedBox]
+    assert type(chosen(layout_of(GAUSS.format(40) + "*Vj(2,40)"), columns=1)) is MatrixChainedBox
+
+
 def test_scalars_of_many_numbers_go_elsewhere() -> None:
     """Registers have no room for them beside the weights' sums."""
     for count, kind in ((2, MatrixWeightedBox), (16, WideBox)):

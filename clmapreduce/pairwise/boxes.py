@@ -38,8 +38,8 @@ PARALLEL: dict[type[Any], Limits] = {
     },
     MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 8), "unroll": (1, 8)},
     MatrixLongBox: _GROUPS,
-    MatrixWeightedBox: {**_GROUPS, "rows": (1, 2), "columns": (2, 8), "chains": (1, 8)},
-    MatrixChainedBox: {**_GROUPS, "rows": (1, 2), "columns": (2, 8), "depth": (1, 8), "chains": (1, 8)},
+    MatrixWeightedBox: {**_GROUPS, "rows": (1, 4), "columns": (2, 8), "chains": (1, 8)},
+    MatrixChainedBox: {**_GROUPS, "rows": (1, 4), "columns": (2, 8), "depth": (1, 8), "chains": (1, 8)},
 }  # fmt: skip
 """The numbers that are varied where groups work side by side, from least to most. The others are the static box's: what
 bounds the length of a chain of sums, or is not worth a build.

@@ -281,4 +281,6 @@ def matrix_weighted_box(
     """
     like = matrix_chained_box(numbers, padded)
     rows = min(like.rows, 2) if terms <= WEIGHTED_TERMS else 1
-    return replace(MATRIX_WEIGHTED, block=like.block, rows=rows, numbers=like.numbers, chains=like.chains)
+    columns = 2 * MATRIX_WEIGHTED.columns if like.numbers <= CHAINED_FEW else MATRIX_WEIGHTED.columns
+    box = replace(MATRIX_WEIGHTED, block=like.block, rows=rows, columns=columns)
+    return replace(box, numbers=like.numbers, chains=like.chains)

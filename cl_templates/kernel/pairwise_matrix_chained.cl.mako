@@ -3,7 +3,8 @@
 ##   A group owns rows and a block of d and walks its share of the columns, tile by tile; some steps of 16 coordinates a stage. While warps multiply one stage,
 ##   the next one is copied to local memory, and with a tile's first one its weights. An item makes scalars of its own pairs' products and keeps them: they
 ##   are rows of the instructions that multiply them by the weights. Where products have lost too much, it computes its pairs from the inputs, alone.
-##   A group whose sums are not finite, or are differences that have lost too much, notes it for cmr_pairwise_wide, which computes it anew.
+##   A group whose sums are not finite, or are differences that have lost too much, or which computes too many pairs alone, notes it for cmr_pairwise_wide,
+##   which computes it anew.
 ##   Of blocks of pairs a tile's columns lie apart: they are found two tiles ahead. Rows begin at a multiple of 16 before the group's own.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
@@ -36,6 +37,9 @@ ${mode.sync()}
 % if matrix.scattered:
 if (first == 0 && ${here} + ${2 * tile} < end) { ${find_columns(f"{here} + {2 * tile}", "(now + 2) % 3")} }
 % endif
+% if last and weighted.registers:
+if (given_up[half_now ^ 1]) break;
+% endif
 % if last:
 if (${here} + ${tile} < end) {
     ${matrix.bring("turn ^ 1", "0", following)}
@@ -54,7 +58,6 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
     __local float known_columns[${2 * tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
-    __local int given_up[1];
     ${domain.open_places(3 * tile)}
     ${domain.open(f"(idx)get_group_id(0) / {weighted.across}", matrix.rows)}
     const idx block_d = (idx)get_group_id(0) % ${weighted.across}, first_d = block_d * ${weighted.numbers};
@@ -64,7 +67,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${pairs.uniforms()}
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
-    if (item == 0) given_up[0] = 0;
+    ${matrix.open_doubts()}
     ${matrix.keep_rows()}
     ${"\n".join(weighted.accumulators())}
     ${matrix.declare_gathered()}
@@ -92,7 +95,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
 % endif
         { const int first = ${(len(matrix.brought) - 1) * depth}; ${stage(matrix.brought[-1], True)} }
         ${matrix.results()}
-        if (doubtful) { ${matrix.exactly()} }
+        if (doubtful) { ${matrix.doubt(here, "half_now")} ${matrix.exactly()} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
@@ -120,5 +123,5 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${products.store(domain, weighted, partial)}
     if (odd) given_up[0] = 1;
     ${mode.sync()}
-    if (item == 0) redo[get_group_id(0)] = given_up[0];
+    if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
 }

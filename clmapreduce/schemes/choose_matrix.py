@@ -36,7 +36,7 @@ WEIGHTED_MOST = 24
 """Numbers of a row, or of a column, that registers and local memory have room for beside weights."""
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
-LONG, CHAINED, WEIGHTED = 7, 5, 17
+LONG, CHAINED, WEIGHTED = 7, 5, 13
 """Numbers of a vector that is better taken as a long one; beside products of long vectors; beside formulas that are no
 products.
 """

@@ -24,6 +24,10 @@ from clmapreduce.vector.pair import Pair
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
+PATIENCE, COST = 2, 32
+"""Tiles that a warp may compute from the inputs before its group gives up, and one more of so many: each costs as much
+as so many others.
+"""
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""
 
@@ -250,6 +254,23 @@ class LongPairsText(ABC):
                 place = 4 * (v // 2 * box.columns + c // 2) + v % 2 * 2 + c % 2
                 lines.append(f"q{v}_{c}_0 = exact[{place}];")
         return "\n".join(lines)
+
+    def open_doubts(self) -> str:
+        """Declares, and sets for a group, what tells how often warps have computed pairs from the inputs: `doubts`,
+        with how often they may, `doubted`, their last tiles, and `given_up`, of this tile and the last one.
+        """
+        warps = self.box.block // 32
+        patience = f"{warps} * ({PATIENCE} + (int)min((idx)1000000, (idx)((end - begin) / {COST * self.box.tile})))"
+        return f"""__local int doubts[2];
+__local int doubted[{warps}];
+__local int given_up[2];
+if (item < 2) {{ doubts[item] = item ? {patience} : 0; given_up[item] = 0; }}
+if (lane == 0) doubted[warp] = -1;"""
+
+    def doubt(self, number: str, half: str) -> str:
+        """Counts a warp's tile that it computes from the inputs. number: C text of which; half: of its parity."""
+        first = f"atomic_xchg(&doubted[warp], (int)({number})) != (int)({number})"
+        return f"if ({first} && atomic_inc(&doubts[0]) >= doubts[1]) given_up[{half}] = 1;"
 
     def column_index(self, c: int) -> str:
         """The index of the item's column c; past the last one the last."""

@@ -259,6 +259,13 @@ def tile_box(words: int, acc_words: int, facts: Facts, rows: float = float("inf"
     return None
 
 
+def tile_box_of(rows: int, facts: Facts) -> TileBox:
+    """The box whose groups have so many rows, 16 times a power of two."""
+    if facts.kind == "cpu" or facts.max_group_size < _TILES_GPU[0].block:
+        return replace(_TILES_CPU, rows=rows // 8)
+    return TileBox(256, rows // 16, 8 if rows > 32 else 4)
+
+
 @dataclass(frozen=True)
 class WideBox:
     """For pairs whose value is a long vector. block: work-items per group, rows of a group in the

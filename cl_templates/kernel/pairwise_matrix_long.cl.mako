@@ -2,9 +2,11 @@
 ##   A group owns a tile of rows and walks its share of the columns, tile by tile; 16 coordinates of both a stage. While warps multiply one stage, the
 ##   next one is copied to local memory. The products stay in registers: an item makes its own pairs' values of them and folds these into its accumulators,
 ##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
+##   A group that computes too many pairs alone gives up, and notes it for cmr_pairwise_tiles.
 ##   Of blocks of pairs a tile's columns lie apart: they are found a tile ahead. Rows begin at a multiple of 16 before the group's own.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
+##   redo [group]  not 0 where the group gave up
 ##   Local memory: two stages, what is known of the rows and of a tile's columns, one accumulator per item, and as many
 ##   more as fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -61,7 +63,7 @@ if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(k
 }
 % endfor
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters)} {
+${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if weary else []))} {
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
     __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
@@ -77,6 +79,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
+% if weary:
+    ${matrix.open_doubts()}
+    int half_now = 0;
+% endif
     ${matrix.keep_rows()}
 % for v in mine:
 % if v < matrix.parked:
@@ -101,8 +107,11 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % if mixed:
         { const int s = ${matrix.steps - 1}; ${step(True)} }
 % endif
+% if weary and stops:
+        if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
+% endif
         ${matrix.results()}
-        if (doubtful) { ${matrix.exactly()} }
+        if (doubtful) { ${matrix.doubt(here, "half_now") if weary else ""} ${matrix.exactly()} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
@@ -125,9 +134,16 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % if matrix.scattered:
         now ^= 1;
 % endif
+% if weary:
+        half_now ^= 1;
+% endif
     </%domain:each_tile>
 % for v in range(matrix.parked):
     ${matrix.fetch(v)}
 % endfor
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
+% if weary:
+    ${mode.sync()}
+    if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
+% endif
 }

@@ -23,6 +23,8 @@ from clmapreduce.vector.pair import Role
 
 OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")
 """What the launches over either side leave."""
+REDO = "redo0"
+"""Which groups are to be computed anew."""
 ALIGNED = 16
 """Rows of an operand, which are packed together."""
 

@@ -53,6 +53,17 @@ class Spread:
         return self.partial and self.merged is None
 
 
+@dataclass(frozen=True)
+class After:
+    """A launch of another scheme that leaves some groups undone. spread: how it was cut, in groups of as many rows as
+    these have. across: its groups side by side along the numbers of a row. flags: its array of who is.
+    """
+
+    spread: Spread
+    across: int
+    flags: str
+
+
 def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: int) -> Spread:
     """All pairs, in `blocks` blocks of rows and `splits` shares of columns."""
     parts = splits * domain.rows if splits > 1 else 0

@@ -14,12 +14,12 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_products import LongProduct
-from clmapreduce.schemes.long_sides import OPERANDS, LongSides, product_of
+from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides, product_of
 from clmapreduce.schemes.matrix_chained_text import MatrixChainedText, sign_of
 from clmapreduce.schemes.pair_domain import Spread
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
-from clmapreduce.schemes.weights import REDO, Weights
+from clmapreduce.schemes.weights import Weights
 from clmapreduce.schemes.wide_spread import flat
 from clmapreduce.tuning_matrix import MatrixChainedBox
 from clmapreduce.vector.pair import Contraction, Expansion, PairInput

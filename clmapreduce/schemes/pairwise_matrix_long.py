@@ -13,11 +13,12 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_pairs_text import LONGEST
-from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, LongSides, product_of
+from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, REDO, LongSides, product_of
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
-from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairwise_tiles import Anew, tiles_anew
 from clmapreduce.tuning_matrix import MatrixLongBox
 
 
@@ -46,6 +47,21 @@ class _Tiling(LongSides):
         splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
         return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
 
+    @property
+    def weary(self) -> bool:
+        """Whether groups that compute too many pairs alone are computed anew. Those of inner products do so only for
+        numbers that are not finite.
+        """
+        return self.product.distance
+
+    def anew(self) -> Anew:
+        """The launches that compute those."""
+        if not self.weary:
+            return Anew([], {})
+        after = After(self.spread, 1, REDO)
+        found = tiles_anew(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        return replace(found, scratch=found.scratch | {REDO: 4 * self.spread.groups * self.domain.batch})
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         layout, box, spread, text = self.layout, self.box, self.spread, self.text
@@ -53,6 +69,7 @@ class _Tiling(LongSides):
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
             "batched": text.batched, "parked": text.parked, "partial": spread.partial, "domain": spread.word,
+            "weary": self.weary, "stops": self.facts.vendor == "nvidia",
         }  # fmt: skip
         spec = kernel_spec(
             "pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
@@ -60,9 +77,10 @@ class _Tiling(LongSides):
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
-        arguments: Arguments = (*names, *targets, *spread.behind)
+        flags = (REDO,) if self.weary else ()
+        arguments: Arguments = (*names, *targets, *spread.behind, *flags)
         groups = spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), targets)
+        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), (*targets, *flags))
 
 
 def plan_matrix_long(
@@ -85,6 +103,7 @@ def plan_matrix_long(
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
     if product.distance:
         cells += ", distances by differences where they lost digits"
-    stages = [*tiling.before(), tiling.stage()]
+    anew = tiling.anew()
+    stages = [*tiling.before(), tiling.stage(), *anew.stages]
     why = f"{spread.why}; {cells}"
-    return with_merge(stages, tiling.scratch, text.pairs, domain, mode, facts, box, spread, why)
+    return with_merge(stages, tiling.scratch | anew.scratch, text.pairs, domain, mode, facts, box, spread, why)

@@ -13,11 +13,12 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.long_sides import REDO
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.schemes.weighted_text import WeightedText
-from clmapreduce.schemes.weights import REDO, Weights
+from clmapreduce.schemes.weights import Weights
 from clmapreduce.schemes.wide_spread import flat
 from clmapreduce.tuning_matrix import MatrixWeightedBox
 

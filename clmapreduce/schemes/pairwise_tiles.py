@@ -13,12 +13,12 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import element, offsets_of, parameters_of
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText
-from clmapreduce.tuning import TileBox, tile_box
+from clmapreduce.tuning import TileBox, tile_box, tile_box_of
 from clmapreduce.vector.pair import Pair, PairInput, Role
 
 
@@ -43,6 +43,7 @@ class _Tiling:
     mode: ComputeMode
     facts: Facts
     box: TileBox
+    after: After | None = None
 
     @cached_property
     def shape(self) -> Shape:
@@ -60,6 +61,8 @@ class _Tiling:
     @cached_property
     def spread(self) -> Spread:
         """How the domain is cut."""
+        if self.after is not None:
+            return self.after.spread
         if isinstance(self.domain, BlockSparse):
             return spread_blocks(self.domain, self._cut())
         groups = self.facts.compute_units * self.box.groups
@@ -135,6 +138,7 @@ class _Tiling:
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
             "folded": box.folded, "unroll": box.unroll, "partial": spread.partial,
             "local_memory": self._local_memory, "products": distance is not None, "domain": spread.word,
+            "flags": self.after is not None,
         }  # fmt: skip
         tiles = self.tiles
         spec = kernel_spec(
@@ -142,8 +146,38 @@ class _Tiling:
             lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
         )  # fmt: skip
         names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
-        arguments: Arguments = (*names, *targets, *spread.behind)
-        return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
+        told = (self.after.flags,) if self.after is not None else ()
+        arguments: Arguments = (*names, *targets, *spread.behind, *told)
+        return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read, *told), targets)
+
+    def pack_stages(self) -> list[Stage]:
+        """The launches that pack the inputs."""
+        return [self.pack_stage(given, name) for given, name in zip(self.tiles.packed, self.packs, strict=True)]
+
+    def fitted(self) -> _Tiling:
+        """The same with stages as deep as local memory allows."""
+        tiling = self
+        while tiling.box.depth > 1 and not tiling.tiles.fits:
+            tiling = replace(tiling, box=replace(tiling.box, depth=tiling.box.depth // 2))
+        return tiling
+
+
+@dataclass(frozen=True)
+class Anew:
+    """Launches that compute what another scheme has left undone, and their scratch."""
+
+    stages: list[Stage]
+    scratch: dict[str, int]
+
+
+def tiles_anew(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+) -> Anew:  # fmt: skip
+    """Those of groups of `rows` rows, by differences."""
+    box = replace(tile_box_of(rows, facts), products=False)
+    tiling = _Tiling(layout, domain, mode, facts, box, after).fitted()
+    assert tiling.shape.tile_rows == rows
+    return Anew([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
 
 
 def norms_stage(
@@ -167,13 +201,9 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     """The plan of one result per row; needs at least one row and one column. Stages are as deep as the box says, or as
     local memory allows.
     """
-    tiling = _Tiling(layout, domain, mode, facts, box)
-    while box.depth > 1 and not tiling.tiles.fits:
-        box = replace(box, depth=box.depth // 2)
-        tiling = _Tiling(layout, domain, mode, facts, box)
-    shape, distance = tiling.shape, tiling.distance
-    packs = zip(tiling.tiles.packed, tiling.packs, strict=True)
-    stages = [*(tiling.pack_stage(given, target) for given, target in packs), tiling.stage()]
+    tiling = _Tiling(layout, domain, mode, facts, box).fitted()
+    box, shape, distance = tiling.box, tiling.shape, tiling.distance
+    stages = [*tiling.pack_stages(), tiling.stage()]
     scratch = dict(tiling.packs)
     cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
     if distance is not None:

@@ -12,22 +12,11 @@ from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.pair_domain import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.vector.pair import Pair, PairInput
-
-
-@dataclass(frozen=True)
-class After:
-    """A launch of another scheme that leaves some groups undone. spread: how it was cut, in blocks of as many rows as a
-    group has items here. across: its groups side by side along the numbers of a row. flags: its array of who is.
-    """
-
-    spread: Spread
-    across: int
-    flags: str
 
 
 @dataclass(frozen=True)

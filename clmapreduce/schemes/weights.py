@@ -11,16 +11,16 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.long_sides import ALIGNED
-from clmapreduce.schemes.pair_domain import Spread
+from clmapreduce.schemes.long_sides import ALIGNED, REDO
+from clmapreduce.schemes.pair_domain import After, Spread
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.schemes.pairwise_wide import After, anew, argument_of
+from clmapreduce.schemes.pairwise_wide import anew, argument_of
 from clmapreduce.schemes.tile_norms import NORMS
 from clmapreduce.schemes.weighted_text import WeightedText
 from clmapreduce.schemes.wide_spread import WideCut
 
-WEIGHTS, REDO = "weights0", "redo0"
-"""The columns' numbers, in whole blocks; which groups are to be computed anew."""
+WEIGHTS = "weights0"
+"""The columns' numbers, in whole blocks."""
 TAKEN = 8
 """Numbers that an item of the launch over the weights takes."""
 

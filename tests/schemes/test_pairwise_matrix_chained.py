@@ -21,8 +21,8 @@ from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes import matrix_chained_text
 from clmapreduce.schemes.choose_matrix import choose_matrix
+from clmapreduce.schemes.long_sides import REDO
 from clmapreduce.schemes.pairwise_matrix_chained import chained_product_of
-from clmapreduce.schemes.weights import REDO
 from clmapreduce.tuning_matrix import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 

@@ -19,7 +19,7 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes import matrix_chained_text
+from clmapreduce.schemes import long_pairs_text, matrix_chained_text
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.long_sides import REDO
 from clmapreduce.schemes.pairwise_matrix_chained import chained_product_of
@@ -267,6 +267,25 @@ def test_differences_alone_and_numbers_alone(
     made = prepared(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
     assert REDO in made.executable.plan.scratch
     assert_slopes(made.run()[0], given[x], given[y], -2 * np.exp(-squares(given[x], given[y])))
+
+
+@pytest.mark.parametrize("patience", [0, 10**6])
+def test_groups_that_give_up_and_such_that_never_do(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, patience: int
+) -> None:
+    """Blobs whose distances lose their digits: pairs alone and groups anew are both right. No other test has such
+    vectors: plans are kept.
+    """
+    monkeypatch.setattr(long_pairs_text, "PATIENCE", patience)
+    dim = 23 if patience else 24
+    formula, (x, y, s, b) = gaussian(dim, SIZE)
+    xs, ys = points(rng, 150, dim), points(rng, 400, dim)
+    xs[::2, 0] += 20
+    ys[::3, 0] += 20
+    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(400, SIZE)).astype("f4")}
+    for backend in ("1D", "2D"):
+        call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=backend)
+        assert_sums(run(call, given, context), -squares(xs, ys), given[b].astype("f8"), backend)
 
 
 def kernels(name: str, x: Vector, y: Vector) -> Vector:

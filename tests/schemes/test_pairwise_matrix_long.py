@@ -17,6 +17,7 @@ import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes import long_pairs_text
 from clmapreduce.schemes.long_sides import product_of
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.operand_text import OperandText
@@ -180,6 +181,29 @@ def test_products_alone_and_differences_alone(
     sums = squares(given[x], given[y]) + given[b].T
     wanted = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
     np.testing.assert_allclose(found, wanted, rtol=PROMISED)
+
+
+@pytest.mark.parametrize("patience", [0, 10**6])
+def test_groups_that_give_up_and_such_that_never_do(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, patience: int
+) -> None:
+    """Blobs whose distances lose their digits, with splits and blocks of pairs: pairs alone and tiles by differences
+    are both right. No other test has such vectors: plans are kept.
+    """
+    monkeypatch.setattr(long_pairs_text, "PATIENCE", patience)
+    dim = 23 if patience else 24
+    formula, (x, y, s, b) = gaussian(dim)
+    xs, ys = points(rng, 150, dim), points(rng, 700, dim)
+    xs[::2, 0] += 20
+    ys[::3, 0] += 20
+    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((700, 1)).astype("f4")}
+    exponent = -squares(xs, ys)
+    for backend in ("1D", "2D"):
+        call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=backend)
+        assert_sums(run(call, given, context), exponent, given[b].astype("f8"), backend)
+    blocks = drawn_blocks(rng, 150, 700)
+    kept = np.where(mask_of(blocks), exponent, -np.inf)
+    assert_sums(run(call, given, context, ranges=Halves(1, blocks)), kept, given[b].astype("f8"))
 
 
 def kernels(name: str, x: Vector, y: Vector) -> Vector:

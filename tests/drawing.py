@@ -2,12 +2,12 @@
 
 A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, both modes
 and every device but one among them. PoCL builds kernels twice as slowly as Intel's runtime: where there are others, it
-is drawn more seldom, and left out of every other test, anew in every run. `-m sweep` runs all combinations. A
+is drawn more seldom, and left out of two tests of three, anew in every run. `-m sweep` runs all combinations. A
 combination asked for by its name always runs.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
-on any mark of the test, the name of a device on which it runs in one of three runs only: tests of what GPUs alone take
+on any mark of the test, the name of a device on which it runs in one of four runs only: tests of what GPUs alone take
 have one CPU runtime for their everyday one.
 """
 
@@ -74,11 +74,11 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
 
 
 def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:
-    """The cases, two times of three less those on a device on which the test runs seldom, and every other time less
-    those on the slow one, if others are left.
+    """The cases, two times of three less those on the slow device, and three of four less those on one on which the test
+    runs seldom, if others are left.
     """
     marks = cases[0].iter_markers("drawn") if cases else ()
-    left_out = {SLOW: 1 / 2, **{mark.kwargs["seldom"]: 2 / 3 for mark in marks if "seldom" in mark.kwargs}}
+    left_out = {SLOW: 2 / 3, **{mark.kwargs["seldom"]: 3 / 4 for mark in marks if "seldom" in mark.kwargs}}
     gone = [device for device, share in left_out.items() if rng.random() < share]
     return [case for case in cases if not any(_is_on(device, case) for device in gone)] or cases
 

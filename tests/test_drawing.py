@@ -100,9 +100,9 @@ def test_what_would_be_skipped_is_not_drawn() -> None:
     assert not any(t["op"] == "x" and t["context"] == "a" for t in taken) and any(t["op"] == "x" for t in taken)
 
 
-@pytest.mark.parametrize(("kwargs", "share"), [({"seldom": "pocl"}, 1 / 3), ({}, 1 / 2)], ids=["seldom", "slow"])
+@pytest.mark.parametrize(("kwargs", "share"), [({"seldom": "pocl"}, 1 / 4), ({}, 1 / 3)], ids=["seldom", "slow"])
 def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any], share: float) -> None:
-    """In one run of three, the slow one in every other, and in every run where it is the only one."""
+    """In one run of four, the slow one in one of three, and in every run where it is the only one."""
 
     def made(devices: str) -> list[Item]:
         found = [Item(kwargs, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
@@ -111,7 +111,7 @@ def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any],
         return found
 
     seen = sum(any(t["context"] == "pocl" for t in kept(made("intel pocl"), seed=str(seed))) for seed in range(300))
-    assert abs(seen / 300 - share) < 0.14
+    assert abs(seen / 300 - share) < 0.12
     assert all(len(kept(made("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
     assert all(len(kept(made("pocl"), seed=str(seed))) == 2 for seed in range(20))
 

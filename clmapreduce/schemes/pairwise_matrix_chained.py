@@ -16,7 +16,6 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides, product_of
 from clmapreduce.schemes.matrix_chained_text import MatrixChainedText, sign_of
-from clmapreduce.schemes.pair_domain import Spread
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.weights import Weights
@@ -72,24 +71,20 @@ class _Chained(LongSides):
             registers=self.facts.vendor == "nvidia",
         )  # fmt: skip
 
-    @property
+    @cached_property
     def weights(self) -> Weights:
         """The launches for the weights, and for what is to be computed anew."""
         return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts)
 
-    @cached_property
-    def spread(self) -> Spread:
-        """How the domain is cut."""
-        return self.weights.spread
-
     @property
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
-        return super().scratch | self.weights.scratch(self.spread)
+        return super().scratch | self.weights.scratch
 
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much say so."""
-        layout, box, spread, text = self.layout, self.box, self.spread, self.text
+        layout, box, text, weights = self.layout, self.box, self.text, self.weights
+        spread = weights.spread
         targets, out = targets_of(spread, layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "tile": box.tile, "depth": box.depth, "taken": box.numbers,
@@ -101,11 +96,10 @@ class _Chained(LongSides):
             {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
         )  # fmt: skip
-        weights = self.weights
         made = (*OPERANDS, *weights.made)
         arguments: Arguments = (*weights.given, *made, *targets, *spread.behind, *weights.behind)
         reads = (*weights.names, *made, *spread.read)
-        return Stage(spec, weights.groups(spread), box.block, arguments, reads, (*targets, REDO))
+        return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 
 def plan_matrix_chained(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
@@ -121,9 +115,9 @@ def plan_matrix_chained(
         shallow = box.depth == 1
         box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
         chained = _Chained(scalar_of(layout), product, domain, mode, facts, box, layout)
-    spread, cells = chained.spread, f"{chained.text.weighted.cells}, {box.tile} columns at once"
     weights = chained.weights
-    stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage(spread)]
+    spread, cells = weights.spread, f"{weights.text.cells}, {box.tile} columns at once"
+    stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]
     why = f"{spread.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
     return with_merge(stages, chained.scratch, exact, flat(domain, exact.expansion.size), mode, facts, box, spread, why)

@@ -52,7 +52,7 @@ class _Weighted:
             self.box, Warps(self.box.block, 1, self.box.rows, scattered), self.facts.vendor == "nvidia", scattered,
         )  # fmt: skip
 
-    @property
+    @cached_property
     def weights(self) -> Weights:
         """The launches for the weights, and for what is to be computed anew."""
         return Weights(self.text, self.layout, self.domain, self.mode, self.facts)
@@ -86,7 +86,7 @@ class _Weighted:
         )  # fmt: skip
         arguments: Arguments = (*weights.given, *weights.made, *targets, *spread.behind, *weights.behind)
         reads = (*weights.names, *weights.made, *spread.read)
-        return Stage(spec, weights.groups(spread), box.block, arguments, reads, (*targets, REDO))
+        return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 
 
 def plan_matrix_weighted(
@@ -103,8 +103,8 @@ def plan_matrix_weighted(
         made = _Weighted(layout, domain, mode, facts, box)
     weights = made.weights
     spread = weights.spread
-    stages = [weights.stage(), made.stage(), weights.redo_stage(spread)]
+    stages = [weights.stage(), made.stage(), weights.redo_stage()]
     why = f"{spread.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
     exact = made.text.wide
     numbers = flat(domain, made.text.size)
-    return with_merge(stages, weights.scratch(spread), exact, numbers, mode, facts, box, spread, why)
+    return with_merge(stages, weights.scratch, exact, numbers, mode, facts, box, spread, why)

@@ -47,15 +47,17 @@ class Weights:
         """Columns of one element of the batch whose numbers are kept."""
         return self.domain.columns + self.text.box.tile
 
-    def scratch(self, spread: Spread) -> dict[str, int]:
+    @property
+    def scratch(self) -> dict[str, int]:
         """The arrays that these launches share with the one between them, in bytes."""
         text, batch = self.text, self.domain.batch
         weights = 4 * self.padded * text.numbers * text.across * batch
-        return {WEIGHTS: weights, REDO: 4 * self.groups(spread)}
+        return {WEIGHTS: weights, REDO: 4 * self.groups}
 
-    def groups(self, spread: Spread) -> int:
+    @property
+    def groups(self) -> int:
         """Groups of the launch over all pairs."""
-        return self.text.across * spread.groups * self.domain.batch
+        return self.text.across * self.spread.groups * self.domain.batch
 
     @property
     def given(self) -> Arguments:
@@ -98,7 +100,7 @@ class Weights:
             spec, groups * text.across * domain.batch, block, arguments, (*self.names, *self._centre), (WEIGHTS,)
         )
 
-    def redo_stage(self, spread: Spread) -> Stage:
+    def redo_stage(self) -> Stage:
         """The launch that computes groups anew, as the formula says."""
-        after = After(spread, self.text.across, REDO)
+        after = After(self.spread, self.text.across, REDO)
         return anew(self.wide, self.domain, self.mode, self.facts, self.text.warps.rows, after)

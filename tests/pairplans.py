@@ -173,6 +173,10 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         made = made_of(form_of(both, code=code))
         domain = Pairwise(10_000, 10_000, 6, 2_400_000)
         yield f"pairs of parts {code}", planned(made, (np.dtype(code),), domain, mode, facts)
+    cosine = "(Vi(0,40)|Vj(1,40))/(Norm2(Vi(0,40))*Norm2(Vj(1,40)))"
+    for op, weight in (("Sum", None), ("SumSoftMaxWeight", "Vj(2,40)")):
+        made = made_of(form_of(cosine, op, weight))
+        yield f"pairs with asides {op}", planned(made, (FLOAT32,), Pairwise(10_000, 9_000, 1, 400_000), mode, facts)
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
 

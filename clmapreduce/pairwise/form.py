@@ -10,6 +10,7 @@ from clmapreduce.formula.node import Symbol
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairwise_weighted import MARKS
+from clmapreduce.vector.asides import put_aside
 from clmapreduce.vector.coordinates import split_at_long
 from clmapreduce.vector.lower import UNROLLED, lower, lower_weighted
 from clmapreduce.vector.node import Category, Variable, Vector
@@ -34,10 +35,21 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
+class Aside:
+    """A number of every row, or column, or of all pairs, that is computed before them. given: what it becomes for the
+    pairs. pair: it, as the formula of a row, with the operator that sums it over a single column.
+    """
+
+    given: PairInput
+    pair: Pair
+    bound: PairBound
+
+
+@dataclass(frozen=True, eq=False)
 class Made:
     """A pair with its operator; for long weights those of the second pass, with what the first and the last need.
     wide: the same for a vector of a few numbers as if it were a long one. parts: of a concatenation with long parts,
-    which are reduced by themselves; the pair and its operator are the first one's.
+    which are reduced by themselves; the pair and its operator are the first one's. asides: what is computed before.
     """
 
     pair: Pair
@@ -46,6 +58,7 @@ class Made:
     last: PairBound | None = None
     wide: tuple[Pair, PairBound] | None = None
     parts: tuple[Made, ...] = ()
+    asides: tuple[Aside, ...] = ()
 
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
@@ -65,13 +78,36 @@ def made_of(form: Form) -> Made:
     """The pair and its operator; equal forms share them, so that kernels are found again."""
     inputs = {}
     for k, (variable, dtype, rank, scalar) in enumerate(form.arrays):
-        symbols = tuple(Symbol(f"in{k}.{d}", form.dtype) for d in range(variable.dim))
+        symbols = _symbols(f"in{k}", variable.dim, form)
         role = _role(variable.category, form.axis)
         inputs[variable] = PairInput(f"in{k}", role, variable.dim, dtype, symbols, rank, scalar)
+    formulas = (form.formula,) if form.weight is None else (form.formula, form.weight)
+    first = 1 + max(variable.position for variable in inputs)
+    (formula, *weight), meant = put_aside(formulas, UNROLLED, first)
+    asides = tuple(_aside(form, k, variable, part, inputs) for k, (variable, part) in enumerate(meant.items()))
+    inputs |= {variable: aside.given for variable, aside in zip(meant, asides, strict=True)}
+    made = _made(replace(form, formula=formula, weight=weight[0] if weight else None), inputs)
+    return replace(made, asides=asides)
+
+
+def _aside(form: Form, k: int, variable: Variable, part: Vector, inputs: dict[Variable, PairInput]) -> Aside:
+    """What is computed before all pairs."""
+    name, role = f"aside{k}", _role(variable.category, form.axis)
+    given = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, made=True)
+    indexed = {v: one if one.role is Role.PARAMETER else replace(one, role=Role.ROW) for v, one in inputs.items()}
+    return Aside(given, lower(part, None, indexed), _sum(form))
+
+
+def _symbols(name: str, dim: int, form: Form) -> tuple[Symbol, ...]:
+    return tuple(Symbol(f"{name}.{d}", form.dtype) for d in range(dim))
+
+
+def _made(form: Form, inputs: dict[Variable, PairInput]) -> Made:
+    """The pair of formulas that have nothing to put aside."""
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
     if form.weight is not None and weights > UNROLLED and (passes := bound.in_two_passes()) is not None:
-        symbols = tuple(Symbol(f"{MARKS}.{d}", form.dtype) for d in range(passes.first.outputs[0].shape[0]))
+        symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
         marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, made=True)
         pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power)
         if pair is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from clmapreduce.choose import choose_few
@@ -10,11 +11,12 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.form import Made
+from clmapreduce.pairwise.form import Aside, Made
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.pairwise import Box, PairLayout, plan_pairwise
+from clmapreduce.schemes.pairwise_asides import AsidePlan, plan_asides
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.schemes.pairwise_matrix_chained import plan_matrix_chained
 from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
@@ -26,7 +28,7 @@ from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
 from clmapreduce.tuning import TileBox, WideBox, clustered, few_box, pair_box
 from clmapreduce.tuning_matrix import MatrixBox, MatrixChainedBox, MatrixLongBox, MatrixWeightedBox, MatrixWideBox
-from clmapreduce.vector.pair import Pair
+from clmapreduce.vector.pair import Pair, Role
 
 Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the static box."""
@@ -40,6 +42,9 @@ def planned(
     the chosen one. look: asked for every pass over all pairs that no box is given for.
     """
     pair, last, dtype = made.pair, made.last, made.pair.dtype
+    if made.asides:
+        pairs = planned(replace(made, asides=()), outputs, domain, mode, facts, backend, box, look)
+        return plan_asides([_plan_aside(one, domain, mode, facts) for one in made.asides], pairs, domain.batch)
     if made.parts:
         plans = [planned(part, (dtype,), domain, mode, facts, backend, box, look) for part in made.parts]
         sizes = tuple(part.outputs[0].shape[0] for part in made.parts)
@@ -50,6 +55,17 @@ def planned(
     second = plan_pair(pair, made.bound, (dtype,), domain, mode, facts, backend, box, look)
     (marks,) = made.first[1].outputs[0].shape
     return plan_weighted(first, second, last, marks, pair.expansion.size, outputs[0], domain, mode, facts)
+
+
+def _plan_aside(aside: Aside, domain: Pairwise, mode: ComputeMode, facts: Facts) -> AsidePlan:
+    """The plan of numbers that are computed before all pairs."""
+    pair, given = aside.pair, aside.given
+    count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(given.role, 1)
+    batch = domain.batch if any(one.rank for one in pair.inputs) else 1
+    alone = Pairwise(count, 1, batch, domain.elements)
+    box = pair_box("sum", len(pair.terms.rows), pair.cost, True, count * batch, 1, mode, facts)
+    plan = plan_pairwise(PairLayout(pair, aside.bound, (pair.dtype,)), alone, mode, facts, box)
+    return AsidePlan(given.name, plan, count, batch, pair.dtype.itemsize)
 
 
 def plan_pair(

@@ -97,7 +97,7 @@ class _Chained(LongSides):
             lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
         )  # fmt: skip
         made = (*OPERANDS, *weights.made)
-        arguments: Arguments = (*weights.given, *made, *targets, *spread.behind, *weights.behind)
+        arguments: Arguments = (*weights.names, *made, *targets, *spread.behind, *weights.behind)
         reads = (*weights.names, *made, *spread.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 

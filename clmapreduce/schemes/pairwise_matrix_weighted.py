@@ -84,7 +84,7 @@ class _Weighted:
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
             registers=box.registers,
         )  # fmt: skip
-        arguments: Arguments = (*weights.given, *weights.made, *targets, *spread.behind, *weights.behind)
+        arguments: Arguments = (*weights.names, *weights.made, *targets, *spread.behind, *weights.behind)
         reads = (*weights.names, *weights.made, *spread.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 

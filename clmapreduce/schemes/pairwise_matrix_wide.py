@@ -21,7 +21,6 @@ from clmapreduce.schemes.pair_domain import Spread
 from clmapreduce.schemes.pair_text import PairText, is_product
 from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.schemes.pairwise_wide import argument_of
 from clmapreduce.schemes.wide_spread import WideCut, flat
 from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
 from clmapreduce.vector.bilinear import Factoring
@@ -141,7 +140,7 @@ class _Wide:
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
             registers=box.registers,
         )  # fmt: skip
-        reads = (*(given.name for given in layout.pair.inputs), *spread.read, REDO)
+        reads = (*self._given, *spread.read, REDO)
         arguments: Arguments = (*self._given, *targets, *spread.behind, REDO)
         return Stage(spec, self._groups, box.block, arguments, reads, targets)
 
@@ -151,9 +150,9 @@ class _Wide:
         return self.text.across * self.spread.groups * self.domain.batch
 
     @property
-    def _given(self) -> Arguments:
-        """The pair's inputs among a kernel's arguments."""
-        return tuple(part for one in self.layout.pair.inputs for part in argument_of(one, self.domain))
+    def _given(self) -> tuple[str, ...]:
+        """The names of the pair's inputs."""
+        return tuple(given.name for given in self.layout.pair.inputs)
 
     def _numbers(self) -> dict[str, Any]:
         box, text = self.box, self.text

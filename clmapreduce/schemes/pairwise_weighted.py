@@ -4,7 +4,7 @@ weights relative to them, and a last launch makes results of both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.dtypes import DType, c_name, widened
@@ -14,7 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import stored
 from clmapreduce.schemes.common import kernel_spec
-from clmapreduce.schemes.passes import joined
+from clmapreduce.schemes.passes import joined, lent
 from clmapreduce.tuning import launch_box
 
 MARKS, SUMS = "marks", "sums"
@@ -71,6 +71,8 @@ def plan_weighted(
     )  # fmt: skip
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
     stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
+    strides: Arguments = (("idx", domain.batch), ("idx", domain.rows * marks))
+    second = replace(second, stages=lent(second.stages, {MARKS: strides}))
     passes = joined(((first, {"out0": MARKS}), (second, {"out0": SUMS})))
     scratch = {**passes.scratch, MARKS: itemsize * marks * total, SUMS: itemsize * size * total}
     why = f"two passes, for weights of {size} numbers: {first.why}; then {second.why}"

@@ -16,7 +16,7 @@ from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
-from clmapreduce.vector.pair import Pair, PairInput
+from clmapreduce.vector.pair import Pair
 
 
 @dataclass(frozen=True)
@@ -135,18 +135,10 @@ class _Wide:
             lambda: {"pairs": text, "parameters": text.parameters() + out},
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
-        given = [part for one in pair.inputs for part in argument_of(one, domain)]
         told = (self.after.flags,) if self.after is not None else ()
-        arguments: Arguments = (*given, *targets, *spread.behind, ("idx", across), *told)
+        arguments: Arguments = (*names, *targets, *spread.behind, ("idx", across), *told)
         groups = across * spread.groups * domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *spread.read, *told), targets)
-
-
-def argument_of(given: PairInput, domain: Pairwise) -> Arguments:
-    """An input among a kernel's arguments; the strides of others come with the call."""
-    if not given.made:
-        return (given.name,)
-    return given.name, ("idx", domain.batch), ("idx", domain.rows * given.dim)
 
 
 def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.table import Table
-from clmapreduce.plan import Plan, Stage
+from clmapreduce.plan import Arguments, Plan, Stage
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,17 @@ def _renamed(plan: Plan, names: Mapping[str, str]) -> list[Stage]:
         )
         for stage in plan.stages
     ]
+
+
+def lent(stages: Sequence[Stage], arrays: Mapping[str, Arguments]) -> tuple[Stage, ...]:
+    """Launches that read what earlier ones of the same plan have made, as if it were an input. arrays: by name, the
+    sizes and strides of a batch, which come with the call for other inputs.
+    """
+    return tuple(
+        replace(stage, arguments=tuple(part for a in stage.arguments for part in (a, *_strides(a, arrays))))
+        for stage in stages
+    )
+
+
+def _strides(argument: object, arrays: Mapping[str, Arguments]) -> Arguments:
+    return arrays.get(argument, ()) if isinstance(argument, str) else ()

@@ -14,7 +14,7 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_sides import ALIGNED, REDO
 from clmapreduce.schemes.pair_domain import After, Spread
 from clmapreduce.schemes.pairwise import PairLayout
-from clmapreduce.schemes.pairwise_wide import anew, argument_of
+from clmapreduce.schemes.pairwise_wide import anew
 from clmapreduce.schemes.tile_norms import NORMS
 from clmapreduce.schemes.weighted_text import WeightedText
 from clmapreduce.schemes.wide_spread import WideCut
@@ -60,11 +60,6 @@ class Weights:
         return self.text.across * self.spread.groups * self.domain.batch
 
     @property
-    def given(self) -> Arguments:
-        """The pair's inputs among a kernel's arguments."""
-        return tuple(part for one in self.wide.pair.inputs for part in argument_of(one, self.domain))
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The inputs' names."""
         return tuple(given.name for given in self.wide.pair.inputs)
@@ -95,7 +90,7 @@ class Weights:
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.centres]},
         )  # fmt: skip
         sizes: Arguments = (("idx", domain.columns), ("idx", padded), ("idx", groups))
-        arguments: Arguments = (*self.given, *self._centre, WEIGHTS, *sizes)
+        arguments: Arguments = (*self.names, *self._centre, WEIGHTS, *sizes)
         return Stage(
             spec, groups * text.across * domain.batch, block, arguments, (*self.names, *self._centre), (WEIGHTS,)
         )

@@ -5,6 +5,9 @@ Equal parts are shared because vectors are interned: a formula and its gradient 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.vector.algebra import total
 from clmapreduce.vector.arithmetic import ADD, DIVIDE, MINUS, MULT, SUBTRACT, add, divide, minus, multiply
@@ -97,12 +100,12 @@ def fresh(dim: int, *formulas: Vector) -> Variable:
     return Variable(min(lowest, 0) - 1, dim, Category.PARAMETER)
 
 
-def substitute(f: Vector, replaced: dict[Variable, Vector]) -> Vector:
-    """f with variables replaced by formulas of their dimensions, simplified again. Raises ShapeError."""
-    for variable, by in replaced.items():
-        if by.dim != variable.dim:
-            raise ShapeError(f"{variable!r} cannot be replaced by a formula of dimension {by.dim}")
-    done: dict[Vector, Vector] = {variable: by for variable, by in replaced.items()}  # noqa: C416
+def substitute(f: Vector, replaced: Mapping[Any, Vector]) -> Vector:
+    """f with variables, or other parts, replaced by formulas of their dimensions, simplified. Raises ShapeError."""
+    for part, by in replaced.items():
+        if by.dim != part.dim:
+            raise ShapeError(f"{part!r} cannot be replaced by a formula of dimension {by.dim}")
+    done: dict[Vector, Vector] = dict(replaced)
     for part in postorder([f], done):
         args = tuple(done[arg] for arg in part.args)
         changed = any(new is not old for new, old in zip(args, part.args, strict=True))

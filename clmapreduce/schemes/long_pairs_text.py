@@ -20,7 +20,7 @@ from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.operand_text import OperandText
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning_matrix import MatrixLongBox
-from clmapreduce.vector.pair import Pair
+from clmapreduce.vector.pair import Pair, Role
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
@@ -63,6 +63,12 @@ class LongPairsText(ABC):
     @abstractmethod
     def sides(self) -> tuple[OperandText, OperandText]:
         """How the operands of rows and of columns lie."""
+
+    def operands(self, rows: int, columns: int) -> tuple[OperandText, OperandText]:
+        """How they lie in tiles of so many rows and columns."""
+        product, narrow = self.product, self.pairs.narrow
+        more = (product.distance, product.metric, narrow)
+        return OperandText(product.row, rows, *more), OperandText(product.column, columns, *more)
 
     @property
     def steps(self) -> int:
@@ -230,7 +236,7 @@ class LongPairsText(ABC):
         """The contractions of the item's pairs from the inputs, two rows and two columns at a time. They pass through
         an array, so that this rare case is a loop that asks for no registers of its own.
         """
-        row, column, box = self.product.row, self.product.column, self.box
+        box = self.box
         (contraction,) = self.pairs.pair.contractions
         pairs = [(v, c) for v in range(2) for c in range(2)]
         each = f"for (int block = 0; block < {box.rows * box.columns}; block++) {{"
@@ -241,11 +247,16 @@ class LongPairsText(ABC):
             lines.append(f"const idx row{v} = min((idx)({at}), (idx)(last - 1));")
         for c in range(2):
             lines.append(f"const idx column{c} = {self._index(f'at_column + 8 * n + {c}')};")
+        for k in range(2):
+            lines += [self.pairs.row(k, [f"row{k}"]), self.pairs.column(k, f"column{k}")]
         lines += [f"float q{v}_{c}_0 = 0.0f;" for v, c in pairs]
         lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.product.size}; d++) {{"]
-        for k in range(2):
-            lines.append(f"const float w{row.name}_{k} = {element(row, f'row{k} * {row.dim} + d')};")
-            lines.append(f"const float w{column.name}_c{k} = {element(column, f'column{k} * {column.dim} + d')};")
+        for given, _ in contraction.wide:
+            if given.role is Role.PARAMETER:
+                lines.append(f"const float w{given.name} = {element(given, 'd')};")
+                continue
+            name, index = (f"w{given.name}_", "row") if given.role is Role.ROW else (f"w{given.name}_c", "column")
+            lines += [f"const float {name}{k} = {element(given, f'{index}{k} * {given.dim} + d')};" for k in range(2)]
         lines += [*self.pairs.contracted(contraction, 0, pairs), "}"]
         lines += [f"exact[4 * block + {2 * v + c}] = q{v}_{c}_0;" for v, c in pairs]
         lines.append("}")

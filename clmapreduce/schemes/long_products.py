@@ -1,58 +1,117 @@
-"""Pairs that are made of one inner product of long vectors, or of one squared distance, and how much of its error shows
-in what is reduced.
+"""Pairs that are made of one inner product of long vectors, or of one squared distance, weighted by parameters or not,
+and how much of its error shows in what is reduced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
+from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.tile_norms import distance_of
-from clmapreduce.vector.pair import Pair, PairInput, Role
+from clmapreduce.schemes.sides import Side, side_of
+from clmapreduce.vector.pair import Pair, PairInput, Role, roles
+from clmapreduce.vector.quotient import quotient_of, written
 from clmapreduce.vector.relative import relative_nodes
 
 
 @dataclass(frozen=True)
 class LongProduct:
-    """A pair's only contraction: the squared distance of a row's and a column's input, or their inner product. slopes:
-    where only exponents to base 2 are made of it, of powers that may be computed roughly, their derivatives by it, the
-    same for all pairs; else None.
+    """A pair's only contraction: the squared distance of a row's and a column's numbers, or their inner product.
+    metric: what differences are multiplied by before they are squared, made of parameters, if anything. slopes: where
+    only exponents to base 2 are made of it, of powers that may be computed roughly, their derivatives by it, the same
+    for all pairs; else None.
     """
 
-    row: PairInput
-    column: PairInput
+    row: Side
+    column: Side
     distance: bool
+    metric: Side | None
     slopes: tuple[Node, ...] | None
 
     @property
     def size(self) -> int:
         """Coordinates."""
-        return self.row.dim
+        return self.row.size
+
+    @property
+    def inputs(self) -> tuple[PairInput, ...]:
+        """All that it is made of, each once."""
+        sides = (self.row, self.column, *((self.metric,) if self.metric is not None else ()))
+        return tuple({id(given): given for side in sides for given in side.inputs}.values())
 
 
 def long_product(pair: Pair, bound: PairBound) -> LongProduct | None:
     """The product that a float32 pair is made of; None where it sums something else, or more."""
     if len(pair.contractions) != 1 or pair.expansion is not None or pair.dtype != FLOAT32:
         return None
-    found = distance_of(pair)
-    sides = (found.row, found.column) if found is not None else _inner(pair)
-    return None if sides is None else LongProduct(*sides, found is not None, slopes_of(pair, bound))
-
-
-def _inner(pair: Pair) -> tuple[PairInput, PairInput] | None:
-    """The row's and the column's input whose inner product is a pair's only contraction."""
     (contraction,) = pair.contractions
-    term = contraction.term
-    if not isinstance(term, Apply) or term.function.name != "multiply":
+    walked = {id(symbol): given.role for given, symbol in contraction.wide}
+    role = roles((), [replace(contraction, wide=())], pair.inputs, walked)
+    above, below = quotient_of(contraction.term)
+    of_pairs = [factor for factor in above if role[id(factor)] is Role.PAIR]
+    if any(role[id(factor)] is Role.PAIR for factor in below):
         return None
-    given = {id(symbol): one for one, symbol in contraction.wide}
-    sides = {given[id(arg)].role: given[id(arg)] for arg in term.args if isinstance(arg, Symbol) and id(arg) in given}
-    return (sides[Role.ROW], sides[Role.COLUMN]) if set(sides) == {Role.ROW, Role.COLUMN} else None
+    found = _inner(above, below, role) if not of_pairs else _distance(of_pairs, above, below, role)
+    if found is None:
+        return None
+    sides = {r: side_of(r, node, contraction.wide, pair.inputs, contraction.size) for r, node in found.items()}
+    row, column, metric = sides[Role.ROW], sides[Role.COLUMN], sides.get(Role.PARAMETER)
+    return LongProduct(row, column, bool(of_pairs), metric, slopes_of(pair, bound))
+
+
+Numbers: TypeAlias = "dict[Role, Node]"
+"""What a row, a column and, for a distance, the parameters give at a coordinate."""
+
+
+def _inner(above: Sequence[Node], below: Sequence[Node], role: Mapping[int, Role]) -> Numbers | None:
+    """The numbers whose products are a quotient. Parameters belong to both sides, by their roots."""
+
+    def quotient(mine: Role) -> Node | None:
+        return written(*([factor for factor in part if role[id(factor)] is mine] for part in (above, below)))
+
+    row, column, weight = quotient(Role.ROW), quotient(Role.COLUMN), quotient(Role.PARAMETER)
+    if row is None or column is None:
+        return None
+    if weight is None:
+        return {Role.ROW: row, Role.COLUMN: column}
+    root = apply("sqrt", apply("abs", weight))
+    signed = apply("multiply", root, apply("sign", weight))
+    return {Role.ROW: apply("multiply", row, root), Role.COLUMN: apply("multiply", column, signed)}
+
+
+def _distance(
+    of_pairs: Sequence[Node], above: Sequence[Node], below: Sequence[Node], role: Mapping[int, Role]
+) -> Numbers | None:
+    """The numbers whose difference is squared, if a quotient is such a square times parameters. Of weights below 0 the
+    root is no number: there products are none either, and pairs are computed as the formula says.
+    """
+    if len(of_pairs) != 2 or of_pairs[0] is not of_pairs[1]:
+        return None
+    others = [factor for factor in above if factor is not of_pairs[0]]
+    if any(role[id(factor)] is not Role.PARAMETER for factor in (*others, *below)):
+        return None
+    difference = of_pairs[0]
+    if not isinstance(difference, Apply) or difference.function.name != "subtract":
+        return None
+    found = {role[id(arg)]: arg for arg in difference.args}
+    if set(found) != {Role.ROW, Role.COLUMN}:
+        return None
+    metric = written(_roots(others), _roots(below))
+    return found if metric is None else {**found, Role.PARAMETER: metric}
+
+
+def _roots(factors: Sequence[Node]) -> list[Node]:
+    """The roots of factors: of what is there twice it is itself."""
+    count = Counter(map(id, factors))
+    node = {id(factor): factor for factor in factors}
+    whole = [node[place] for place, times in count.items() for _ in range(times // 2)]
+    return whole + [apply("sqrt", node[place]) for place, times in count.items() if times % 2]
 
 
 def slopes_of(pair: Pair, bound: PairBound) -> tuple[Node, ...] | None:

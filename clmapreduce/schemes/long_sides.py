@@ -17,7 +17,7 @@ from clmapreduce.schemes.long_products import LongProduct, long_product
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_tiles import norms_stage
-from clmapreduce.schemes.tile_norms import NORMS, Distance
+from clmapreduce.schemes.tile_norms import NORMS, NormsText
 from clmapreduce.tuning_matrix import MatrixLongBox
 from clmapreduce.vector.pair import Role
 
@@ -64,20 +64,20 @@ class LongSides(ABC):
 
     def _batch(self, role: Role) -> int:
         """Elements of the batch for which one side is packed: a distance's has a centre in common with the other's."""
-        row, column = self.product.row, self.product.column
-        own = row if role is Role.ROW else column
-        other = column if role is Role.ROW else row
-        return self.domain.batch if own.rank or (self.product.distance and other.rank) else 1
+        product = self.product
+        own = product.row if role is Role.ROW else product.column
+        batched = any(given.rank for given in product.inputs) if product.distance else own.batched
+        return self.domain.batch if batched else 1
 
     def _padded(self, side: OperandText) -> int:
         """Rows or columns, as many as are packed."""
-        count = self.domain.rows if side.given.role is Role.ROW else self.domain.columns
+        count = self.domain.rows if side.side.role is Role.ROW else self.domain.columns
         return self.text.padded(side, count)
 
     @property
     def scratch(self) -> dict[str, int]:
         """Names and bytes of what the sides' launches leave."""
-        batches = [self._batch(side.given.role) for side in self.text.sides]
+        batches = [self._batch(side.side.role) for side in self.text.sides]
         sides = [(side, self._padded(side) * batch) for side, batch in zip(self.text.sides, batches, strict=True)]
         facts = [4 * side.facts * count for side, count in sides]
         operands = [4 * side.steps * side.stage * (count // side.tile) for side, count in sides]
@@ -89,24 +89,24 @@ class LongSides(ABC):
 
     def before(self) -> list[Stage]:
         """The launches over either side."""
-        row, column = self.product.row, self.product.column
         stages = [self._side_stage(k, side) for k, side in enumerate(self.text.sides)]
         if not self.product.distance:
             return stages
-        found, padded = Distance(row, column), self.text.steps * DEPTH
-        pair, domain, block = self.layout.pair, self.domain, self.box.block
-        return [norms_stage(pair, found, domain, self.mode, self.facts, block, padded), *stages]
+        product, domain, padded = self.product, self.domain, self.text.steps * DEPTH
+        norms = NormsText(product.row, product.column, product.metric, product.inputs, domain.narrow)
+        stage = norms_stage(self.layout.pair, norms, domain, self.mode, self.facts, self.box.block, padded)
+        return [stage, *stages]
 
     def _side_stage(self, k: int, side: OperandText) -> Stage:
         """The launch that packs one side."""
         domain, block, padded = self.domain, self.box.block, self._padded(side)
-        blocks, name = -(-padded // block), side.given.name
-        count = domain.rows if side.given.role is Role.ROW else domain.columns
+        blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)
+        count = domain.rows if side.side.role is Role.ROW else domain.columns
         spec = kernel_spec(
             "pairwise_operands", self.mode, self.facts, domain.narrow, False,
-            {"block": block, "tile": side.tile, "centred": side.centred}, {"given": side.given}, lambda: {"side": side},
+            {"block": block, "tile": side.tile, "side_number": k}, {"pair": self.layout.pair}, lambda: {"side": side},
         )  # fmt: skip
-        read = (name, *((NORMS[0], NORMS[1 + k]) if side.centred else ()))
+        read = (*names, *((NORMS[0], NORMS[1 + k]) if side.centred else ()))
         written = (OPERANDS[k], OPERANDS[2 + k])
         arguments: Arguments = (*read, *written, ("idx", count), ("idx", padded), ("idx", blocks))
-        return Stage(spec, blocks * self._batch(side.given.role), block, arguments, read, written)
+        return Stage(spec, blocks * self._batch(side.side.role), block, arguments, read, written)

@@ -3,7 +3,7 @@ make of the vectors stays in registers, becomes scalars there, and is the row op
 
 Of gradients, columns give the other end of a difference: Σ s (x − y) is (x − c) Σ s − Σ s (y − c), with the centre c
 that distances have. That loses a share of Σ |s| (|x − c| + |y − c|), which is summed up beside it as norms: where it
-exceeds `SPREAD` times Σ |s| |x − y|, the group is computed anew as well.
+exceeds `SPREAD` times Σ |s| |x − y|, the group is computed anew as well. All in the metric of the distance.
 """
 
 from __future__ import annotations
@@ -12,47 +12,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.formula.node import Apply
 from clmapreduce.schemes.long_pairs_text import LongPairsText
+from clmapreduce.schemes.long_terms import LongTerm
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
-from clmapreduce.schemes.pair_text import PairText, is_product
+from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES
 from clmapreduce.schemes.weighted_text import WeightedText
 from clmapreduce.tuning_matrix import MatrixChainedBox
-from clmapreduce.vector.pair import Expansion, Role
+from clmapreduce.vector.pair import Role
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""
+GATHERED = ("sum", "size", "left")
+"""What is summed up of every row beside differences."""
 LINES = (16, 8)
 """Rows, and columns, of one operand."""
-
-
-def sign_of(expansion: Expansion) -> int | None:
-    """What a number of the column counts in an expansion's term: 1 for a scalar times it, or for a scalar times it less
-    the row's, -1 for the row's less it. None for another term.
-    """
-    if len(expansion.scalars) != 1 or len(expansion.columns) != 1:
-        return None
-    if is_product(expansion):
-        return None if expansion.rows else 1
-    term = expansion.term
-    assert isinstance(term, Apply)
-    inner = term.args[1]
-    if len(expansion.rows) != 1 or not isinstance(inner, Apply) or inner.function.name != "subtract":
-        return None
-    order = [id(arg) for arg in inner.args]
-    row, column = id(expansion.rows[0].result), id(expansion.columns[0].result)
-    return {(row, column): -1, (column, row): 1}.get((order[0], order[1]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixChainedText(LongPairsText):
     """The statements that kernel/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
-    expansion. registers: whether items hold operands themselves; else these wait in local memory.
+    expansion. term: that of the expansion. registers: whether items hold operands themselves; else these wait in local
+    memory.
     """
 
     box: MatrixChainedBox
     wide: PairText
+    term: LongTerm
     registers: bool
 
     @cached_property
@@ -60,32 +46,24 @@ class MatrixChainedText(LongPairsText):
         """Products of the scalars and the weights, which lie behind two stages."""
         centre = self.steps * DEPTH if self.differs else 0
         return WeightedText(
-            self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, 2 * self.stage, centre
-        )
+            self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, 2 * self.stage, centre,
+            self.term.column,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
     def differs(self) -> bool:
         """Whether a term is a difference of a number of the row and one of the column."""
-        return bool(self.wide.expansion.rows)
-
-    @property
-    def sign(self) -> int:
-        """What a number of the column counts."""
-        sign = sign_of(self.wide.expansion)
-        assert sign is not None
-        return sign
+        return self.term.row is not None
 
     @cached_property
     def sides(self) -> tuple[OperandText, OperandText]:
         """How the operands of rows and of columns lie: one behind the other, since any may be the first of a group."""
-        product = self.product
-        rows = OperandText(product.row, LINES[0], product.distance)
-        return rows, OperandText(product.column, LINES[1], product.distance)
+        return self.operands(*LINES)
 
     def lacking(self, side: OperandText) -> int:
         """Rows or columns that the last group may lack."""
-        return self.rows if side.given.role is Role.ROW else self.box.tile
+        return self.rows if side.side.role is Role.ROW else self.box.tile
 
     @property
     def brought(self) -> list[int]:
@@ -116,7 +94,6 @@ class MatrixChainedText(LongPairsText):
         known = 4 * (rows * self.rows + 2 * columns * self.box.tile + 4)
         return 4 * self.words + known + 3 * PLACE_BYTES * self.box.tile * self.scattered
 
-    # --------------------------------------------------------------------------------------------------- weights
     # ---------------------------------------------------------------------------------------------------- stages
     def find(self) -> str:
         """Declares my_rows, where the item's share of its warp's rows begins."""
@@ -240,7 +217,6 @@ class MatrixChainedText(LongPairsText):
             yield f"odd |= !(left{v} >= size{v} * {norm});"
 
     # -------------------------------------------------------------------------------------------------- products
-
     def subtract(self, v: int) -> Iterator[str]:
         """Makes a row's sums of numbers those of differences."""
         for b in range(self.box.numbers if self.differs else 0):
@@ -248,10 +224,9 @@ class MatrixChainedText(LongPairsText):
                 total = f"{self.weighted.acc(v, b, c)}_total0"
                 d = f"min((idx){self.weighted.number(b, c)}, (idx){self.weighted.size - 1})"
                 statements, (text,) = self.wide.long_row(0, [self.warps.row_index(v)], d)
-                difference = f"{total} - (({text}) - centre[{d}]) * sum{v}"
-                yield f"{{ {statements} {total} = {f'-({difference})' if self.sign < 0 else difference}; }}"
-
-
-
-GATHERED = ("sum", "size", "left")
-"""What is summed up of every row beside differences."""
+                difference = f"({total} - (({text}) - centre[{d}]) * sum{v})"
+                more, factor = "", "-1.0f" if self.term.sign < 0 else "1.0f"
+                if self.term.factor is not None:
+                    more, text = self.term.factor.at("", d, self.pairs.narrow, "f")
+                    factor = f"{factor} * ({text})"
+                yield f"{{ {statements} {more} {total} = {factor} * {difference}; }}"

@@ -27,10 +27,7 @@ class MatrixLongText(LongPairsText):
     @cached_property
     def sides(self) -> tuple[OperandText, OperandText]:
         """How the operands of rows and of columns lie."""
-        product = self.product
-        tiles = (16, 8) if self.scattered else (self.rows, self.box.tile)
-        rows = OperandText(product.row, tiles[0], product.distance)
-        return rows, OperandText(product.column, tiles[1], product.distance)
+        return self.operands(*((16, 8) if self.scattered else (self.rows, self.box.tile)))
 
     @property
     def stages(self) -> tuple[int, int]:
@@ -39,7 +36,7 @@ class MatrixLongText(LongPairsText):
 
     def lacking(self, side: OperandText) -> int:
         """Rows that the last group may lack, where groups begin anywhere."""
-        return self.rows if self.scattered and side.given.role is Role.ROW else 0
+        return self.rows if self.scattered and side.side.role is Role.ROW else 0
 
     @property
     def least_memory(self) -> int:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.schemes.arrays_text import element, offsets_of, parameters_of
+from clmapreduce.schemes.arrays_text import offsets_of, parameters_of
+from clmapreduce.schemes.sides import Side
+from clmapreduce.schemes.tile_norms import centred
 from clmapreduce.vector.pair import PairInput, Role
 
 DEPTH = 16
@@ -24,31 +26,39 @@ FINITE = "0x1p100f"
 """Rows whose magnitudes add up to less can be scaled back in two steps without leaving the floats."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OperandText:
-    """The statements that kernel/pairwise_operands asks for. given: the input of one side. tile: its rows or columns in
-    a group's tile. centred: whether a centre is subtracted, and norms are kept beside the scales.
+    """The statements that kernel/pairwise_operands asks for. tile: a side's rows or columns in a group's tile. centred:
+    whether a centre is subtracted, and norms are kept beside the scales; in a metric, if there is one.
     """
 
-    given: PairInput
+    side: Side
     tile: int
     centred: bool
+    metric: Side | None
+    narrow: bool
+
+    @property
+    def inputs(self) -> tuple[PairInput, ...]:
+        """All that the numbers are made of, each once."""
+        given = (*self.side.inputs, *(self.metric.inputs if self.metric is not None else ()))
+        return tuple({id(one): one for one in given}.values())
 
     @property
     def steps(self) -> int:
         """Instructions along the coordinates."""
-        return -(-self.given.dim // DEPTH)
+        return -(-self.side.size // DEPTH)
 
     @property
     def mixed(self) -> int:
         """Coordinates of a last step that is one product."""
-        rest = self.given.dim % DEPTH
+        rest = self.side.size % DEPTH
         return rest if 3 * rest <= DEPTH else 0
 
     @property
     def lines(self) -> int:
         """Rows, or columns, of one operand."""
-        return 16 if self.given.role is Role.ROW else 8
+        return 16 if self.side.role is Role.ROW else 8
 
     @property
     def words(self) -> int:
@@ -70,20 +80,21 @@ class OperandText:
     def parameters(self) -> list[str]:
         """The kernel's parameters for what is read."""
         names = ("centre", "norms") if self.centred else ()
-        return [*parameters_of([self.given]), *(f"__global const float *restrict {name}" for name in names)]
+        return [*parameters_of(self.inputs), *(f"__global const float *restrict {name}" for name in names)]
 
     def offsets(self, batch: str) -> str:
         """Moves what is read to its part for one element of the batch."""
-        lines = [offsets_of([self.given], batch)]
+        lines = [offsets_of(self.inputs, batch)]
         if self.centred:
             lines.append(f"centre += (size_t){batch} * {self.steps * DEPTH}; norms += {batch} * count;")
         return "\n".join(lines)
 
     def measure(self, row: str) -> str:
         """Declares `scale`, 0 where there is none, and `unscale`."""
+        statements, text = self._number(row, "d")
         return f"""float most = 0, all = 0;
-for (int d = 0; d < {self.given.dim}; d++) {{
-const float v = fabs({self._number(row, "d")});
+for (int d = 0; d < {self.side.size}; d++) {{
+{statements} const float v = fabs({text});
 most = fmax(most, v); all += v;
 }}
 const int usable = all < {FINITE}, exponent = max(1, min(253, {254 + LARGEST} - (as_int(most) >> 23)));
@@ -94,7 +105,7 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
         """Stores what is kept of a row as number `at`."""
         if not self.centred:
             return f"facts[{at}] = unscale;"
-        twice = "2.0f * " if self.given.role is Role.COLUMN else ""
+        twice = "2.0f * " if self.side.role is Role.COLUMN else ""
         return f"facts[2 * {at}] = norms[{row}]; facts[2 * {at} + 1] = {twice}unscale;"
 
     def put(self, row: str, at: str) -> str:
@@ -115,8 +126,8 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
             names = (f"v{2 * k}", f"v{2 * k + 1}")
             for c, name in enumerate(names):
                 d = f"{first} + {c}"
-                number = f"usable && {d} < {self.given.dim} ? scale * ({self._number(row, d)}) : 0.0f"
-                lines.append(f"const float {name} = {number}, {name}h = cmr_half_round_float({name});")
+                lines += [self._scaled(name, row, d, f"usable && {d} < {self.side.size}")]
+                lines.append(f"const float {name}h = cmr_half_round_float({name});")
             high = f"cmr_half_pair_float({names[0]}h, {names[1]}h)"
             low = f"cmr_half_pair_float({names[0]} - {names[0]}h, {names[1]} - {names[1]}h)"
             lines.append(f"to[{self._word(k, 0)}] = {high}; to[{self._word(k, 1)}] = {low};")
@@ -124,11 +135,11 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
 
     def _put_mixed(self, row: str) -> list[str]:
         """Stores the last coordinates: a row's high, high and low pieces stand beside a column's high, low and high."""
-        first, slots = self.given.dim - self.mixed, ["0.0f"] * DEPTH
+        first, slots = self.side.size - self.mixed, ["0.0f"] * DEPTH
         lines = []
         for c in range(self.mixed):
-            number = self._number(row, str(first + c))
-            lines.append(f"const float v{c} = usable ? scale * ({number}) : 0.0f, v{c}h = cmr_half_round_float(v{c});")
+            lines.append(self._scaled(f"v{c}", row, str(first + c), "usable"))
+            lines.append(f"const float v{c}h = cmr_half_round_float(v{c});")
             low = f"v{c} - v{c}h"
             slots[3 * c : 3 * c + 3] = (f"v{c}h", f"v{c}h", low) if self.lines == 16 else (f"v{c}h", low, f"v{c}h")
         for k in range(8 if self.mixed else 0):
@@ -140,11 +151,17 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
         """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
         side by side, so that one load brings both.
         """
-        if self.given.role is Role.ROW:
+        if self.side.role is Role.ROW:
             return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"
         return f"line * 16 + {k % 4 * 4 + piece * 2 + k // 4}"
 
-    def _number(self, row: str, d: str) -> str:
-        """C text of a coordinate, less the centre."""
-        text = element(self.given, f"{row} * {self.given.dim} + {d}")
-        return f"{text} - centre[{d}]" if self.centred else text
+    def _scaled(self, name: str, row: str, d: str, wanted: str) -> str:
+        """Declares `name`, a number times the scale; 0 where it is not wanted."""
+        statements, text = self._number(row, d)
+        return f"float {name} = 0.0f; if ({wanted}) {{ {statements} {name} = scale * ({text}); }}"
+
+    def _number(self, row: str, d: str) -> tuple[str, str]:
+        """Statements, and the text of a coordinate, less the centre."""
+        if not self.centred:
+            return self.side.at(row, d, self.narrow)
+        return centred(self.side, self.metric, row, d, f"centre[{d}]", self.narrow)

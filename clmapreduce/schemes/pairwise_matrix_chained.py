@@ -9,19 +9,18 @@ from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
-from clmapreduce.formula.node import Symbol
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides, product_of
-from clmapreduce.schemes.matrix_chained_text import MatrixChainedText, sign_of
+from clmapreduce.schemes.long_terms import is_side, long_term
+from clmapreduce.schemes.matrix_chained_text import MatrixChainedText
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.weights import Weights
 from clmapreduce.schemes.wide_spread import flat
 from clmapreduce.tuning_matrix import MatrixChainedBox
-from clmapreduce.vector.pair import Contraction, Expansion, PairInput
 
 
 def scalar_of(layout: PairLayout) -> PairLayout:
@@ -34,23 +33,12 @@ def chained_product_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> L
     differences of the very vectors whose distance the product is.
     """
     expansion = layout.pair.expansion
-    if expansion is None or not layout.pair.contractions or sign_of(expansion) is None:
-        return None
-    product = product_of(scalar_of(layout), mode, facts)
-    if product is None or (expansion.rows and not _of_distance(expansion, product)):
-        return None
-    return product
-
-
-def _of_distance(expansion: Expansion, product: LongProduct) -> bool:
-    """Whether an expansion's difference is that of the product's vectors."""
-    sides = ((expansion.rows[0], product.row), (expansion.columns[0], product.column))
-    return product.distance and all(_is_coordinate(part, given) for part, given in sides)
-
-
-def _is_coordinate(part: Contraction, given: PairInput) -> bool:
-    """Whether what a row or column gives is a coordinate of an input."""
-    return isinstance(part.term, Symbol) and any(s is part.term and one is given for one, s in part.wide)
+    term = long_term(layout.pair) if expansion is not None and layout.pair.contractions else None
+    product = product_of(scalar_of(layout), mode, facts) if term is not None else None
+    if expansion is None or term is None or product is None or term.row is None:
+        return product
+    alike = is_side(term.row, product.row) and is_side(expansion.columns[term.column], product.column)
+    return product if product.distance and alike else None
 
 
 @dataclass(frozen=True)
@@ -63,11 +51,13 @@ class _Chained(LongSides):
     @cached_property
     def text(self) -> MatrixChainedText:
         wide, narrow = self.wide, self.domain.narrow
+        term = long_term(wide.pair)
+        assert term is not None
         return MatrixChainedText(
             pairs=PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, narrow, False),
             product=self.product, box=self.box, batched=self.batched,
             scattered=isinstance(self.domain, BlockSparse),
-            wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False),
+            wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term,
             registers=self.facts.vendor == "nvidia",
         )  # fmt: skip
 
@@ -100,6 +90,7 @@ class _Chained(LongSides):
         arguments: Arguments = (*weights.names, *made, *targets, *spread.behind, *weights.behind)
         reads = (*weights.names, *made, *spread.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+
 
 def plan_matrix_chained(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox

@@ -16,6 +16,7 @@ from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.sides import coordinates_of
 from clmapreduce.schemes.tile_norms import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.tile_text import Shape, TileText
 from clmapreduce.tuning import TileBox, tile_box, tile_box_of
@@ -181,18 +182,17 @@ def tiles_anew(
 
 
 def norms_stage(
-    pair: Pair, distance: Distance, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
+    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
 ) -> Stage:
     """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
     group. padded: numbers of the centre, the last of them zeros.
     """
     blocks = -(-(domain.rows + domain.columns) // block)
-    given = (distance.row, distance.column)
     spec = kernel_spec(
         "pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded}, {"pair": pair},
-        lambda: {"given": given, "norms": NormsText(*given), "parameters": parameters_of(given)},
+        lambda: {"norms": norms},
     )  # fmt: skip
-    names = tuple(one.name for one in given)
+    names = tuple(one.name for one in norms.inputs)
     arguments: Arguments = (*names, *NORMS, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
     return Stage(spec, blocks * domain.batch, block, arguments, names, NORMS)
 
@@ -208,7 +208,9 @@ def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
     if distance is not None:
         padded = -(-distance.row.dim // box.depth) * box.depth
-        stages = [norms_stage(layout.pair, distance, domain, mode, facts, box.block, padded), *stages]
+        given = (distance.row, distance.column)
+        norms = NormsText(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
+        stages = [norms_stage(layout.pair, norms, domain, mode, facts, box.block, padded), *stages]
         sizes = (padded, domain.rows, domain.columns)
         scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
         cells += "; distances by products where they lose no digits"

@@ -1,5 +1,5 @@
 """Squared distances by products: |x − y|² = |x − c|² + |y − c|² − 2 (x − c)·(y − c), one instruction per coordinate
-instead of two.
+instead of two; weighted by parameters as well.
 
 Rounding is then relative to |x − c|² + |y − c|² instead of |x − y|². So a tile whose least distance falls below `LEAST`
 times the largest such sum is computed again by differences, and so is what is not finite; a group in which that happens
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.node import Apply, Node, Symbol
-from clmapreduce.schemes.arrays_text import element, offsets_of
+from clmapreduce.schemes.arrays_text import offsets_of, parameters_of
+from clmapreduce.schemes.sides import Side
 from clmapreduce.vector.pair import Pair, PairInput, Role
 
 NORMS = ("scratch1", "scratch2", "scratch3")
@@ -58,36 +59,55 @@ def _difference(term: Node, given: dict[int, PairInput]) -> Sequence[PairInput]:
     return [given[id(arg)] for arg in inner.args]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormsText:
-    """The statements that kernel/pairwise_norms asks for."""
+    """The statements that kernel/pairwise_norms asks for. metric: what differences are multiplied by, if anything.
+    inputs: all that the numbers are made of.
+    """
 
-    row: PairInput
-    column: PairInput
+    row: Side
+    column: Side
+    metric: Side | None
+    inputs: tuple[PairInput, ...]
+    narrow: bool
+
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for what is read."""
+        return parameters_of(self.inputs)
 
     def offsets(self, batch: str) -> str:
-        """Moves both inputs to their part for one element of the batch."""
-        return offsets_of((self.row, self.column), batch)
+        """Moves the inputs to their part for one element of the batch."""
+        return offsets_of(self.inputs, batch)
 
     def samples(self, d: str) -> str:
         """Declares coordinate d of the centre. What is not finite counts as 0."""
         lines = ["float centre = 0;"]
-        for given, count in ((self.row, "rows"), (self.column, "columns")):
-            at = f"(idx)(((long)s * 2 + 1) * {count} / {2 * SAMPLES}) * {given.dim} + {d}"
-            lines.append(
-                f"for (int s = 0; s < {SAMPLES}; s++) {{ const float v = {element(given, at)};"
-                f" centre += isfinite(v) ? v * {1 / (2 * SAMPLES)}f : 0; }}"
-            )
+        for side, count in ((self.row, "rows"), (self.column, "columns")):
+            statements, text = side.at("at", d, self.narrow)
+            lines.append(f"for (int s = 0; s < {SAMPLES}; s++) {{")
+            lines.append(f"const idx at = (idx)(((long)s * 2 + 1) * {count} / {2 * SAMPLES});")
+            lines += [statements, f"const float v = {text}; centre += isfinite(v) ? v * {1 / (2 * SAMPLES)}f : 0; }}"]
         return "\n".join(lines)
 
-    def norm(self, given: PairInput, at: str) -> str:
+    def norm(self, side: Side, at: str) -> str:
         """Declares the squared distance of a row or column from `middle`, as eight sums: fewer roundings than one."""
         lines = [f"float {', '.join(f's{k} = 0' for k in range(8))};", "int d = 0;"]
-        lines.append(f"for (; d < {given.dim // 8 * 8}; d += 8) {{")
-        for k in range(8):
-            lines.append(f"const float v{k} = {element(given, f'({at}) * {given.dim} + d + {k}')} - middle[d + {k}];")
-        lines += [f"s{k} = s{k} + v{k} * v{k};" for k in range(8)]
-        lines += ["}", f"for (; d < {given.dim}; d++) {{"]
-        lines.append(f"const float v = {element(given, f'({at}) * {given.dim} + d')} - middle[d]; s0 = s0 + v * v; }}")
+        lines.append(f"for (; d < {side.size // 8 * 8}; d += 8) {{")
+        lines += [self._add(side, at, f"d + {k}", f"s{k}") for k in range(8)]
+        lines += ["}", f"for (; d < {side.size}; d++) {self._add(side, at, 'd', 's0')}"]
         lines.append("const float norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));")
         return "\n".join(lines)
+
+    def _add(self, side: Side, at: str, d: str, total: str) -> str:
+        """Adds the square of one coordinate."""
+        statements, text = centred(side, self.metric, at, d, f"middle[{d}]", self.narrow)
+        return f"{{ {statements} const float v = {text}; {total} = {total} + v * v; }}"
+
+
+def centred(side: Side, metric: Side | None, index: str, d: str, centre: str, narrow: bool) -> tuple[str, str]:
+    """Statements, and the text of a row's or column's number at a coordinate, less the centre, in a metric."""
+    statements, text = side.at(index, d, narrow)
+    if metric is None:
+        return statements, f"{text} - {centre}"
+    more, factor = metric.at(index, d, narrow, "f")
+    return f"{statements} {more}", f"({text} - {centre}) * {factor}"

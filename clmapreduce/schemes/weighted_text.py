@@ -28,7 +28,7 @@ class WeightedText:
     """pairs: the scalars. wide: the pair with its expansion. warps: which pairs an item holds. registers: whether items
     hold operands themselves; else these wait in local memory. scattered: whether a tile's columns may lie apart.
     weights_at: where the weights begin in local memory. centre: how long the centre is that numbers are relative to; 0
-    for none.
+    for none. part: which of the expansion's columns they are.
     """
 
     pairs: PairText
@@ -39,6 +39,7 @@ class WeightedText:
     scattered: bool
     weights_at: int = 0
     centre: int = 0
+    part: int = 0
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
@@ -46,18 +47,15 @@ class WeightedText:
         """Numbers of a row."""
         return self.wide.expansion.size
 
-
     @property
     def numbers(self) -> int:
         """Numbers of every row that a group computes."""
         return 8 * self.box.numbers
 
-
     @property
     def across(self) -> int:
         """Groups side by side along the numbers."""
         return -(-self.size // self.numbers)
-
 
     @property
     def cells(self) -> str:
@@ -91,7 +89,7 @@ class WeightedText:
     # --------------------------------------------------------------------------------------------------- weights
     def weight(self, column: str, d: str) -> str:
         """Declares `weight`, what a column gives at number d; 0 beyond the last."""
-        lines = [weight_of(self.wide, column, d)]
+        lines = [weight_of(self.wide, column, d, self.part)]
         if self.centre:
             lines.append(f"if ({column} < columns && {d} < {self.size}) weight -= centre[{d}];")
         return "\n".join(lines)
@@ -158,19 +156,15 @@ class WeightedText:
         for v in self.warps.mine:
             yield f"float {', '.join(f'{total} = 0.0f' for total in self._totals(v))};"
 
-
     def _totals(self, v: int) -> list[str]:
         return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
-
 
     def acc(self, v: int, b: int, c: int) -> str:
         return f"acc{v}_{b}_{c}"
 
-
     def number(self, b: int, c: int) -> str:
         """C text of the number of the row that an accumulator is."""
         return f"(first_d + {8 * b + c} + lane % 4 * 2)"
-
 
     def hold(self) -> Iterator[str]:
         """Makes row operands of the scalars: a{r}_{n} of a block of rows and one of columns."""
@@ -180,7 +174,6 @@ class WeightedText:
                 place = f"{self.held_at} + ((warp * {self.box.rows} + {r}) * {self.box.columns} + {n}) * 128"
                 held = f"cmr_matrix_hold_uint4((uint4)({', '.join(words)}), memory, {place}, lane)"
                 yield f"const uint4 a{r}_{n} = {held};"
-
 
     def expand(self) -> Iterator[str]:
         """Adds the tile's products of scalars and weights, summed up apart from the sums before; their last digits have
@@ -205,7 +198,6 @@ class WeightedText:
                         part = f"{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}"
                         yield f"{self.acc(v, b, c)}_total0 += fma(rest{part}, {REST}f, sum{part});"
             yield "}"
-
 
     def note(self, v: int) -> str:
         """Makes `odd` 1 where one of the item's numbers of a row is not finite."""

@@ -15,15 +15,16 @@ from clmapreduce.vector.pair import Contraction, Expansion, Role, is_constant
 
 
 class _Needs(IntFlag):
-    """What a node is made of. Parameters, and what is made of them alone, count as nothing."""
+    """What a node is made of. Short parameters, and what is made of them alone, count as nothing."""
 
     LONG_ROW = 1
     LONG_COLUMN = 2
     PAIR = 4
     COLUMN = 8
+    LONG_PARAMETER = 16
 
 
-LONG = _Needs.LONG_ROW | _Needs.LONG_COLUMN
+LONG = _Needs.LONG_ROW | _Needs.LONG_COLUMN | _Needs.LONG_PARAMETER
 
 
 def factored(node: Node, long: Set[int]) -> tuple[Node | None, Node] | None:
@@ -124,17 +125,18 @@ class _Cutting:
             return self.named(node, "s", self.scalars)
         if not needs & (_Needs.LONG_ROW | _Needs.PAIR):
             return self.named(node, "w", self.columns)
-        return self.named(node, "x", self.rows) if needs == _Needs.LONG_ROW else None
+        return self.named(node, "x", self.rows) if needs & ~_Needs.LONG_PARAMETER == _Needs.LONG_ROW else None
 
     def _needs(self) -> dict[int, _Needs]:
         """What every node of the term is made of, by id."""
         walked = {id(symbol): given.role for given, symbol in self.long.wide}
+        long = {Role.PARAMETER: _Needs.LONG_PARAMETER, Role.ROW: _Needs.LONG_ROW, Role.COLUMN: _Needs.LONG_COLUMN}
         short = {Role.PARAMETER: _Needs(0), Role.COLUMN: _Needs.COLUMN, Role.ROW: _Needs.PAIR, Role.PAIR: _Needs.PAIR}
         needs: dict[int, _Needs] = {}
         for node in nodes_below([self.long.term]):
             mine = _Needs(0)
             if id(node) in walked:
-                mine = _Needs.LONG_ROW if walked[id(node)] is Role.ROW else _Needs.LONG_COLUMN
+                mine = long[walked[id(node)]]
             elif isinstance(node, Symbol):
                 mine = short[self.role[id(node)]]
             for arg in node.args if isinstance(node, Apply) else ():

@@ -62,14 +62,19 @@ class _Lowering:
         return vector.operation is SUM and vector.args[0].dim > UNROLLED
 
     def _contraction(self, total: Vector) -> Node | None:
-        """The symbol of a sum that becomes a loop; None where what is summed is not coordinate by coordinate."""
+        """A sum that becomes a loop, times what all coordinates are multiplied by; None where what is summed is not
+        coordinate by coordinate.
+        """
         (summed,) = total.args
         walked = self._walked(summed)
         if walked is None:
             return None
+        term, wide = walked
+        parts = factored(term, {id(symbol) for _, symbol in wide})
+        assert parts is not None  # something is walked
         result = Symbol(f"contraction {len(self.contractions)}", self.dtype)
-        self.contractions.append(Contraction(result, *walked, summed.dim))
-        return result
+        self.contractions.append(Contraction(result, parts[1], wide, summed.dim))
+        return result if parts[0] is None else apply("multiply", result, parts[0])
 
     def _walked(self, long: Vector) -> tuple[Node, tuple[tuple[PairInput, Symbol], ...]] | None:
         """A long vector at one coordinate, with the inputs that it walks; None where coordinates are mixed."""

@@ -130,7 +130,7 @@ def test_long_vectors_take_tiles_only_where_work_items_meet() -> None:
     plans = {m: pair_plan(layout_of(text), 1000, 1000, m, facts) for m in MODES}
     kernels = {m: [stage.spec.kernel for stage in plan.stages] for m, plan in plans.items()}
     assert "cmr_pairwise" in kernels[SEQUENTIAL] and "cmr_pairwise_tiles" in kernels[PARALLEL]
-    for layout in (layout_of(text, SECOND), layout_of("Normalize(Vi(0,50))|Normalize(Vj(1,50))"), layout_of(GAUSSIAN)):
+    for layout in (layout_of(text, SECOND), layout_of("Sum(Square(Vi(0,50)-Vj(1,50)*(Vi(0,50)|Vj(1,50))))"), layout_of(GAUSSIAN)):
         assert pair_plan(layout, 1000, 1000, PARALLEL, facts).stages[0].spec.kernel == "cmr_pairwise"
 
 

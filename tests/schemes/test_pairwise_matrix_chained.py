@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pairblocks import Halves, drawn_blocks, mask_of
-from pairplans import layout_of, pair_plan
+from pairplans import layout_of, pair_plan, vector
 from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
@@ -148,6 +148,43 @@ def test_gradients(context: cm.Context, rng: np.random.Generator, by: int) -> No
         own, others = (given[x], given[y]) if by == 0 else (given[y], given[x])
         factors = -2 * np.exp(-squares(own, others)) * given[g].astype("f8") * given[b].astype("f8").T
         assert_slopes(run(call, given, context), own, others, factors, (rows, columns))
+
+
+METRICS = {
+    name: text.format(x=f"Vi(0,{DIM})", y=f"Vj(1,{DIM})", s=f"Pm(2,{DIM})")
+    for name, text in {
+        "divided": "Sum(Square(({x}-{y})/{s}))", "scaled": "SqDist({x}/{s},{y}/{s})",
+        "weighted": "WeightedSqNorm({s},{x}-{y})", "inner": "({x}|({y}*(-{s})))",
+    }.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("slopes", [True, False])
+def test_weights_of_coordinates(context: cm.Context, rng: np.random.Generator, name: str, slopes: bool) -> None:
+    """Distances that parameters scale, far from the origin as well; gradients are exact in their metric."""
+    x, y, s, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, DIM, 2), Variable(3, 1 if slopes else SIZE, 1)
+    value = F["Exp"](-vector(METRICS[name])) * b
+    call = PairCall(F["Grad"](value, x, F["IntCst"](1)) if slopes else value, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, scales = points(rng, 70), points(rng, 97), rng.uniform(0.3, 3, DIM).astype("f4")
+    if name in ("divided", "weighted") and rng.integers(2):  # what is rounded before cannot be helped
+        xs, ys = xs + np.float32(100), ys + np.float32(100)
+    given = {x: xs, y: ys, s: scales, b: rng.normal(size=(97, b.dim)).astype("f4")}
+    found, weights = run(call, given, context), given[b].astype("f8")
+    wide = scales.astype("f8")
+    if name == "inner":
+        exponent = xs.astype("f8") @ (ys * wide).T
+        if slopes:
+            weights = weights * ys * wide
+        assert_sums(found, exponent, weights)
+        return
+    metric = np.sqrt(wide) if name == "weighted" else 1 / wide
+    rows, columns = xs * metric, ys * metric
+    if slopes:
+        factors = -2 * np.exp(-squares(rows, columns)) * weights.T
+        assert_slopes(found / metric, rows, columns, factors, name)
+    else:
+        assert_sums(found, -squares(rows, columns), weights, name)
 
 
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any]:
@@ -439,6 +476,9 @@ SLOPE = f"Grad(Exp(-SqDist(Vi(0,{DIM}),Vj(1,{DIM})))*Vj(2,1),Vi(0,{DIM}),Vi(3,1)
 def test_what_suits_the_scheme() -> None:
     """A scalar of one product, times numbers of the column or differences of the product's own vectors."""
     facts = FACTS["nvidia"]
+    for text in METRICS.values():
+        for formula in (f"Grad(Exp(-{text}),Vi(0,{DIM}),Vi(3,1))", f"Exp(-{text})*Vj(4,{SIZE})"):
+            assert chained_product_of(layout_of(formula), PARALLEL, facts) is not None, formula
     for text in (LONG, SLOPE):
         assert chained_product_of(layout_of(text), PARALLEL, facts) is not None
         assert chained_product_of(layout_of(text), SEQUENTIAL, facts) is None

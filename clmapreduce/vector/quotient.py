@@ -1,0 +1,38 @@
+"""Products and quotients as lists of factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Literal, Node
+
+
+def quotient_of(node: Node) -> tuple[list[Node], list[Node]]:
+    """The factors above and below the line; a factor that occurs twice is there twice."""
+    above: list[Node] = []
+    below: list[Node] = []
+    todo = [(node, above, below)]
+    while todo:
+        factor, up, down = todo.pop()
+        name = factor.function.name if isinstance(factor, Apply) else ""
+        if isinstance(factor, Apply) and name == "multiply":
+            todo += [(arg, up, down) for arg in factor.args[::-1]]
+        elif isinstance(factor, Apply) and name in ("divide", "divide_fast"):
+            todo += [(factor.args[1], down, up), (factor.args[0], up, down)]
+        elif isinstance(factor, Apply) and name == "negative":
+            up.append(Literal(-1, factor.dtype))
+            todo.append((factor.args[0], up, down))
+        else:
+            up.append(factor)
+    return above, below
+
+
+def written(above: Iterable[Node], below: Iterable[Node] = ()) -> Node | None:
+    """The quotient of two products, None where there are no factors."""
+    made: Node | None = None
+    for factor in above:
+        made = factor if made is None else apply("multiply", made, factor)
+    for factor in below:
+        made = apply("divide", Literal(1, factor.dtype) if made is None else made, factor)
+    return made

@@ -41,9 +41,9 @@ CHECKED, NEIGHBOURS, SECONDS = 64, 10, 12.0
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of x_i and y_j: lazily, and in NumPy for one x (D,) and all y (N, D)."""
+    """A function of x_i and y_j: lazily, with scales of the coordinates; in NumPy for one x (D,) and all y (N, D)."""
 
-    lazy: Callable[[Any, Any], Any]
+    lazy: Callable[[Any, Any, Any], Any]
     exact: Callable[[Any, Any], Any]
 
 
@@ -55,15 +55,33 @@ def dots(x: Any, y: Any) -> Any:
     return y @ x
 
 
+def scales(x: Any) -> Any:
+    """One per coordinate."""
+    return np.linspace(0.5, 2, x.shape[-1])
+
+
+def cosines(x: Any, y: Any) -> Any:
+    return dots(x, y) / (np.linalg.norm(x) * np.linalg.norm(y, axis=1))
+
+
 FORMULAS = {
-    "exp(−‖x−y‖²)": Formula(lambda x, y: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
-    "exp(−‖x−y‖)": Formula(lambda x, y: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
-    "1/(1+‖x−y‖²)": Formula(lambda x, y: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
-    "exp(x·y)": Formula(lambda x, y: (x | y).exp(), lambda x, y: np.exp(dots(x, y))),
+    "exp(−‖x−y‖²)": Formula(lambda x, y, s: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
+    "exp(−‖x−y‖)": Formula(lambda x, y, s: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
+    "1/(1+‖x−y‖²)": Formula(lambda x, y, s: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
+    "exp(x·y)": Formula(lambda x, y, s: (x | y).exp(), lambda x, y: np.exp(dots(x, y))),
     "(x·y) exp(−‖x−y‖²)": Formula(
-        lambda x, y: (x | y) * (-squared(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squared(x, y))
+        lambda x, y, s: (x | y) * (-squared(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squared(x, y))
     ),
-    "exp(−‖x−y‖₁)": Formula(lambda x, y: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))),
+    "exp(−‖x−y‖₁)": Formula(
+        lambda x, y, s: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))
+    ),
+    "exp(−‖(x−y)/s‖²)": Formula(
+        lambda x, y, s: (-(((x - y) / s) ** 2).sum(-1)).exp(),
+        lambda x, y: np.exp(-squared(x / scales(x), y / scales(x))),
+    ),
+    "exp(cos(x, y))": Formula(
+        lambda x, y, s: (x.normalize() | y.normalize()).exp(), lambda x, y: np.exp(cosines(x, y))
+    ),
 }
 GAUSSIAN = next(iter(FORMULAS))
 
@@ -94,23 +112,23 @@ class Row:
         x, y = (rng.random((n, self.dim)) * scale + self.shift for n in (self.rows, self.columns))
         return x.astype(self.dtype), y.astype(self.dtype), rng.random((self.columns, self.width)).astype(self.dtype)
 
-    def call(self, front: Any, x: Any, y: Any, b: Any) -> Any:
-        """The reduction, through someone's LazyTensors."""
+    def call(self, front: Any, x: Any, y: Any, b: Any, s: Any) -> Any:
+        """The reduction, through someone's LazyTensors. s: scales of the coordinates."""
         if self.reduction == "gradient":
-            return front.gradient(lambda u, v: self.lazy(front, u, v), x, y, b)
+            return front.gradient(lambda u, v: self.lazy(front, u, v, s), x, y, b)
         if self.reduction == "slope":
-            return (self.lazy(front, x, y) * front.Vj(b)).grad(front.Vi(x), 1).sum(dim=1)
+            return (self.lazy(front, x, y, s) * front.Vj(b)).grad(front.Vi(x), 1).sum(dim=1)
         if self.reduction == "softmax":
             return (front.Vi(x) | front.Vj(y)).sumsoftmaxweight(front.Vj(b), dim=1)
         if self.reduction == "sum":
-            return front.grid(self.lazy(front, x, y), self.backend) @ b
+            return front.grid(self.lazy(front, x, y, s), self.backend) @ b
         distances = squared(front.Vi(x), front.Vj(y))
         if self.reduction == "logsumexp":
             return (-distances).logsumexp(dim=1)
         return distances.argmin(dim=1) if self.reduction == "argmin" else distances.argKmin(NEIGHBOURS, dim=1)
 
-    def lazy(self, front: Any, x: Any, y: Any) -> Any:
-        return FORMULAS[self.formula].lazy(front.Vi(x), front.Vj(y))
+    def lazy(self, front: Any, x: Any, y: Any, s: Any) -> Any:
+        return FORMULAS[self.formula].lazy(front.Vi(x), front.Vj(y), front.Pm(s))
 
 
 def gpu_rows() -> list[Row]:
@@ -134,6 +152,7 @@ def gpu_rows() -> list[Row]:
         Row("softmax D=64 DV=64", "softmax", ten // 2, ten // 2, 64, width=64),
         Row("gradient D=50", "slope", ten // 2, ten // 2, 50),
         Row("gradient D=300", "slope", ten // 5, ten // 5, 300),
+        Row("gradient of exp(−‖(x−y)/s‖²) D=50", "slope", ten // 2, ten // 2, 50, formula="exp(−‖(x−y)/s‖²)"),
         Row("argmin D=3", "argmin", 3 * ten, 3 * ten, bar=3.8),
         Row("logsumexp D=3", "logsumexp", 3 * ten, 3 * ten, bar=2.9),
         Row("argKmin 10 D=3", "argKmin", 10**4, 10**6, bar=12),
@@ -145,8 +164,8 @@ def gpu_rows() -> list[Row]:
         Row("Gaussian D=3, 10 wide", "sum", ten, ten, spread=10.0),
         Row("Gaussian D=3 DV=10, 10 wide", "sum", ten, ten, width=10, spread=10.0),
         Row("Gaussian D=3 DV=64, 10 wide", "sum", ten, ten, width=64, spread=10.0),
-        *(Row(f"{name} D=3", "sum", ten, ten, formula=name) for name in FORMULAS if name != GAUSSIAN),
-        *(Row(f"{name} D=50", "sum", ten, ten, 50, formula=name) for name in list(FORMULAS)[1:4]),
+        *(Row(f"{name} D=3", "sum", ten, ten, formula=name) for name in [*FORMULAS][1:6]),
+        *(Row(f"{name} D=50", "sum", ten, ten, 50, formula=name) for name in [*FORMULAS][1:4] + [*FORMULAS][6:]),
         *(Row(f"{name} D=3 DV=64", "sum", ten // 2, ten // 2, width=64, formula=name) for name in list(FORMULAS)[1:3]),
     ]
 
@@ -164,14 +183,14 @@ def cpu_rows(n: int = 16384) -> list[Row]:
         Row("argKmin 10 D=3", "argKmin", n, n, bar=7.5),
         Row("Gaussian D=3 float64", "sum", n, n, dtype="f8", bar=8),
         Row("Gaussian D=3 at 1000", "sum", n, n, shift=1000.0),
-        *(Row(f"{name} D=3", "sum", n, n, formula=name) for name in list(FORMULAS)[1:]),
+        *(Row(f"{name} D=3", "sum", n, n, formula=name) for name in [*FORMULAS][1:6]),
     ]
 
 
 class Ours:
     """The library's front end on one context."""
 
-    Vi, Vj = staticmethod(cm.Vi), staticmethod(cm.Vj)
+    Vi, Vj, Pm = staticmethod(cm.Vi), staticmethod(cm.Vj), staticmethod(cm.Pm)
 
     def __init__(self, context: cm.Context) -> None:
         self.context = context
@@ -210,8 +229,9 @@ def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> 
 
 def row_errors(row: Row, x: Any, y: Any, b: Any, results: list[Any]) -> list[float]:
     """The error of one row of each result. Gradients are vectors: relative to the sum of their terms' lengths."""
-    if row.reduction == "slope":  # of the Gaussian
-        terms = (FORMULAS[row.formula].exact(x, y)[:, None] * b) * -2 * (x - y)
+    if row.reduction == "slope":  # of a Gaussian
+        metric = 1 if row.formula == GAUSSIAN else scales(x) ** -2
+        terms = (FORMULAS[row.formula].exact(x, y)[:, None] * b) * -2 * (x - y) * metric
         sizes = np.linalg.norm(terms, axis=1).sum()
         return [float(np.linalg.norm(found - terms.sum(0)) / sizes) for found in results]
     if row.reduction == "softmax":
@@ -297,7 +317,7 @@ def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) ->
 
 
 def bound(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
-    placed = tuple(front.array(array) for array in arrays)
+    placed = tuple(front.array(array) for array in (*arrays, scales(arrays[0]).astype(row.dtype)))
     return lambda: row.call(front, *placed)
 
 

@@ -1,5 +1,5 @@
-## cmr_pairwise_matrix_chained: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, where s is made of an inner product or a squared
-##   distance of long vectors; or of s · (x(row, d) − w(column, d)). Both products by matrix instructions.
+## cmr_pairwise_matrix_chained: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, where s is made of inner products or squared
+##   distances of long vectors; or of s · (x(row, d) − w(column, d)). Both products by matrix instructions.
 ##   A group owns rows and a block of d and walks its share of the columns, tile by tile; some steps of 16 coordinates a stage. While warps multiply one stage,
 ##   the next one is copied to local memory, and with a tile's first one its weights. An item makes scalars of its own pairs' products and keeps them: they
 ##   are rows of the instructions that multiply them by the weights. Where products have lost too much, it computes its pairs from the inputs, alone.
@@ -30,27 +30,28 @@ for (int s = item; s < ${tile}; s += ${block}) {
     places[(${third}) * ${tile} + s] = column;
 }
 </%def>
-## A stage of coordinates, while the next one is on its way. steps: how many. last: whether it is the tile's last.
-<%def name="stage(steps, last)">
+## A stage of coordinates of product p, while the next one is on its way. steps: how many. last: whether the last one is short. follow: C text of the next stage's
+## first step; none where the tile ends.
+<%def name="stage(p, steps, short, follow=None)">
 cmr_copy_wait_int();
 ${mode.sync()}
 % if matrix.scattered:
 if (first == 0 && ${here} + ${2 * tile} < end) { ${find_columns(f"{here} + {2 * tile}", "(now + 2) % 3")} }
 % endif
-% if last and weighted.registers:
+% if follow is None and weighted.registers:
 if (given_up[half_now ^ 1]) break;
 % endif
-% if last:
+% if follow is None:
 if (${here} + ${tile} < end) {
     ${matrix.bring("turn ^ 1", "0", following)}
     ${bring_tile("half_now ^ 1", following)}
 }
 % else:
-${matrix.bring("turn ^ 1", f"first + {depth}", current)}
+${matrix.bring("turn ^ 1", follow, current)}
 % endif
 % for step in range(steps):
-${matrix.multiply("turn", step, "first", last and matrix.mixed and step == steps - 1)}
-${matrix.collect(f"(first + {step})")}
+${matrix.multiply("turn", step, "first", short and step == steps - 1)}
+${matrix.collect(p, f"(first + {step})")}
 % endfor
 turn ^= 1;
 </%def>
@@ -88,13 +89,20 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
 % if matrix.scattered:
         const int next_places = (now + 1) % 3;
 % endif
-        ${matrix.open()}
-% if len(matrix.brought) > 1:
+% for p, part in enumerate(matrix.parts):
+<%
+brought, begun = matrix.brought(p), part.first_step
+end = begun + (len(brought) - 1) * depth
+follow = None if part is matrix.parts[-1] else str(begun + part.steps)
+%>
+        ${matrix.open(p)}
+% if len(brought) > 1:
 #pragma unroll 1
-        for (int first = 0; first < ${(len(matrix.brought) - 1) * depth}; first += ${depth}) { ${stage(depth, False)} }
+        for (int first = ${begun}; first < ${end}; first += ${depth}) { ${stage(p, depth, False, f"first + {depth}")} }
 % endif
-        { const int first = ${(len(matrix.brought) - 1) * depth}; ${stage(matrix.brought[-1], True)} }
-        ${matrix.results()}
+        { const int first = ${end}; ${stage(p, brought[-1], part.mixed > 0, follow)} }
+        ${matrix.results(p)}
+% endfor
         if (doubtful) { ${matrix.doubt(here, "half_now")} ${matrix.exactly()} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};

@@ -1,4 +1,4 @@
-## cmr_pairwise_matrix_long: as cmr_pairwise, for pairs that are made of an inner product or a squared distance of long vectors, by matrix instructions.
+## cmr_pairwise_matrix_long: as cmr_pairwise, for pairs that are made of inner products or squared distances of long vectors, by matrix instructions.
 ##   A group owns a tile of rows and walks its share of the columns, tile by tile; 16 coordinates of both a stage. While warps multiply one stage, the
 ##   next one is copied to local memory. The products stay in registers: an item makes its own pairs' values of them and folds these into its accumulators,
 ##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
@@ -18,7 +18,6 @@ inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
 mine, here = matrix.warps.mine, domain.attr.here
-mixed = int(matrix.sides[0].mixed > 0)
 def place(c):
     return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
@@ -29,8 +28,8 @@ for (int s = item; s < ${tile}; s += ${block}) {
     places[(${half}) * ${tile} + s] = column;
 }
 </%def>
-## A stage of coordinates, while the next one is on its way. mixed: a short one.
-<%def name="step(mixed=False)">
+## A stage of coordinates of product p, while the next one is on its way. mixed: a short one.
+<%def name="step(p, mixed=False)">
 cmr_copy_wait_int();
 ${mode.sync()}
 if (s == 0) {
@@ -43,7 +42,7 @@ const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
 if (behind > 0 || ${here} + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }
 ${matrix.multiply("turn", mixed)}
 turn ^= 1;
-${matrix.collect("s")}
+${matrix.collect(p, "s")}
 </%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
@@ -102,15 +101,18 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${matrix.copy("0", "0")}
 % endif
     <%domain:each_tile tile="${tile}" staged="${True}">
-        ${matrix.open()}
-        for (int s = 0; s < ${matrix.steps - mixed}; s++) { ${step()} }
+% for p, part in enumerate(matrix.parts):
+<% end, mixed = part.first_step + part.steps, int(part.mixed > 0) %>
+        ${matrix.open(p)}
+        for (int s = ${part.first_step}; s < ${end - mixed}; s++) { ${step(p)} }
 % if mixed:
-        { const int s = ${matrix.steps - 1}; ${step(True)} }
+        { const int s = ${end - 1}; ${step(p, True)} }
 % endif
-% if weary and stops:
+% if weary and stops and part is matrix.parts[-1]:
         if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
 % endif
-        ${matrix.results()}
+        ${matrix.results(p)}
+% endfor
         if (doubtful) { ${matrix.doubt(here, "half_now") if weary else ""} ${matrix.exactly()} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};

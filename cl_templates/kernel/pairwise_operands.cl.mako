@@ -1,6 +1,6 @@
 ## cmr_pairwise_operands: rows (or columns) of long vectors as operands of matrix instructions, for cmr_pairwise_matrix_long.
 ##   An item takes one row: it finds the scale, then writes step by step. Past the last row the last one is repeated, past the last coordinate stand zeros.
-##   in…  [batch][count][dim]      centre, norms  as from cmr_pairwise_norms, for distances      facts [batch][padded]  the norm, for distances, and what undoes the scale
+##   in…  [batch][count][dim]      centre, norms  as from cmr_pairwise_norms, for every distance      facts [batch][padded]  of every product the norm, for distances, and what undoes the scale
 ##   operands [batch][tile][step][block of 16 rows, or 8 columns]  words of both pieces      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -11,8 +11,12 @@ ${mode.kernel_head("cmr_pairwise_operands", side.parameters() + ["__global float
     facts += (size_t)batch * padded * ${side.facts};
     operands += (size_t)batch * (padded / ${tile}) * ${side.steps * side.stage};
     if (at < padded) {
-        ${side.measure("row")}
-        ${side.keep("row", "at")}
-        ${side.put("row", "at")}
+% for part in side.parts:
+        {
+            ${part.measure("row")}
+            ${part.keep("row", "at")}
+            ${part.put("row", "at")}
+        }
+% endfor
     }
 }

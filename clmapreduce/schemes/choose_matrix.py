@@ -10,11 +10,11 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
-from clmapreduce.schemes.long_sides import ALIGNED, product_of
+from clmapreduce.schemes.long_sides import ALIGNED, products_of
 from clmapreduce.schemes.matrix_text import Slots
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
-from clmapreduce.schemes.pairwise_matrix_chained import chained_product_of
+from clmapreduce.schemes.pairwise_matrix_chained import chained_products_of
 from clmapreduce.schemes.pairwise_matrix_weighted import suits_weights
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning_matrix import (
@@ -87,7 +87,7 @@ def wide_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Matr
 
 def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> MatrixLongBox | None:
     """The box for long vectors, where the scheme suits."""
-    if product_of(layout, mode, facts) is None:
+    if not products_of(layout, mode, facts):
         return None
     return matrix_long_box(_aligned(domain))
 
@@ -98,7 +98,7 @@ def chained_box_of(
     """The box for long vectors and weights of however many numbers, where the scheme suits."""
     wide = layout.wide or layout
     expansion = wide.pair.expansion
-    if expansion is None or chained_product_of(wide, mode, facts) is None:
+    if expansion is None or not chained_products_of(wide, mode, facts):
         return None
     columns = domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
     if expansion.rows and columns < DIFFERENCES:

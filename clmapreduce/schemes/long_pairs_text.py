@@ -17,10 +17,10 @@ from functools import cached_property
 from clmapreduce.schemes.arrays_text import element
 from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.matrix_places import Warps
-from clmapreduce.schemes.operand_text import OperandText
+from clmapreduce.schemes.operand_text import OperandPart, OperandText
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning_matrix import MatrixLongBox
-from clmapreduce.vector.pair import Pair, Role
+from clmapreduce.vector.pair import Contraction, Pair, Role
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
@@ -40,7 +40,7 @@ class LongPairsText(ABC):
     """
 
     pairs: PairText
-    product: LongProduct
+    products: tuple[LongProduct, ...]
     box: MatrixLongBox
     batched: tuple[bool, bool]
     scattered: bool = False
@@ -66,9 +66,13 @@ class LongPairsText(ABC):
 
     def operands(self, rows: int, columns: int) -> tuple[OperandText, OperandText]:
         """How they lie in tiles of so many rows and columns."""
-        product, narrow = self.product, self.pairs.narrow
-        more = (product.distance, product.metric, narrow)
-        return OperandText(product.row, rows, *more), OperandText(product.column, columns, *more)
+        products, narrow = self.products, self.pairs.narrow
+        return OperandText(Role.ROW, products, rows, narrow), OperandText(Role.COLUMN, products, columns, narrow)
+
+    @property
+    def parts(self) -> tuple[OperandPart, ...]:
+        """Those of every product."""
+        return self.sides[0].parts
 
     @property
     def steps(self) -> int:
@@ -109,13 +113,19 @@ class LongPairsText(ABC):
                 lines.append(f"{name}_operands += {batch} * {name}_tiles * {side.steps * side.stage // 4};")
         return "\n".join(lines)
 
-    def open(self) -> str:
-        """Declares the sums of products of the item's pairs as zero; and sums of them, where there are many steps."""
+    def open(self, p: int) -> str:
+        """Sets the sums of products of the item's pairs to zero, and sums of them, where there are many steps. The
+        first product's are declared.
+        """
         names = [f"m{r}_{n}" for r in range(self.box.rows) for n in range(self.box.columns)]
-        lines = [f"float4 {name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names]
-        if self.steps > LONGEST:
-            lines += [f"float4 t{name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names]
-        return "\n".join(lines)
+        if any(map(self.summed, [p] if p else range(len(self.parts)))):
+            names += [f"t{name}" for name in names]
+        declared = "" if p else "float4 "
+        return "\n".join(f"{declared}{name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names)
+
+    def summed(self, p: int) -> bool:
+        """Whether a product has sums of sums."""
+        return self.parts[p].steps > LONGEST
 
     def _products(self, r: int, piece: str, words: str) -> Iterator[str]:
         """Adds the products of one piece of a block of rows with one of every block of columns."""
@@ -123,11 +133,15 @@ class LongPairsText(ABC):
             column = f"(uint2)(b{n}.{words[0]}, b{n}.{words[1]})"
             yield f"m{r}_{n} = cmr_matrix_product_float4(m{r}_{n}, {piece}{r}, {column}, memory, lane);"
 
-    def collect(self, s: str) -> str:
-        """After every so many steps, moves what the instructions have added up to the sums of sums."""
-        if self.steps <= LONGEST:
+    def collect(self, p: int, s: str) -> str:
+        """After every so many steps of a product, moves what the instructions have added up to the sums of sums. s: C
+        text of which step of all it is.
+        """
+        if not self.summed(p):
             return ""
-        lines = [f"if ({s} % {LONGEST} == {LONGEST - 1} || {s} == {self.steps - 1}) {{"]
+        first, steps = self.parts[p].first_step, self.parts[p].steps
+        own = f"({s} - {first})" if first else s
+        lines = [f"if ({own} % {LONGEST} == {LONGEST - 1} || {own} == {steps - 1}) {{"]
         for r in range(self.box.rows):
             for n in range(self.box.columns):
                 zero = "(float4)(0.0f, 0.0f, 0.0f, 0.0f)"
@@ -140,8 +154,8 @@ class LongPairsText(ABC):
         return f"at_column + {c // 2 * 8 + c % 2}"
 
     def keep_rows(self) -> str:
-        """Stores what is known of the group's rows in local memory, and declares `largest_x`, the largest norm of the
-        item's own, or NaN where one is not finite.
+        """Stores what is known of the group's rows in local memory, and declares `largest_x`, of every product the
+        largest norm of the item's own, or NaN where one is not finite.
         """
         each, block = self.sides[0].facts, self.box.block
         count, first = self.rows * each, self.warps.origin
@@ -149,98 +163,114 @@ class LongPairsText(ABC):
         for k in range(0, count, block):
             guard = f"if (item < {count - k}) " if k + block > count else ""
             lines.append(f"{guard}known_rows[{k} + item] = row_facts[(size_t)({first}) * {each} + {k} + item];")
-        lines.append("float largest_x = 0.0f, all_x = 0.0f;")
-        for v in self.warps.mine:
-            at = f"((size_t)({first}) + {self.warps.row_place(v)}) * {each}"
-            lines.append(f"all_x += {' + '.join(f'row_facts[{at} + {k}]' for k in range(each))};")
-            if self.product.distance:
-                lines.append(f"largest_x = fmax(largest_x, row_facts[{at}]);")
-        return "\n".join([*lines, "if (!isfinite(all_x)) largest_x = NAN;"])
+        for p, part in enumerate(self.parts):
+            lines.append(f"float largest_x{p} = 0.0f, all_x{p} = 0.0f;")
+            for v in self.warps.mine:
+                at = f"((size_t)({first}) + {self.warps.row_place(v)}) * {each} + {part.first_fact}"
+                lines.append(f"all_x{p} += {' + '.join(f'row_facts[{at} + {k}]' for k in range(part.facts))};")
+                if part.centred:
+                    lines.append(f"largest_x{p} = fmax(largest_x{p}, row_facts[{at}]);")
+            lines.append(f"if (!isfinite(all_x{p})) largest_x{p} = NAN;")
+        return "\n".join(lines)
 
     @property
     def known(self) -> str:
         """C text of what is known of the tile's columns."""
         return "known_columns"
 
-    def results(self) -> str:
-        """Declares the contractions q{v}_{c}_0 of the item's pairs, and `doubtful`: whether some have lost more digits
-        than they may.
+    def results(self, p: int) -> str:
+        """Declares the contractions q{v}_{c}_{p} of the item's pairs, and makes `doubtful` 1 where some have lost more
+        digits than they may.
         """
-        distance, box = self.product.distance, self.box
-        lines = ["float least = INFINITY, largest_y = 0.0f, all = 0.0f;"]
+        part, box = self.parts[p], self.box
+        distance = part.centred
+        names = "xyzw"[: 2 * part.facts]
+        lines = [] if p else ["int doubtful = 0;"]
+        lines.append(f"float least{p} = INFINITY, largest_y{p} = 0.0f, all{p} = 0.0f;")
         for n in range(box.columns):
-            count = 2 * self.sides[1].facts
-            at = f"{self.known} + (at_column + {8 * n}) * {self.sides[1].facts}"
-            lines.append(f"const float{count} yf{n} = *(__local const float{count} *)({at});")
-            lines.append(f"all += {' + '.join(f'yf{n}.{x}' for x in 'xyzw'[:count])};")
+            lines.append(f"const float{2 * part.facts} yf{p}_{n} = {self._column_facts(part, n)};")
+            lines.append(f"all{p} += {' + '.join(f'yf{p}_{n}.{x}' for x in names)};")
             if distance:
-                lines.append(f"largest_y = fmax(largest_y, fmax(yf{n}.x, yf{n}.z));")
+                lines.append(f"largest_y{p} = fmax(largest_y{p}, fmax(yf{p}_{n}.x, yf{p}_{n}.z));")
+        summed = "tm" if self.summed(p) else "m"
         for v in self.warps.mine:
-            at = f"known_rows + ({self.warps.row_place(v)}) * {self.sides[0].facts}"
-            kind, scale = ("float2", f"xf{v}.y") if distance else ("float", f"xf{v}")
-            lines.append(f"const {kind} xf{v} = *(__local const {kind} *)({at});")
+            at = f"known_rows + ({self.warps.row_place(v)}) * {self.sides[0].facts} + {part.first_fact}"
+            fact = [f"({at})[{k}]" for k in range(part.facts)]
+            lines.append(f"const float xs{p}_{v} = {fact[-1]};")
+            if distance:
+                lines.append(f"const float xn{p}_{v} = {fact[0]};")
             for c in range(self.columns):
-                summed = "tm" if self.steps > LONGEST else "m"
-                factor = f"yf{c // 2}.{('yw' if distance else 'xy')[c % 2]}"
-                text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * {scale}) * {factor}"
+                factor = f"yf{p}_{c // 2}.{('yw' if distance else 'xy')[c % 2]}"
+                text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * xs{p}_{v}) * {factor}"
                 if distance:
-                    text = f"(xf{v}.x + yf{c // 2}.{'xz'[c % 2]}) - {text}"
-                lines.append(f"float q{v}_{c}_0 = {text};")
+                    text = f"(xn{p}_{v} + yf{p}_{c // 2}.{'xz'[c % 2]}) - {text}"
+                lines.append(f"float q{v}_{c}_{p} = {text};")
                 if distance:
-                    lines.append(f"least = fmin(least, q{v}_{c}_0);")
-        lines.append(f"const int doubtful = !({self._trusted()});")
+                    lines.append(f"least{p} = fmin(least{p}, q{v}_{c}_{p});")
+        lines.append(f"doubtful |= !({self._trusted(p)});")
         return "\n".join(lines)
 
-    def _trusted(self) -> str:
-        """C text of whether the results of an item may stay. An inner product is as exact as its terms allow."""
-        if not self.product.distance:
-            return "isfinite(all + largest_x)"
-        enough = f"least >= {self.least}f * (largest_x + largest_y)"
-        if self.product.slopes is not None:
-            enough = f"({enough} || (largest_x + largest_y) * steepest <= {self.bearable}f)"
-        return f"isfinite(all + largest_x) && {enough}"
+    def _column_facts(self, part: OperandPart, n: int) -> str:
+        """C text of what is known of two columns, one behind the other."""
+        each, count = self.sides[1].facts, part.facts
+        at = f"{self.known} + (at_column + {8 * n}) * {each}"
+        if count == each:
+            return f"*(__local const float{2 * count} *)({at})"
+        facts = [f"({at})[{c * each + part.first_fact + k}]" for c in range(2) for k in range(count)]
+        return f"(float{2 * count})({', '.join(facts)})"
 
-    @property
-    def cut(self) -> float:
+    def _trusted(self, p: int) -> str:
+        """C text of whether an item's results of a product may stay. Inner products are as exact as terms allow."""
+        if not self.parts[p].centred:
+            return f"isfinite(all{p} + largest_x{p})"
+        norms = f"(largest_x{p} + largest_y{p})"
+        enough = f"least{p} >= {self.least(p)}f * {norms}"
+        if self.products[p].slopes is not None:
+            enough = f"({enough} || {norms} * steepest{p} <= {self.bearable(p)}f)"
+        return f"isfinite(all{p} + largest_x{p}) && {enough}"
+
+    def cut(self, p: int) -> float:
         """What instructions cut off, in units of 2⁻²² of a product: half of the last bit each on average, while half of
         the product is there.
         """
-        return 3 * min(self.steps, LONGEST) / 8
+        return 3 * min(self.parts[p].steps, LONGEST) / 8
 
-    @property
-    def least(self) -> float:
+    def least(self, p: int) -> float:
         """What a distance must be, relative to the norms that it is made from: at ρ their product is at most 1 − ρ of
         them, so that (1 + (1 − ρ) cut) / ρ may be RELATIVE.
         """
-        return (1 + self.cut) / (RELATIVE + self.cut)
+        return (1 + self.cut(p)) / (RELATIVE + self.cut(p))
 
-    @property
-    def bearable(self) -> float:
+    def bearable(self, p: int) -> float:
         """What the norms may be where only exponents are made of a distance, times its slope."""
-        return ABSOLUTE / (1 + self.cut)
+        return ABSOLUTE / (1 + self.cut(p))
 
     def slopes(self) -> str:
-        """Declares `steepest`, the largest slope of an exponent."""
-        found = self.product.slopes
-        if not self.product.distance or found is None:
-            return ""
+        """Declares `steepest`, of every distance the largest slope of an exponent."""
+        return "\n".join(line for p in range(len(self.products)) for line in self._slopes(p))
+
+    def _slopes(self, p: int) -> Iterator[str]:
+        found = self.products[p].slopes
+        if not self.products[p].distance or found is None:
+            return
         pair = Pair(self.pairs.pair.inputs, found, len(found))
         text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)
         statements, names = text.values(0, 0)
-        lines = ["float steepest = 0.0f;", "{", text.uniforms(), statements]
+        yield f"float steepest{p} = 0.0f;"
+        yield f"{{ {text.uniforms()} {statements}"
         for name in names:
-            lines.append(f"{{ const float slope = fabs({name}); if (!(slope <= steepest)) steepest = slope; }}")
-        return "\n".join([*lines, "}"])
+            yield f"{{ const float slope = fabs({name}); if (!(slope <= steepest{p})) steepest{p} = slope; }}"
+        yield "}"
 
     def exactly(self) -> str:
         """The contractions of the item's pairs from the inputs, two rows and two columns at a time. They pass through
         an array, so that this rare case is a loop that asks for no registers of its own.
         """
-        box = self.box
-        (contraction,) = self.pairs.pair.contractions
+        box, contractions = self.box, self.pairs.pair.contractions
+        count = range(len(contractions))
         pairs = [(v, c) for v in range(2) for c in range(2)]
         each = f"for (int block = 0; block < {box.rows * box.columns}; block++) {{"
-        lines = [f"float exact[{4 * box.rows * box.columns}];", "#pragma unroll 1", each]
+        lines = [f"float exact[{4 * box.rows * box.columns * len(count)}];", "#pragma unroll 1", each]
         lines.append(f"const int r = block / {box.columns}, n = block % {box.columns};")
         for v in range(2):
             at = f"{self.warps.row(v)} + 16 * r"
@@ -249,22 +279,32 @@ class LongPairsText(ABC):
             lines.append(f"const idx column{c} = {self._index(f'at_column + 8 * n + {c}')};")
         for k in range(2):
             lines += [self.pairs.row(k, [f"row{k}"]), self.pairs.column(k, f"column{k}")]
-        lines += [f"float q{v}_{c}_0 = 0.0f;" for v, c in pairs]
-        lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.product.size}; d++) {{"]
-        for given, _ in contraction.wide:
-            if given.role is Role.PARAMETER:
-                lines.append(f"const float w{given.name} = {element(given, 'd')};")
-                continue
-            name, index = (f"w{given.name}_", "row") if given.role is Role.ROW else (f"w{given.name}_c", "column")
-            lines += [f"const float {name}{k} = {element(given, f'{index}{k} * {given.dim} + d')};" for k in range(2)]
-        lines += [*self.pairs.contracted(contraction, 0, pairs), "}"]
-        lines += [f"exact[4 * block + {2 * v + c}] = q{v}_{c}_0;" for v, c in pairs]
+        for p in count:
+            lines += [f"float q{v}_{c}_{p} = 0.0f;" for v, c in pairs]
+            lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.products[p].size}; d++) {{"]
+            lines += self._coordinates(contractions[p])
+            lines += [*self.pairs.contracted(contractions[p], p, pairs), "}"]
+            lines += [f"exact[{self._exact('block', v, c, p)}] = q{v}_{c}_{p};" for v, c in pairs]
         lines.append("}")
         for v in self.warps.mine:
             for c in range(self.columns):
-                place = 4 * (v // 2 * box.columns + c // 2) + v % 2 * 2 + c % 2
-                lines.append(f"q{v}_{c}_0 = exact[{place}];")
+                block = str(v // 2 * box.columns + c // 2)
+                lines += [f"q{v}_{c}_{p} = exact[{self._exact(block, v % 2, c % 2, p)}];" for p in count]
         return "\n".join(lines)
+
+    def _exact(self, block: str, v: int, c: int, p: int) -> str:
+        """Where a contraction of a pair of a block waits."""
+        return f"{4 * len(self.products)} * {block} + {4 * p + 2 * v + c}"
+
+    def _coordinates(self, contraction: Contraction) -> Iterator[str]:
+        """Declares one coordinate of what a contraction walks, of two rows and two columns."""
+        for given, _ in contraction.wide:
+            if given.role is Role.PARAMETER:
+                yield f"const float w{given.name} = {element(given, 'd')};"
+                continue
+            name, index = (f"w{given.name}_", "row") if given.role is Role.ROW else (f"w{given.name}_c", "column")
+            for k in range(2):
+                yield f"const float {name}{k} = {element(given, f'{index}{k} * {given.dim} + d')};"
 
     def open_doubts(self) -> str:
         """Declares, and sets for a group, what tells how often warps have computed pairs from the inputs: `doubts`,

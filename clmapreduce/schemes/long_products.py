@@ -1,5 +1,5 @@
-"""Pairs that are made of one inner product of long vectors, or of one squared distance, weighted by parameters or not,
-and how much of its error shows in what is reduced.
+"""Pairs that are made of inner products of long vectors and squared distances, weighted by parameters or not, and how
+much of their errors shows in what is reduced.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.sides import Side, side_of
-from clmapreduce.vector.pair import Pair, PairInput, Role, roles
+from clmapreduce.schemes.sides import Side, inputs_of, side_of
+from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role, roles
 from clmapreduce.vector.quotient import quotient_of, written
 from clmapreduce.vector.relative import relative_nodes
+
+MOST = 2
+"""Products of a pair: one waits in registers while the next is summed up."""
 
 
 @dataclass(frozen=True)
 class LongProduct:
-    """A pair's only contraction: the squared distance of a row's and a column's numbers, or their inner product.
+    """A contraction of a pair: the squared distance of a row's and a column's numbers, or their inner product.
     metric: what differences are multiplied by before they are squared, made of parameters, if anything. slopes: where
     only exponents to base 2 are made of it, of powers that may be computed roughly, their derivatives by it, the same
     for all pairs; else None.
@@ -42,15 +45,24 @@ class LongProduct:
     @property
     def inputs(self) -> tuple[PairInput, ...]:
         """All that it is made of, each once."""
-        sides = (self.row, self.column, *((self.metric,) if self.metric is not None else ()))
-        return tuple({id(given): given for side in sides for given in side.inputs}.values())
+        return inputs_of(self.row, self.column, self.metric)
+
+    def side(self, role: Role) -> Side:
+        """What rows give, or columns."""
+        return self.row if role is Role.ROW else self.column
 
 
-def long_product(pair: Pair, bound: PairBound) -> LongProduct | None:
-    """The product that a float32 pair is made of; None where it sums something else, or more."""
-    if len(pair.contractions) != 1 or pair.expansion is not None or pair.dtype != FLOAT32:
-        return None
-    (contraction,) = pair.contractions
+def long_products(pair: Pair, bound: PairBound) -> tuple[LongProduct, ...]:
+    """The products that a float32 pair is made of, one per contraction; none where it sums something else, or more."""
+    if not 1 <= len(pair.contractions) <= MOST or pair.nested or pair.expansion is not None or pair.dtype != FLOAT32:
+        return ()
+    found = [_product(pair, bound, contraction) for contraction in pair.contractions]
+    products = tuple(product for product in found if product is not None)
+    return products if len(products) == len(found) else ()
+
+
+def _product(pair: Pair, bound: PairBound, contraction: Contraction) -> LongProduct | None:
+    """The product that a contraction is."""
     walked = {id(symbol): given.role for given, symbol in contraction.wide}
     role = roles((), [replace(contraction, wide=())], pair.inputs, walked)
     above, below = quotient_of(contraction.term)
@@ -62,7 +74,7 @@ def long_product(pair: Pair, bound: PairBound) -> LongProduct | None:
         return None
     sides = {r: side_of(r, node, contraction.wide, pair.inputs, contraction.size) for r, node in found.items()}
     row, column, metric = sides[Role.ROW], sides[Role.COLUMN], sides.get(Role.PARAMETER)
-    return LongProduct(row, column, bool(of_pairs), metric, slopes_of(pair, bound))
+    return LongProduct(row, column, bool(of_pairs), metric, slopes_of(pair, bound, contraction))
 
 
 Numbers: TypeAlias = "dict[Role, Node]"
@@ -114,9 +126,9 @@ def _roots(factors: Sequence[Node]) -> list[Node]:
     return whole + [apply("sqrt", node[place]) for place, times in count.items() if times % 2]
 
 
-def slopes_of(pair: Pair, bound: PairBound) -> tuple[Node, ...] | None:
+def slopes_of(pair: Pair, bound: PairBound, contraction: Contraction) -> tuple[Node, ...] | None:
     """The slopes of a LongProduct."""
-    slope: dict[int, Node] = {id(pair.contractions[0].result): Literal(1, FLOAT32)}
+    slope: dict[int, Node] = {id(contraction.result): Literal(1, FLOAT32)}
     found: list[Node] = []
     rough = relative_nodes(pair.values, 0 if bound.summed else pair.width)
     for node in postorder(pair.values):

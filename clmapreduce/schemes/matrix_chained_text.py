@@ -32,19 +32,20 @@ LINES = (16, 8)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixChainedText(LongPairsText):
     """The statements that kernel/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
-    expansion. term: that of the expansion. registers: whether items hold operands themselves; else these wait in local
-    memory.
+    expansion. term: that of the expansion. own: which product is the distance whose differences these are, if any.
+    registers: whether items hold operands themselves; else these wait in local memory.
     """
 
     box: MatrixChainedBox
     wide: PairText
     term: LongTerm
+    own: int
     registers: bool
 
     @cached_property
     def weighted(self) -> WeightedText:
         """Products of the scalars and the weights, which lie behind two stages."""
-        centre = self.steps * DEPTH if self.differs else 0
+        centre = self.parts[self.own].steps * DEPTH if self.differs else 0
         return WeightedText(
             self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, 2 * self.stage, centre,
             self.term.column,
@@ -63,18 +64,12 @@ class MatrixChainedText(LongPairsText):
 
     def lacking(self, side: OperandText) -> int:
         """Rows or columns that the last group may lack."""
-        return self.rows if side.side.role is Role.ROW else self.box.tile
+        return self.rows if side.role is Role.ROW else self.box.tile
 
-    @property
-    def brought(self) -> list[int]:
-        """The steps of every stage of a tile."""
-        depth = self.box.depth
-        return [min(depth, self.steps - first) for first in range(0, self.steps, depth)]
-
-    @property
-    def mixed(self) -> bool:
-        """Whether the last step is one product."""
-        return self.sides[0].mixed > 0
+    def brought(self, p: int) -> list[int]:
+        """The steps of every stage of a tile for a product."""
+        depth, steps = self.box.depth, self.parts[p].steps
+        return [min(depth, steps - first) for first in range(0, steps, depth)]
 
     @property
     def stages(self) -> tuple[int, int]:
@@ -114,7 +109,8 @@ class MatrixChainedText(LongPairsText):
                 step = f"{e} % {depth * operand} / {operand}"
                 source = self._vector_of(own, e, first, tile)
                 guards = [f"item < {words // 4 - k}"] if k + block > words // 4 else []
-                guards += [f"({first}) + {step} < {self.steps}"] if self.steps % depth else []
+                short = any(part.steps % depth for part in self.parts)
+                guards += [f"({first}) + {step} < {self.steps}"] if short else []
                 guard = f"if ({' && '.join(guards)}) " if guards else ""
                 lines.append(f"{guard}cmr_copy_async_uint4({to}, {source});")
         return "\n".join(lines)
@@ -145,9 +141,12 @@ class MatrixChainedText(LongPairsText):
         if self.scattered:
             source = f"column_facts[(size_t)places[({tile}) * {tiled} + e / {facts}] * {facts} + e % {facts}]"
             return f"for (int e = item; e < {tiled * facts}; e += {self.box.block}) ({to})[e] = {source};"
-        source = f"(__global const uint4 *)(column_facts + (size_t)({tile}) * {facts}) + item"
-        copy = f"cmr_copy_async_uint4((__local uint4 *)({to}) + item, {source});"
-        return f"if (item < {tiled * facts // 4}) {copy}"
+        count, lines = tiled * facts // 4, []
+        for k in range(0, count, self.box.block):
+            source = f"(__global const uint4 *)(column_facts + (size_t)({tile}) * {facts}) + {k} + item"
+            copy = f"cmr_copy_async_uint4((__local uint4 *)({to}) + {k} + item, {source});"
+            lines.append(f"if (item < {count - k}) {copy}")
+        return "\n".join(lines)
 
     def multiply(self, turn: str, step: int, first: str, mixed: bool) -> str:
         """Adds the products of one step of a stage that begins with step `first`: small ones first. mixed: all stand in
@@ -185,9 +184,9 @@ class MatrixChainedText(LongPairsText):
         for v in self.warps.mine:
             yield f"float {', '.join(f'{name}_part{v} = 0.0f' for name in GATHERED)};"
         for c in range(self.columns):
-            yield f"{{ const float norm = sqrt(yf{c // 2}.{'xz'[c % 2]});"
+            yield f"{{ const float norm = sqrt(yf{self.own}_{c // 2}.{'xz'[c % 2]});"
             for v in self.warps.mine:
-                left = f"fma({SPREAD}.0f, cmr_sqrt_fast_float(fmax(q{v}_{c}_0, 0.0f)), -norm)"
+                left = f"fma({SPREAD}.0f, cmr_sqrt_fast_float(fmax(q{v}_{c}_{self.own}, 0.0f)), -norm)"
                 yield f"sum_part{v} += p{v}_{c}; size_part{v} += fabs(p{v}_{c});"
                 yield f"left_part{v} = fma(fabs(p{v}_{c}), {left}, left_part{v});"
             yield "}"
@@ -213,7 +212,8 @@ class MatrixChainedText(LongPairsText):
                 at = (len(GATHERED) * k + j) * self.box.block
                 parts = (f"as_float(memory[{at} + item / 4 * 4 + {e}])" for e in range(4))
                 yield "{} = ({} + {}) + ({} + {});".format(f"{name}{v}", *parts)
-            norm = f"sqrt(known_rows[({self.warps.row_place(v)}) * {self.sides[0].facts}])"
+            place = f"({self.warps.row_place(v)}) * {self.sides[0].facts} + {self.parts[self.own].first_fact}"
+            norm = f"sqrt(known_rows[{place}])"
             yield f"odd |= !(left{v} >= size{v} * {norm});"
 
     # -------------------------------------------------------------------------------------------------- products

@@ -36,7 +36,7 @@ class MatrixLongText(LongPairsText):
 
     def lacking(self, side: OperandText) -> int:
         """Rows that the last group may lack, where groups begin anywhere."""
-        return self.rows if self.scattered and side.side.role is Role.ROW else 0
+        return self.rows if self.scattered and side.role is Role.ROW else 0
 
     @property
     def least_memory(self) -> int:
@@ -125,7 +125,9 @@ __global const uint4 *my_columns = column_operands + (size_t)(begin / {self.box.
             source = f"column_facts[(size_t)places[now * {self.box.tile} + e / {each}] * {each} + e % {each}]"
             loop = f"for (int e = item; e < {self.box.tile * each}; e += {self.box.block})"
             return f"{loop} known_columns[e] = {source};"
-        count = self.box.tile * each // 4
-        to = "(__local uint4 *)known_columns + item"
-        source = f"(__global const uint4 *)(column_facts + (size_t)j0 * {each}) + item"
-        return f"if (item < {count}) cmr_copy_async_uint4({to}, {source});"
+        count, lines = self.box.tile * each // 4, []
+        for k in range(0, count, self.box.block):
+            to = f"(__local uint4 *)known_columns + {k} + item"
+            source = f"(__global const uint4 *)(column_facts + (size_t)j0 * {each}) + {k} + item"
+            lines.append(f"if (item < {count - k}) cmr_copy_async_uint4({to}, {source});")
+        return "\n".join(lines)

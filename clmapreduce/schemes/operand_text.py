@@ -6,15 +6,18 @@ bear: whatever the magnitudes are, what the pieces lose is relative to the row's
 infinity, a NaN or a number beyond 2¹⁰⁰, gets NaN for its scale, which says that its pieces are none.
 
 A step is three products: of high pieces, and of high ones with low ones either way. Where at most five coordinates are
-left for the last step, all three stand side by side in the depth of one instruction.
+left for the last step, all three stand side by side in the depth of one instruction. Where pairs are made of several
+products, the steps of one follow those of the other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from clmapreduce.schemes.arrays_text import offsets_of, parameters_of
-from clmapreduce.schemes.sides import Side
+from clmapreduce.schemes.long_products import LongProduct
+from clmapreduce.schemes.sides import Side, inputs_of
 from clmapreduce.schemes.tile_norms import centred
 from clmapreduce.vector.pair import PairInput, Role
 
@@ -27,22 +30,19 @@ FINITE = "0x1p100f"
 
 
 @dataclass(frozen=True, eq=False)
-class OperandText:
-    """The statements that kernel/pairwise_operands asks for. tile: a side's rows or columns in a group's tile. centred:
-    whether a centre is subtracted, and norms are kept beside the scales; in a metric, if there is one.
+class OperandPart:
+    """One product's share of a side's operands. number: of the product. side: the numbers. centred: whether a centre is
+    subtracted, and norms are kept beside the scales; in a metric, if there is one. first_step, first_fact: where its
+    steps and facts begin among all.
     """
 
+    whole: OperandText
+    number: int
     side: Side
-    tile: int
     centred: bool
     metric: Side | None
-    narrow: bool
-
-    @property
-    def inputs(self) -> tuple[PairInput, ...]:
-        """All that the numbers are made of, each once."""
-        given = (*self.side.inputs, *(self.metric.inputs if self.metric is not None else ()))
-        return tuple({id(one): one for one in given}.values())
+    first_step: int
+    first_fact: int
 
     @property
     def steps(self) -> int:
@@ -56,38 +56,11 @@ class OperandText:
         return rest if 3 * rest <= DEPTH else 0
 
     @property
-    def lines(self) -> int:
-        """Rows, or columns, of one operand."""
-        return 16 if self.side.role is Role.ROW else 8
-
-    @property
-    def words(self) -> int:
-        """Words of both pieces of one operand."""
-        return self.lines * DEPTH
-
-    @property
-    def stage(self) -> int:
-        """Words of a tile's operands of one step: they lie one behind the other, tile by tile and step by step."""
-        return self.tile // self.lines * self.words
-
-    @property
     def facts(self) -> int:
         """Numbers that are kept of every row: its norm, where there is a centre, and what undoes its scale; a column's
         times two then, as a distance subtracts its products.
         """
         return 2 if self.centred else 1
-
-    def parameters(self) -> list[str]:
-        """The kernel's parameters for what is read."""
-        names = ("centre", "norms") if self.centred else ()
-        return [*parameters_of(self.inputs), *(f"__global const float *restrict {name}" for name in names)]
-
-    def offsets(self, batch: str) -> str:
-        """Moves what is read to its part for one element of the batch."""
-        lines = [offsets_of(self.inputs, batch)]
-        if self.centred:
-            lines.append(f"centre += (size_t){batch} * {self.steps * DEPTH}; norms += {batch} * count;")
-        return "\n".join(lines)
 
     def measure(self, row: str) -> str:
         """Declares `scale`, 0 where there is none, and `unscale`."""
@@ -103,19 +76,21 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
 
     def keep(self, row: str, at: str) -> str:
         """Stores what is kept of a row as number `at`."""
+        own = f"facts[{self.whole.facts} * {at} + {self.first_fact}"
         if not self.centred:
-            return f"facts[{at}] = unscale;"
+            return f"{own}] = unscale;"
         twice = "2.0f * " if self.side.role is Role.COLUMN else ""
-        return f"facts[2 * {at}] = norms[{row}]; facts[2 * {at} + 1] = {twice}unscale;"
+        return f"{own}] = norms{self.number}[{row}]; {own} + 1] = {twice}unscale;"
 
     def put(self, row: str, at: str) -> str:
         """Stores the pieces of a row's coordinates, step by step, as number `at` of all rows."""
-        lines = [f"const idx tile = {at} / {self.tile};"]
-        lines.append(f"const int inside = (int)({at} % {self.tile}), line = inside % {self.lines};")
-        lines.append(f"__global uint *to = operands + (size_t)tile * {self.steps * self.stage};")
-        lines.append(f"to += inside / {self.lines} * {self.words};")
+        whole = self.whole
+        lines = [f"const idx tile = {at} / {whole.tile};"]
+        lines.append(f"const int inside = (int)({at} % {whole.tile}), line = inside % {whole.lines};")
+        first = f"((size_t)tile * {whole.steps} + {self.first_step}) * {whole.stage}"
+        lines.append(f"__global uint *to = operands + {first} + inside / {whole.lines} * {whole.words};")
         alike = self.steps - (self.mixed > 0)
-        lines.append(f"for (int s = 0; s < {alike}; s++, to += {self.stage}) {{ {self._put_step(row, 's')} }}")
+        lines.append(f"for (int s = 0; s < {alike}; s++, to += {whole.stage}) {{ {self._put_step(row, 's')} }}")
         return "\n".join([*lines, *self._put_mixed(row)])
 
     def _put_step(self, row: str, step: str) -> str:
@@ -130,7 +105,7 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
                 lines.append(f"const float {name}h = cmr_half_round_float({name});")
             high = f"cmr_half_pair_float({names[0]}h, {names[1]}h)"
             low = f"cmr_half_pair_float({names[0]} - {names[0]}h, {names[1]} - {names[1]}h)"
-            lines.append(f"to[{self._word(k, 0)}] = {high}; to[{self._word(k, 1)}] = {low};")
+            lines.append(f"to[{self.whole.word(k, 0)}] = {high}; to[{self.whole.word(k, 1)}] = {low};")
         return "\n".join(lines)
 
     def _put_mixed(self, row: str) -> list[str]:
@@ -141,19 +116,12 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
             lines.append(self._scaled(f"v{c}", row, str(first + c), "usable"))
             lines.append(f"const float v{c}h = cmr_half_round_float(v{c});")
             low = f"v{c} - v{c}h"
-            slots[3 * c : 3 * c + 3] = (f"v{c}h", f"v{c}h", low) if self.lines == 16 else (f"v{c}h", low, f"v{c}h")
+            of_rows = self.side.role is Role.ROW
+            slots[3 * c : 3 * c + 3] = (f"v{c}h", f"v{c}h", low) if of_rows else (f"v{c}h", low, f"v{c}h")
         for k in range(8 if self.mixed else 0):
             pair = f"cmr_half_pair_float({slots[2 * k]}, {slots[2 * k + 1]})"
-            lines.append(f"to[{self._word(k, 0)}] = {pair}; to[{self._word(k, 1)}] = 0;")
+            lines.append(f"to[{self.whole.word(k, 0)}] = {pair}; to[{self.whole.word(k, 1)}] = 0;")
         return lines
-
-    def _word(self, k: int, piece: int) -> str:
-        """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
-        side by side, so that one load brings both.
-        """
-        if self.side.role is Role.ROW:
-            return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"
-        return f"line * 16 + {k % 4 * 4 + piece * 2 + k // 4}"
 
     def _scaled(self, name: str, row: str, d: str, wanted: str) -> str:
         """Declares `name`, a number times the scale; 0 where it is not wanted."""
@@ -163,5 +131,80 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
     def _number(self, row: str, d: str) -> tuple[str, str]:
         """Statements, and the text of a coordinate, less the centre."""
         if not self.centred:
-            return self.side.at(row, d, self.narrow)
-        return centred(self.side, self.metric, row, d, f"centre[{d}]", self.narrow)
+            return self.side.at(row, d, self.whole.narrow)
+        return centred(self.side, self.metric, row, d, f"centre{self.number}[{d}]", self.whole.narrow)
+
+
+@dataclass(frozen=True, eq=False)
+class OperandText:
+    """The statements that kernel/pairwise_operands asks for. role: whose operands. tile: rows or columns in a group's
+    tile.
+    """
+
+    role: Role
+    products: tuple[LongProduct, ...]
+    tile: int
+    narrow: bool
+
+    @cached_property
+    def parts(self) -> tuple[OperandPart, ...]:
+        """Those of every product, one behind the other."""
+        found: list[OperandPart] = []
+        for k, product in enumerate(self.products):
+            last = found[-1] if found else None
+            step, fact = (last.first_step + last.steps, last.first_fact + last.facts) if last is not None else (0, 0)
+            side = product.side(self.role)
+            found.append(OperandPart(self, k, side, product.distance, product.metric, step, fact))
+        return tuple(found)
+
+    @property
+    def inputs(self) -> tuple[PairInput, ...]:
+        """All that the numbers are made of, each once."""
+        return inputs_of(*(side for part in self.parts for side in (part.side, part.metric)))
+
+    @property
+    def steps(self) -> int:
+        """Instructions along the coordinates."""
+        return sum(part.steps for part in self.parts)
+
+    @property
+    def facts(self) -> int:
+        """Numbers that are kept of every row."""
+        return sum(part.facts for part in self.parts)
+
+    @property
+    def lines(self) -> int:
+        """Rows, or columns, of one operand."""
+        return 16 if self.role is Role.ROW else 8
+
+    @property
+    def words(self) -> int:
+        """Words of both pieces of one operand."""
+        return self.lines * DEPTH
+
+    @property
+    def stage(self) -> int:
+        """Words of a tile's operands of one step: they lie one behind the other, tile by tile and step by step."""
+        return self.tile // self.lines * self.words
+
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for what is read."""
+        names = [f"{name}{part.number}" for part in self.parts if part.centred for name in ("centre", "norms")]
+        return [*parameters_of(self.inputs), *(f"__global const float *restrict {name}" for name in names)]
+
+    def offsets(self, batch: str) -> str:
+        """Moves what is read to its part for one element of the batch."""
+        lines = [offsets_of(self.inputs, batch)]
+        for part in self.parts:
+            if part.centred:
+                k = part.number
+                lines.append(f"centre{k} += (size_t){batch} * {part.steps * DEPTH}; norms{k} += {batch} * count;")
+        return "\n".join(lines)
+
+    def word(self, k: int, piece: int) -> str:
+        """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
+        side by side, so that one load brings both.
+        """
+        if self.role is Role.ROW:
+            return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"
+        return f"line * 16 + {k % 4 * 4 + piece * 2 + k // 4}"

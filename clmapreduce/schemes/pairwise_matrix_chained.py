@@ -4,6 +4,7 @@ kernels of long vectors are such too. Both sides are packed as operands once, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,14 +14,15 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_products import LongProduct
-from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides, product_of
-from clmapreduce.schemes.long_terms import is_side, long_term
+from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides, norms_of, products_of
+from clmapreduce.schemes.long_terms import LongTerm, is_side, long_term
 from clmapreduce.schemes.matrix_chained_text import MatrixChainedText
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.weights import Weights
 from clmapreduce.schemes.wide_spread import flat
 from clmapreduce.tuning_matrix import MatrixChainedBox
+from clmapreduce.vector.pair import Expansion
 
 
 def scalar_of(layout: PairLayout) -> PairLayout:
@@ -28,17 +30,27 @@ def scalar_of(layout: PairLayout) -> PairLayout:
     return replace(layout, pair=replace(layout.pair, expansion=None))
 
 
-def chained_product_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> LongProduct | None:
-    """The product that the scalar of a long value is made of, where the scheme suits: numbers of the column, or
-    differences of the very vectors whose distance the product is.
+def chained_products_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
+    """The products that the scalar of a long value is made of, where the scheme suits: numbers of the column, or
+    differences of the very vectors whose distance a product is. Else none.
     """
     expansion = layout.pair.expansion
     term = long_term(layout.pair) if expansion is not None and layout.pair.contractions else None
-    product = product_of(scalar_of(layout), mode, facts) if term is not None else None
-    if expansion is None or term is None or product is None or term.row is None:
-        return product
-    alike = is_side(term.row, product.row) and is_side(expansion.columns[term.column], product.column)
-    return product if product.distance and alike else None
+    if expansion is None or term is None:
+        return ()
+    products = products_of(scalar_of(layout), mode, facts)
+    return products if term.row is None or own_distance(term, expansion, products) is not None else ()
+
+
+def own_distance(term: LongTerm, expansion: Expansion, products: Sequence[LongProduct]) -> int | None:
+    """Which product is the distance of the vectors whose difference a term is."""
+    if term.row is None:
+        return None
+    column = expansion.columns[term.column]
+    for k, product in enumerate(products):
+        if product.distance and is_side(term.row, product.row) and is_side(column, product.column):
+            return k
+    return None
 
 
 @dataclass(frozen=True)
@@ -53,18 +65,19 @@ class _Chained(LongSides):
         wide, narrow = self.wide, self.domain.narrow
         term = long_term(wide.pair)
         assert term is not None
+        own = own_distance(term, wide.pair.expansion, self.products) if wide.pair.expansion is not None else None
         return MatrixChainedText(
             pairs=PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, narrow, False),
-            product=self.product, box=self.box, batched=self.batched,
+            products=self.products, box=self.box, batched=self.batched,
             scattered=isinstance(self.domain, BlockSparse),
-            wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term,
+            wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term, own=own or 0,
             registers=self.facts.vendor == "nvidia",
         )  # fmt: skip
 
     @cached_property
     def weights(self) -> Weights:
         """The launches for the weights, and for what is to be computed anew."""
-        return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts)
+        return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts, norms_of(self.text.own)[0])
 
     @property
     def scratch(self) -> dict[str, int]:
@@ -99,13 +112,13 @@ def plan_matrix_chained(
     that of a single number, a plain sum in the values' own dtype. Stages are as deep as the box says, or as local
     memory allows.
     """
-    product = chained_product_of(layout, mode, facts)
-    assert product is not None
-    chained = _Chained(scalar_of(layout), product, domain, mode, facts, box, layout)
+    products = chained_products_of(layout, mode, facts)
+    assert products
+    chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
     while box.depth * box.columns > 1 and chained.text.least_memory > facts.local_memory:
         shallow = box.depth == 1
         box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
-        chained = _Chained(scalar_of(layout), product, domain, mode, facts, box, layout)
+        chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
     weights = chained.weights
     spread, cells = weights.spread, f"{weights.text.cells}, {box.tile} columns at once"
     stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]

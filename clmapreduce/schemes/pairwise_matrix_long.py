@@ -13,7 +13,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_pairs_text import LONGEST
-from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, REDO, LongSides, product_of
+from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
@@ -31,7 +31,7 @@ class _Tiling(LongSides):
         layout = self.layout
         pairs = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
         return MatrixLongText(
-            pairs=pairs, product=self.product, box=self.box, batched=self.batched,
+            pairs=pairs, products=self.products, box=self.box, batched=self.batched,
             local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
         )  # fmt: skip
 
@@ -52,7 +52,7 @@ class _Tiling(LongSides):
         """Whether groups that compute too many pairs alone are computed anew. Those of inner products do so only for
         numbers that are not finite.
         """
-        return self.product.distance
+        return any(product.distance for product in self.products)
 
     def anew(self) -> Anew:
         """The launches that compute those."""
@@ -89,19 +89,20 @@ def plan_matrix_long(
     """The plan of one result per row; needs at least one row, one column and a product. Warps are as broad as the box
     says, or as registers and local memory allow.
     """
-    product = product_of(layout, mode, facts)
-    assert product is not None
-    tiling = _Tiling(layout, product, domain, mode, facts, box)
-    if tiling.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
+    products = products_of(layout, mode, facts)
+    assert products
+    tiling = _Tiling(layout, products, domain, mode, facts, box)
+    several = len(products) > 1 or tiling.text.steps > LONGEST  # two sums per pair
+    if several and box.rows * box.columns > 16:
         box = replace(box, columns=16 // box.rows)
-        tiling = _Tiling(layout, product, domain, mode, facts, box)
+        tiling = _Tiling(layout, products, domain, mode, facts, box)
     while box.rows * box.columns > 1 and tiling.text.least_memory > facts.local_memory:
         columns = max(1, box.columns // 2)
         box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
-        tiling = _Tiling(layout, product, domain, mode, facts, box)
+        tiling = _Tiling(layout, products, domain, mode, facts, box)
     text, spread = tiling.text, tiling.spread
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
-    if product.distance:
+    if tiling.weary:
         cells += ", distances by differences where they lost digits"
     anew = tiling.anew()
     stages = [*tiling.before(), tiling.stage(), *anew.stages]

@@ -182,19 +182,21 @@ def tiles_anew(
 
 
 def norms_stage(
-    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
-) -> Stage:
+    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int,
+    left: tuple[str, ...] = NORMS, number: int = 0,
+) -> Stage:  # fmt: skip
     """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
-    group. padded: numbers of the centre, the last of them zeros.
+    group. padded: numbers of the centre, the last of them zeros. left: what it leaves, as NORMS. number: which of the
+    pair's distances it is.
     """
     blocks = -(-(domain.rows + domain.columns) // block)
     spec = kernel_spec(
-        "pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded}, {"pair": pair},
-        lambda: {"norms": norms},
+        "pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded, "product": number},
+        {"pair": pair}, lambda: {"norms": norms},
     )  # fmt: skip
     names = tuple(one.name for one in norms.inputs)
-    arguments: Arguments = (*names, *NORMS, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
-    return Stage(spec, blocks * domain.batch, block, arguments, names, NORMS)
+    arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
+    return Stage(spec, blocks * domain.batch, block, arguments, names, left)
 
 
 def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:

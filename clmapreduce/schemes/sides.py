@@ -64,6 +64,11 @@ def side_of(
     return Side(role, number, walked, used, size)
 
 
+def inputs_of(*sides: Side | None) -> tuple[PairInput, ...]:
+    """All that some sides are made of, each once."""
+    return tuple({id(given): given for side in sides if side is not None for given in side.inputs}.values())
+
+
 def coordinates_of(given: PairInput) -> Side:
     """The side of an input's own coordinates."""
     symbol = Symbol(f"{given.name}.d", given.symbols[0].dtype)

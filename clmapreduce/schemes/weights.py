@@ -15,7 +15,6 @@ from clmapreduce.schemes.long_sides import ALIGNED, REDO
 from clmapreduce.schemes.pair_domain import After, Spread
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_wide import anew
-from clmapreduce.schemes.tile_norms import NORMS
 from clmapreduce.schemes.weighted_text import WeightedText
 from clmapreduce.schemes.wide_spread import WideCut
 
@@ -27,13 +26,14 @@ TAKEN = 8
 
 @dataclass(frozen=True)
 class Weights:
-    """wide: the layout of the long value."""
+    """wide: the layout of the long value. centre: the array of what numbers are relative to, if anything."""
 
     text: WeightedText
     wide: PairLayout
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
+    centre: str = ""
 
     @cached_property
     def spread(self) -> Spread:
@@ -66,7 +66,7 @@ class Weights:
 
     @property
     def _centre(self) -> tuple[str, ...]:
-        return (NORMS[0],) if self.text.centre else ()
+        return (self.centre,) if self.text.centre else ()
 
     @property
     def made(self) -> tuple[str, ...]:

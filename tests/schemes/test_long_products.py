@@ -17,7 +17,7 @@ import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.long_products import LongProduct, long_product
+from clmapreduce.schemes.long_products import LongProduct, long_products
 from clmapreduce.tuning_matrix import MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import Variable
 
@@ -148,9 +148,45 @@ def test_far_from_the_origin_batches_and_blocks(context: cm.Context, rng: np.ran
     assert_sums(made, run(f"Exp(-({made.text})/4)*b", given, context, ranges=ranges), given, kept)
 
 
-def product_of(text: str) -> LongProduct | None:
+BOXES = [MatrixLongBox(32, 2, 2, 1, groups=8, tiles=1), MatrixLongBox(64, 1, 1, 2, groups=8, tiles=2)]
+
+
+@pytest.mark.parametrize("box", BOXES, ids=str)
+@pytest.mark.parametrize("case", ["inner and distance", "two distances", "many steps"])
+def test_pairs_of_two_products(context: cm.Context, rng: np.random.Generator, case: str, box: MatrixLongBox) -> None:
+    """One after the other; near points and far ones; with sums of sums of one of them; blocks of pairs."""
+    if box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    dim = 340 if case == "many steps" else 20
+    z, w = Variable(6, dim, 0), Variable(7, dim, 1)
+    given = drawn(rng, 70, 130)
+    given[VARIABLES[1]][:20] = given[VARIABLES[0]][30:50]
+    given |= {z: rng.normal(size=(70, dim)).astype("f4"), w: rng.normal(size=(130, dim)).astype("f4")}
+    x, y, s, b = (given[VARIABLES[k]].astype("f8") for k in range(4))
+    square = np.square(x[:, None] - y)
+    first, inner = np.exp(-square.sum(-1)), given[z].astype("f8") @ given[w].astype("f8").T
+    names = (*NAMES, f"z=Vi(6,{dim})", f"w=Vj(7,{dim})")
+    size = np.linalg.norm(given[z], axis=1)[:, None] * np.linalg.norm(given[w], axis=1)
+    if case == "two distances":
+        text, second = "(Exp(-SqDist(x,y))+Exp(-WeightedSqNorm(s,x-y)/4))*b", np.exp(-(square * s).sum(-1) / 4)
+        terms, off = first + second, 3 * (first + second)
+    else:
+        text, terms, off = "Exp(-SqDist(x,y))*(z|w)*b", first * inner, 3 * first * (size + np.abs(inner))
+    blocks = drawn_blocks(rng, 70, 130) if rng.integers(2) else None
+    kept = True if blocks is None else mask_of(blocks)
+    formula = vector(text, *names)
+    used = {variable: array for variable, array in given.items() if variable in formula.variables}
+    ranges = None if blocks is None else Halves(1, blocks)
+    call, options = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), Options("parallel", context)
+    prepared = prepare_pairs(call, used, options, box, ranges)
+    assert isinstance(prepared, Prepared)
+    found, terms, off = prepared.run()[0], np.where(kept, terms, 0) @ b, np.where(kept, off, 0) @ np.abs(b)
+    assert np.all(np.abs(found - terms) <= PROMISED * off)
+
+
+def products_of(text: str) -> tuple[LongProduct, ...]:
     layout = layout_of(text)
-    return long_product(layout.pair, layout.bound)
+    return long_products(layout.pair, layout.bound)
 
 
 def test_what_is_recognised() -> None:
@@ -164,8 +200,8 @@ def test_what_is_recognised() -> None:
         (f"WeightedSqDist({s},{x},{y})", True, True, 3),
         (f"{x}|({y}*{s})", False, False, 3),
     ):
-        found = product_of(f"Exp(-{text})")
-        assert found is not None and found.distance == distance, text
+        (found,) = products_of(f"Exp(-{text})")
+        assert found.distance == distance, text
         assert (found.metric is not None) == metric and len(found.inputs) == inputs, text
         assert found.slopes is not None and found.size == 40
     for text in (
@@ -175,6 +211,10 @@ def test_what_is_recognised() -> None:
         f"Sum(Square({x}+{y}))",
         f"Sum({x}*{y}+{x}*Sin({y}))",
         f"Sum({x}/({x}+{y}))",
-        f"({x}|{y})*SqDist({x},{y})",
+        f"({x}|{y})*SqDist({x},{y})*Sum(Abs({x}-{y}))",
+        f"({x}|{y})*SqDist({x},{y})*SqDist(Vi(3,20),Vj(4,20))",
     ):
-        assert product_of(text) is None, text
+        assert products_of(text) == (), text
+    two = products_of(f"({x}|{y})*Exp(-SqDist({x}/{s},{y}/{s}))")
+    assert [product.distance for product in two] == [False, True]
+    assert two[0].slopes is None and two[1].slopes is not None

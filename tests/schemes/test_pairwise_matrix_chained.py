@@ -22,7 +22,7 @@ from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes import long_pairs_text, matrix_chained_text
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.long_sides import REDO
-from clmapreduce.schemes.pairwise_matrix_chained import chained_product_of
+from clmapreduce.schemes.pairwise_matrix_chained import chained_products_of
 from clmapreduce.tuning_matrix import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
@@ -185,6 +185,36 @@ def test_weights_of_coordinates(context: cm.Context, rng: np.random.Generator, n
         assert_slopes(found / metric, rows, columns, factors, name)
     else:
         assert_sums(found, -squares(rows, columns), weights, name)
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "softmax"])
+def test_backward_passes(context: cm.Context, rng: np.random.Generator, kind: str) -> None:
+    """Scalars of two products: gradients of K(x, y) b by x, with b and what it is multiplied by long as well; and those
+    of a softmax, whose products are both inner ones. Near points, and blocks of pairs.
+    """
+    size = int(rng.choice((17, 20, 35)))
+    x, y, b, g = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, size, 1), Variable(3, size, 0)
+    xs, ys = points(rng, 70), points(rng, 130)
+    ys[:20] = xs[:20]
+    given = {x: xs, y: ys, b: rng.normal(size=(130, size)).astype("f4"), g: rng.normal(size=(70, size)).astype("f4")}
+    inner = given[g].astype("f8") @ given[b].astype("f8").T
+    magnitude = np.linalg.norm(given[g], axis=1)[:, None] * np.linalg.norm(given[b], axis=1)
+    kernel = F["Exp"](-F["SqDist"](x, y)) if kind == "Gaussian" else F["Exp"](x | y)
+    call = PairCall(F["Grad"](kernel * b, x, g), PAIR_REDUCTIONS["Sum"], 1)
+    blocks = drawn_blocks(rng, 70, 130) if rng.integers(2) else None
+    kept = True if blocks is None else mask_of(blocks)
+    found = run(call, given, context, box_of(context, numbers=int(rng.choice((2, 5)))), None if blocks is None else Halves(1, blocks))
+    if kind == "softmax":
+        exponent = xs.astype("f8") @ ys.T.astype("f8")
+        weights, terms = ys.astype("f8"), np.where(kept, np.exp(exponent), 0)
+        off = (terms * magnitude) @ np.abs(weights) * 2 * PROMISED
+        assert np.all(np.abs(found - (terms * inner) @ weights) <= off)
+        return
+    terms = np.where(kept, np.exp(-squares(xs, ys)), 0)
+    difference = xs.astype("f8")[:, None] - ys
+    wanted = np.einsum("ij,ijd->id", -2 * terms * inner, difference)
+    off = 4 * PROMISED * (terms * magnitude * np.linalg.norm(difference, axis=-1)).sum(1)
+    assert np.all(np.linalg.norm(found - wanted, axis=1) <= off)
 
 
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any]:
@@ -478,14 +508,14 @@ def test_what_suits_the_scheme() -> None:
     facts = FACTS["nvidia"]
     for text in METRICS.values():
         for formula in (f"Grad(Exp(-{text}),Vi(0,{DIM}),Vi(3,1))", f"Exp(-{text})*Vj(4,{SIZE})"):
-            assert chained_product_of(layout_of(formula), PARALLEL, facts) is not None, formula
+            assert chained_products_of(layout_of(formula), PARALLEL, facts), formula
     for text in (LONG, SLOPE):
-        assert chained_product_of(layout_of(text), PARALLEL, facts) is not None
-        assert chained_product_of(layout_of(text), SEQUENTIAL, facts) is None
-        assert chained_product_of(layout_of(text, code="f8"), PARALLEL, facts) is None
+        assert chained_products_of(layout_of(text), PARALLEL, facts)
+        assert not chained_products_of(layout_of(text), SEQUENTIAL, facts)
+        assert not chained_products_of(layout_of(text, code="f8"), PARALLEL, facts)
     other = f"Exp(-SqDist(Vi(0,{DIM}),Vj(1,{DIM})))*(Vi(3,{SIZE})-Vj(2,{SIZE}))"
     for text in (other, f"Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,{SIZE})", f"Exp(-SqDist(Vi(0,{DIM}),Vj(1,{DIM})))"):
-        assert chained_product_of(layout_of(text), PARALLEL, facts) is None, text
+        assert not chained_products_of(layout_of(text), PARALLEL, facts), text
 
 
 def test_where_it_is_chosen() -> None:

@@ -241,6 +241,30 @@ MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
 
 
+@dataclass(frozen=True)
+class MatrixNearestBox(MatrixLongBox):
+    """The same where the nearest columns are listed. spare: how many more a list has than are wanted. sample: one tile
+    of so many is looked at beforehand, for bars; 0 for none.
+    """
+
+    spare: int = 2
+    sample: int = 8
+
+
+MATRIX_NEAREST = MatrixNearestBox(128, 2, 8, 2)
+MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32, sample=3)
+"""Where a group's items read operands for themselves: to be right, not fast."""
+
+
+def matrix_nearest_box(kept: int, pairs: int) -> MatrixNearestBox | None:
+    """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. kept: columns
+    that are wanted; a single one needs no bars.
+    """
+    if pairs < MANY_PAIRS:
+        return None
+    return MATRIX_NEAREST if kept > 1 else replace(MATRIX_NEAREST, sample=0)
+
+
 MATRIX_CHAINED = MatrixChainedBox(128, 2, 4, 1)
 CHAINED_MOST, CHAINED_FEW, CHAINED_SIDE_BY_SIDE = 13, 3, 8
 """Blocks of numbers that registers hold; beside which there are some for twice the rows; and for four chains."""

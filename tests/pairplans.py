@@ -29,6 +29,8 @@ from clmapreduce.tuning_matrix import (
     MATRIX_CPU,
     MATRIX_LONG,
     MATRIX_LONG_CPU,
+    MATRIX_NEAREST,
+    MATRIX_NEAREST_CPU,
     MATRIX_WEIGHTED,
     MATRIX_WEIGHTED_CPU,
     MATRIX_WIDE_CPU,
@@ -210,6 +212,12 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "long matrix of batches", plan(layout_of(inner, rank=2), 500, 500, batch=6, box=long)
     yield "long matrix softmax", plan(layout_of(inner, "SumSoftMaxWeight", weight="Vj(2,3)"), 500, 500, box=long)
     yield "long matrix of float16", plan(layout_of(f"Sqrt({distance})", code="f2"), 500, 500, box=long)
+    both = layout_of(f"Exp(-{distance})*{inner}+Vj(3,1)")
+    yield "long matrix of two products", plan(both, 500, 500, box=long)
+    nearest = MATRIX_NEAREST_CPU if facts.max_group_size < 256 else MATRIX_NEAREST
+    for op, more in (("ArgMin", {}), ("KMin_ArgKMin", {"k": 5})):
+        yield f"nearest by matrix {op}", plan(layout_of(distance, op, rank=1, **more), 500, 20_000, batch=6, box=nearest)
+    yield "nearest by matrix, few", plan(layout_of(distance, "Max"), 70, 70, box=nearest)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
     chained = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED
@@ -218,6 +226,8 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "chained matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=chained)
     yield "chained matrices of batches", plan(layout_of(f"{inner}*Vj(2,40)", rank=2), 500, 500, batch=6, box=chained)
     slopes = f"Grad(Exp(-{distance}),Vi(0,40),Vi(2,1))"
+    backward = f"Grad(Exp(-{distance})*Vj(2,40),Vi(0,40),Vi(3,40))"
+    yield "chained matrices of two products", plan(layout_of(backward), 500, 500, box=chained)
     yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained)
     yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained, sparse=True)
     weighted = MATRIX_WEIGHTED_CPU if facts.max_group_size < 256 else MATRIX_WEIGHTED

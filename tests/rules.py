@@ -85,10 +85,10 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
         r"|for \(idx step_tile = 0; step_tile < steps; step_tile \+= \d+\)"
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
-        r"|for \(int s = 0; s < \d+; s\+\+\)|for \(idx row = from; row < to; row \+= \d+\)"
+        r"|for \(int s = \d+; s < \d+; s\+\+\)|for \(idx row = from; row < to; row \+= \d+\)"
         r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
         r"|for \(; begin < end; begin \+= \d+\)"
-        r"|(#pragma unroll 1\s+)?for \(int first = 0; first < \d+; first \+= \d+\)"
+        r"|(#pragma unroll 1\s+)?for \(int first = \d+; first < \d+; first \+= \d+\)"
     )
     if "cmr_ballot_int" in kernel:  # what a warp has voted on is the same for all of its items
         tiles = re.compile(

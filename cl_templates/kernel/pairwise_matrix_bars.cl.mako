@@ -6,20 +6,21 @@
 <%
 kept = bound.kept
 last = f"kept{kept - 1}"
-better, worse = ("lesser", "greater_one") if matrix.least else ("greater_one", "lesser")
+better, worse = ("lesser", "greater_one") if least else ("greater_one", "lesser")
+none = "INFINITY" if least else "-INFINITY"
 %>
 ${mode.kernel_head("cmr_pairwise_matrix_bars", ["__global const float *restrict buckets", "__global float *restrict bars", "const idx rows", "const int count"])} {
     const idx row = (idx)get_group_id(0) * ${block} + (idx)get_local_id(0);
     if (row < rows) {
 % for n in range(kept):
-        float kept${n} = ${matrix.worst};
+        float kept${n} = ${none};
 % endfor
 % if not cpu:
         #pragma unroll 8
 % endif
         for (int b = 0; b < count; b++) {
             const float one = buckets[(size_t)b * rows + row];
-            if (one ${"<" if matrix.least else ">"} ${last}) {
+            if (one ${"<" if least else ">"} ${last}) {
 % for n in reversed(range(1, kept)):
                 kept${n} = cmr_${better}_float(cmr_${worse}_float(one, kept${n - 1}), kept${n});
 % endfor

@@ -11,6 +11,7 @@
 ##   more as fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="long" file="/long.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
 <%
 pairs = matrix.pairs
@@ -28,21 +29,11 @@ for (int s = item; s < ${tile}; s += ${block}) {
     places[(${half}) * ${tile} + s] = column;
 }
 </%def>
-## A stage of coordinates of product p, while the next one is on its way. mixed: a short one.
-<%def name="step(p, mixed=False)">
-cmr_copy_wait_int();
-${mode.sync()}
-if (s == 0) {
-    ${matrix.copy_columns()}
+## What is done for the next tile while this one begins.
+<%def name="look_ahead()">
 % if matrix.scattered:
-    if (${here} + ${tile} < end) { ${find_columns(f"{here} + {tile}", "now ^ 1")} }
+if (${here} + ${tile} < end) { ${find_columns(f"{here} + {tile}", "now ^ 1")} }
 % endif
-}
-const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
-if (behind > 0 || ${here} + ${tile} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }
-${matrix.multiply("turn", mixed)}
-turn ^= 1;
-${matrix.collect(p, "s")}
 </%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
@@ -102,12 +93,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % endif
     <%domain:each_tile tile="${tile}" staged="${True}">
 % for p, part in enumerate(matrix.parts):
-<% end, mixed = part.first_step + part.steps, int(part.mixed > 0) %>
         ${matrix.open(p)}
-        for (int s = ${part.first_step}; s < ${end - mixed}; s++) { ${step(p)} }
-% if mixed:
-        { const int s = ${end - 1}; ${step(p, True)} }
-% endif
+        ${long.steps(mode, matrix, here, p, capture(look_ahead))}
 % if weary and stops and part is matrix.parts[-1]:
         if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
 % endif

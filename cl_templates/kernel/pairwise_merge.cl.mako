@@ -1,11 +1,14 @@
 ## cmr_pairwise_merge: the accumulators that cmr_pairwise left for every row, one per split, merged and finished.
 ##   A group owns `share` rows. With `team` all of its items work on one row at a time, else every item on rows of its own.
 ##   Which rows those are, and where their accumulators lie, is the domain's.
-##   parts  accumulators [component][split][row]      out…      rows  of the whole batch      columns  reduced      splits, share
+##   parts  accumulators [component][split][row]      wanted [row]  0 where there is to be no result      out…      rows  of the whole batch      columns  reduced      splits, share
 ##   Local memory: one accumulator per item (par, team). Barriers: as combine_group, per row of a team.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<% op = pairs.outer %>
+<%
+op = pairs.outer
+live = ["wanted[base + row]" if some else "1"]
+%>
 ${mode.kernel_head("cmr_pairwise_merge", parameters + domain.attr.merge_parameters)} {
 % if team:
     ${mode.group_scratch(op, block)}
@@ -19,7 +22,7 @@ ${mode.kernel_head("cmr_pairwise_merge", parameters + domain.attr.merge_paramete
             ${op.merge("acc", "acc", "next")}
         </%mode:each>
         ${mode.combine_group(op, "acc")}
-        if (${mode.is_leader()}) { ${pairs.finish("acc", 1, ["base + row"], ["1"], "reduced")} }
+        if (${mode.is_leader()}) { ${pairs.finish("acc", 1, ["base + row"], live, "reduced")} }
     }
 % else:
     <%mode:each i="row" begin="begin" end="end">
@@ -28,7 +31,7 @@ ${mode.kernel_head("cmr_pairwise_merge", parameters + domain.attr.merge_paramete
             ${pairs.load_partial("next", "(size_t)s * step + kept + row", "total")}
             ${op.merge("acc", "acc", "next")}
         }
-        ${pairs.finish("acc", 1, ["base + row"], ["1"], "reduced")}
+        ${pairs.finish("acc", 1, ["base + row"], live, "reduced")}
     </%mode:each>
 % endif
 }

@@ -11,11 +11,18 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts
-from clmapreduce.schemes.choose_matrix import chained_box_of, long_box_of, weighted_box_of, wide_box_of
+from clmapreduce.schemes.choose_matrix import chained_box_of, long_box_of, nearest_box_of, weighted_box_of, wide_box_of
 from clmapreduce.schemes.pairwise import Box, PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.tuning import PairBox, TileBox, WideBox
-from clmapreduce.tuning_matrix import MatrixBox, MatrixChainedBox, MatrixLongBox, MatrixWeightedBox, MatrixWideBox
+from clmapreduce.tuning_matrix import (
+    MatrixBox,
+    MatrixChainedBox,
+    MatrixLongBox,
+    MatrixNearestBox,
+    MatrixWeightedBox,
+    MatrixWideBox,
+)
 
 Limits = dict[str, tuple[int, int]]
 
@@ -38,6 +45,7 @@ PARALLEL: dict[type[Any], Limits] = {
     },
     MatrixWideBox: {**_MATRIX, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 8), "unroll": (1, 8)},
     MatrixLongBox: _GROUPS,
+    MatrixNearestBox: {**_GROUPS, "rows": (1, 4), "columns": (2, 8), "sample": (0, 64)},
     MatrixWeightedBox: {**_GROUPS, "rows": (1, 4), "columns": (2, 8), "chains": (1, 8)},
     MatrixChainedBox: {**_GROUPS, "rows": (1, 4), "columns": (2, 8), "depth": (1, 8), "chains": (1, 8)},
 }  # fmt: skip
@@ -68,6 +76,7 @@ def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Fa
     others = (
         long_box_of(layout, domain, mode, facts), wide_box_of(layout, domain, mode),
         chained_box_of(layout, domain, mode, facts), weighted_box_of(layout, domain, mode),
+        nearest_box_of(layout, domain, mode, facts),
     )  # fmt: skip
     found += [box for box in others if box is not None]
     return list(dict.fromkeys(found))

@@ -20,6 +20,7 @@ from clmapreduce.schemes.pairwise_asides import AsidePlan, plan_asides
 from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.schemes.pairwise_matrix_chained import plan_matrix_chained
 from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
+from clmapreduce.schemes.pairwise_matrix_nearest import plan_matrix_nearest
 from clmapreduce.schemes.pairwise_matrix_weighted import plan_matrix_weighted
 from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
 from clmapreduce.schemes.pairwise_parts import plan_parts
@@ -27,7 +28,14 @@ from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
 from clmapreduce.tuning import TileBox, WideBox, clustered, few_box, pair_box
-from clmapreduce.tuning_matrix import MatrixBox, MatrixChainedBox, MatrixLongBox, MatrixWeightedBox, MatrixWideBox
+from clmapreduce.tuning_matrix import (
+    MatrixBox,
+    MatrixChainedBox,
+    MatrixLongBox,
+    MatrixNearestBox,
+    MatrixWeightedBox,
+    MatrixWideBox,
+)
 from clmapreduce.vector.pair import Pair, Role
 
 Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"
@@ -115,6 +123,8 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
         return plan_matrix_chained(layout.wide or layout, domain, mode, facts, box)
     if isinstance(box, MatrixWeightedBox):
         return plan_matrix_weighted(layout.wide or layout, domain, mode, facts, box)
+    if isinstance(box, MatrixNearestBox):
+        return plan_matrix_nearest(layout, domain, mode, facts, box)
     if isinstance(box, MatrixLongBox):
         return plan_matrix_long(layout, domain, mode, facts, box)
     return plan_pairwise(layout, domain, mode, facts, box)

@@ -12,21 +12,26 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.long_sides import ALIGNED, products_of
 from clmapreduce.schemes.matrix_text import Slots
+from clmapreduce.schemes.nearest import nearest_of
+from clmapreduce.schemes.operand_text import DEPTH
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_chained import chained_products_of
+from clmapreduce.schemes.pairwise_matrix_nearest import lists_fit
 from clmapreduce.schemes.pairwise_matrix_weighted import suits_weights
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixNearestBox,
     MatrixWeightedBox,
     MatrixWideBox,
     filter_box,
     matrix_box,
     matrix_chained_box,
     matrix_long_box,
+    matrix_nearest_box,
     matrix_weighted_box,
     matrix_wide_box,
 )
@@ -73,7 +78,7 @@ def choose_matrix(
     if layout.pair.expansion is not None:
         return None
     if layout.pair.contractions:
-        return long_box_of(layout, domain, mode, facts)
+        return nearest_box_of(layout, domain, mode, facts) or long_box_of(layout, domain, mode, facts)
     return _of_few_numbers(layout, domain, mode)
 
 
@@ -90,6 +95,22 @@ def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
     if not products_of(layout, mode, facts):
         return None
     return matrix_long_box(_aligned(domain))
+
+
+def nearest_box_of(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+) -> MatrixNearestBox | None:  # fmt: skip
+    """The box for the K best of many distances of long vectors, where the scheme suits: work-items, all pairs, columns
+    that 32 bits count, a centre that local memory holds, lists that memory does, and pairs enough.
+    """
+    bound = layout.bound
+    if mode is ComputeMode.SEQUENTIAL or layout.few or isinstance(domain, BlockSparse) or not domain.narrow:
+        return None
+    found = nearest_of(layout.pair, bound) if bound.commutative else None
+    if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
+        return None
+    box = matrix_nearest_box(bound.kept, domain.rows * domain.columns * domain.batch)
+    return box if box is not None and lists_fit(layout, domain, box) else None
 
 
 def chained_box_of(

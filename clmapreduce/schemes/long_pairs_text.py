@@ -203,12 +203,17 @@ class LongPairsText(ABC):
                 factor = f"yf{p}_{c // 2}.{('yw' if distance else 'xy')[c % 2]}"
                 text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * xs{p}_{v}) * {factor}"
                 if distance:
-                    text = f"(xn{p}_{v} + yf{p}_{c // 2}.{'xz'[c % 2]}) - {text}"
+                    y = f"yf{p}_{c // 2}.{'xz'[c % 2]}"
+                    text = f"({self._norm(f'xn{p}_{v}')} + {self._norm(y)}) - {text}"
                 lines.append(f"float q{v}_{c}_{p} = {text};")
                 if distance:
                     lines.append(f"least{p} = fmin(least{p}, q{v}_{c}_{p});")
         lines.append(f"doubtful |= !({self._trusted(p)});")
         return "\n".join(lines)
+
+    def _norm(self, text: str) -> str:
+        """C text of a norm as it enters a distance."""
+        return text
 
     def _column_facts(self, part: OperandPart, n: int) -> str:
         """C text of what is known of two columns, one behind the other."""

@@ -150,8 +150,8 @@ class Sample:
         look = Stage(looking, spread.groups * domain.batch, box.block, arguments, names, ("scratch1",))
         block = min(BARS_BLOCK, self.facts.max_group_size)
         ordering = kernel_spec(
-            "pairwise_matrix_bars", self.mode, self.facts, domain.narrow, False, {"block": block}, {"bound": bound},
-            lambda: {"matrix": text},
+            "pairwise_matrix_bars", self.mode, self.facts, domain.narrow, False, {"block": block, "least": text.least},
+            {"bound": bound}, lambda: {},
         )  # fmt: skip
         rows = domain.rows * domain.batch
         sizes = (("idx", rows), ("int", self.buckets))

@@ -195,9 +195,11 @@ def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Spread,
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Spread, wanted: str = "",
 ) -> Stage:  # fmt: skip
-    """The launch that merges the accumulators of every row whose columns are split."""
+    """The launch that merges the accumulators of every row whose columns are split. wanted: an array that tells which
+    rows are to have results, if not all.
+    """
     rows = spread.parts * domain.batch // spread.splits
     block = group_of(box.merge_block, text.bound, facts)
     fits = block * text.bound.layout.itemsize <= facts.local_memory
@@ -207,13 +209,14 @@ def merge_stage(
     bound = text.bound
     narrow = domain.narrow
     whole = replace(text, lanes=1, staged=False)
-    numbers = {"block": block, "team": team, "domain": spread.word}
+    numbers = {"block": block, "team": team, "domain": spread.word, "some": bool(wanted)}
+    given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
     spec = kernel_spec(
         "pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
-        lambda: {"pairs": whole, "parameters": ["__global const uchar *restrict parts", *out_parameters(text.outputs)]},
+        lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
     )  # fmt: skip
-    targets = out_names(text.outputs)
-    return Stage(spec, groups, block, ("scratch0", *targets, *behind), ("scratch0", *spread.merge_tables), targets)
+    targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
+    return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *spread.merge_tables), targets)
 
 
 def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:

@@ -181,6 +181,33 @@ def tiles_anew(
     return Anew([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
 
 
+@dataclass(frozen=True)
+class Again(Anew):
+    """The same where groups are cut as they suit these launches, not another scheme's. rows: of a group. A launch that
+    merges what is split is not among them.
+    """
+
+    spread: Spread
+    rows: int
+    box: TileBox
+
+
+def again_by_tiles(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
+) -> Again:  # fmt: skip
+    """Those of groups that an array of flags names, by differences."""
+    box = choose_tiles(layout.pair, layout.bound, mode, facts)
+    assert box is not None
+    tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
+    after = After(tiling.spread, 1, flags)
+    tiling = replace(tiling, after=after)
+    spread, scratch = tiling.spread, dict(tiling.packs)
+    if spread.partial:
+        scratch["scratch0"] = layout.bound.layout.itemsize * spread.parts * domain.batch
+    stages = [*tiling.pack_stages(), tiling.stage()]
+    return Again(stages, scratch, spread, tiling.shape.tile_rows, tiling.box)
+
+
 def norms_stage(
     pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int,
     left: tuple[str, ...] = NORMS, number: int = 0,

@@ -37,6 +37,7 @@ from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixNearestBox,
     MatrixWeightedBox,
     MatrixWideBox,
 )
@@ -129,10 +130,11 @@ def test_what_no_search_comes_to_is_not_legal() -> None:
 
 
 def test_matrix_instructions_are_tried_where_there_are_some() -> None:
-    size = Pairwise(5000, 7000)
+    size = Pairwise(50000, 7000)
     suited = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
     suited += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
     suited.append((layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), MatrixWeightedBox))
+    suited.append((layout_of("SqDist(Vi(0,40),Vj(1,40))", "ArgKMin", k=3), MatrixNearestBox))
     for name, facts in FACTS.items():
         for layout, kind in suited:
             starts = starts_of(layout, size, PARALLEL, facts)

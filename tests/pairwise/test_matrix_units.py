@@ -22,11 +22,13 @@ from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,
     MATRIX_LONG_CPU,
+    MATRIX_NEAREST_CPU,
     MATRIX_WEIGHTED_CPU,
     MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixNearestBox,
     MatrixWeightedBox,
     MatrixWideBox,
 )
@@ -38,7 +40,8 @@ pytestmark = pytest.mark.drawn(whole=["sparse"], seldom="pocl")
 
 SMALL = {
     MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU,
-    MatrixChainedBox: MATRIX_CHAINED_CPU, MatrixWeightedBox: MATRIX_WEIGHTED_CPU, type(None): None,
+    MatrixChainedBox: MATRIX_CHAINED_CPU, MatrixWeightedBox: MATRIX_WEIGHTED_CPU,
+    MatrixNearestBox: MATRIX_NEAREST_CPU, type(None): None,
 }  # fmt: skip
 
 

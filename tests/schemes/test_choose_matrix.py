@@ -20,6 +20,7 @@ from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
+    MatrixNearestBox,
     MatrixWeightedBox,
     MatrixWideBox,
     matrix_box,
@@ -61,7 +62,7 @@ def test_scalars_of_many_numbers_go_elsewhere() -> None:
         (f"Grad({GAUSS.format(3)},Vi(0,3),Vi(2,1))", "Sum", MatrixBox), (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox),
         (GAUSS.format(40) + "*Vj(2,20)", "Sum", MatrixChainedBox), ("(Vi(0,40)|Vj(1,40))*Vj(2,70)", "Mean", MatrixChainedBox),
         (f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))", "Sum", MatrixChainedBox), (GAUSS.format(40) + "*Vj(2,4)", "Sum", MatrixLongBox),
-        ("Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,20)", "Sum", MatrixWeightedBox),
+        ("Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,20)", "Sum", MatrixWeightedBox), ("Sqrt(SqDist(Vi(0,40),Vj(1,40)))", "ArgMin", MatrixNearestBox),
         (GAUSS.format(3) + "*Vj(2,20)", "Sum", MatrixWideBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
     ],
 )  # fmt: skip
@@ -80,7 +81,7 @@ def test_products_go_to_the_units(text: str, op: str, kind: type[Any], code: str
     [
         (GAUSS.format(3), "Sum", "f8"), ("Exp(-Sqrt(SqDist(Vi(0,3),Vj(1,3))))", "Sum", "f4"),
         ("(Vi(0,1)*Vj(1,1))", "Max", "f4"), ("Exp(-Sum(Abs(Vi(0,3)-Vj(1,3))))", "Sum", "f4"),
-        ("SqDist(Vi(0,40),Vj(1,40))", "ArgMin", "f4"),
+        ("SqDist(Vi(0,40),Vj(1,40))+Vj(2,1)", "ArgMin", "f4"),
     ],
 )  # fmt: skip
 def test_what_has_no_such_products_does_not(text: str, op: str, code: str) -> None:

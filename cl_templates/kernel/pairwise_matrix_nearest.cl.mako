@@ -1,0 +1,47 @@
+## cmr_pairwise_matrix_nearest: for every row the columns at the least distances (or the greatest) of long vectors, by matrix instructions: more than are wanted, and nearly.
+##   A group walks tiles of pairs as cmr_pairwise_matrix_long does. An item keeps a list for each of its rows, in private arrays, because few columns ask for it;
+##   items of a warp that share a row know each other's bars. cmr_pairwise_nearest makes results of the lists.
+##   in…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
+##   list_bounds, list_columns  [list][place][batch][row]  what the lists hold, the least first; bounds are infinite where they end
+##   bars  [batch][row]  what bounds must be below at first, from a look at some columns: that one leaves buckets [bucket][batch][row] instead of lists
+##   Local memory: two stages, what is known of the rows and of a tile's columns. Barriers: 1 a stage, and as shuffles.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="long" file="/long.cl.mako"/>
+<% pairs, sample = matrix.pairs, matrix.sample %>
+${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.parameters)} {
+    __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
+    __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
+    __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
+    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${pairs.offsets("batch")}
+    ${matrix.offsets("batch")}
+    ${pairs.uniforms()}
+    ${matrix.tilt()}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
+    const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
+    ${matrix.keep_rows()}
+    ${"\n".join(matrix.declare_lists() if sample == 1 else matrix.declare_buckets())}
+    ${matrix.find()}
+    int turn = 0;
+    ${matrix.copy("0", "0")}
+    <%domain:each_tile tile="${tile * sample}" staged="${True}">
+        ${matrix.open(0)}
+        ${long.steps(mode, matrix, domain.attr.here, 0, "", sample)}
+        ${matrix.results(0)}
+        if (doubtful) { ${matrix.exactly()} }
+        ${"\n".join(matrix.bounds())}
+% if sample > 1:
+        ${"\n".join(matrix.fill())}
+% else:
+        ${"\n".join(matrix.hits())}
+        while (hits) {
+            const int v = CMR_LOWEST(hits);
+            hits &= hits - 1;
+            ${"\n".join(matrix.insert())}
+        }
+        ${"\n".join(matrix.share())}
+% endif
+    </%domain:each_tile>
+    ${"\n".join(matrix.leave() if sample == 1 else matrix.leave_buckets())}
+}

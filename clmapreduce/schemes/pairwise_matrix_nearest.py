@@ -1,0 +1,214 @@
+"""The K best of many distances of long vectors: matrix instructions list a few columns more than are wanted, and the
+formula says which of these they are. Where it might be one that is on no list, tiles compute the rows anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.dtypes import FLOAT32, INT32
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.reductions.pairs.kmin import BoundKMin
+from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.long_pairs_text import LONGEST
+from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides
+from clmapreduce.schemes.matrix_bars import BARS_BLOCK, BUCKETS, MOST_BUCKETS
+from clmapreduce.schemes.matrix_places import Warps
+from clmapreduce.schemes.nearest import Nearest, nearest_of
+from clmapreduce.schemes.nearest_text import LISTS, ListedText, NearestText
+from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_text import PairText
+from clmapreduce.schemes.pairwise import PairLayout, cut_columns, merge_stage, out_names, out_parameters
+from clmapreduce.schemes.pairwise_tiles import Again, again_by_tiles
+from clmapreduce.tuning import WIDE_SCRATCH
+from clmapreduce.tuning_matrix import MatrixNearestBox
+
+REDO_ROWS = "redo1"
+"""Which rows are to be computed anew."""
+BUCKETS_LEFT, BARS = "buckets0", "bars0"
+"""The best bounds of every row's buckets, and its bar."""
+
+
+@dataclass(frozen=True)
+class _Nearest(LongSides):
+    """One problem cut into tiles."""
+
+    box: MatrixNearestBox
+    nearest: Nearest
+
+    @cached_property
+    def exact(self) -> PairText:
+        """The pairs as the formula says."""
+        layout = self.layout
+        return PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
+
+    @cached_property
+    def text(self) -> NearestText:
+        return self._text(1, self.barred)
+
+    def _text(self, sample: int, barred: bool) -> NearestText:
+        lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
+        return NearestText(
+            pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
+            local_memory=self.facts.local_memory, nearest=self.nearest, lists=lists, sample=sample, barred=barred,
+        )  # fmt: skip
+
+    @cached_property
+    def blocks(self) -> int:
+        """Groups side by side over the rows of one element of the batch."""
+        box = self.box
+        return -(-self.domain.rows // Warps(box.block, box.across, box.rows).rows)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        domain, box = self.domain, self.box
+        groups = self.facts.compute_units * box.groups
+        splits, share = cut_columns("auto", domain, self.blocks, groups, box.tile, box.tiles)
+        return spread_dense(domain, self.blocks, splits, share, self.facts.compute_units)
+
+    # ------------------------------------------------------------------------------------------------------ bars
+    @cached_property
+    def looked(self) -> Spread:
+        """How the domain is cut for the look at some columns: there are some buckets for every value that is kept."""
+        domain, box, units = self.domain, self.box, self.facts.compute_units
+        each, tile = 8 * box.across, box.tile * max(1, box.sample)
+        wanted = max(-(-BUCKETS * self.layout.bound.kept // each), units * box.groups // (self.blocks * domain.batch))
+        splits, share = domain.cut(min(wanted, max(1, MOST_BUCKETS // each)), tile)
+        return spread_dense(domain, self.blocks, splits, share, units)
+
+    @property
+    def buckets(self) -> int:
+        """Of every row."""
+        return 8 * self.box.across * self.looked.splits
+
+    @cached_property
+    def barred(self) -> bool:
+        """Whether a look pays."""
+        box = self.box
+        enough = box.sample > 1 and self.domain.columns >= box.tile * box.sample * box.tiles
+        return enough and self.buckets >= BUCKETS * self.layout.bound.kept
+
+    def bar_stages(self) -> list[Stage]:
+        """The look at some columns, and the launch that orders the buckets of every row."""
+        if not self.barred:
+            return []
+        layout, domain = self.layout, self.domain
+        text = self._text(self.box.sample, False)
+        look = self._stage(text, self.looked, (BUCKETS_LEFT,), ["__global float *restrict buckets"])
+        block, rows = min(BARS_BLOCK, self.facts.max_group_size), domain.rows * domain.batch
+        spec = kernel_spec(
+            "pairwise_matrix_bars", self.mode, self.facts, domain.narrow, False, {"block": block, "least": True},
+            {"bound": layout.bound}, lambda: {},
+        )  # fmt: skip
+        arguments: Arguments = (BUCKETS_LEFT, BARS, ("idx", rows), ("int", self.buckets))
+        return [look, Stage(spec, -(-rows // block), block, arguments, (BUCKETS_LEFT,), (BARS,))]
+
+    # ----------------------------------------------------------------------------------------------------- lists
+    @property
+    def lists(self) -> int:
+        """Lists of a row."""
+        return self.text.lists_each * self.spread.splits
+
+    @cached_property
+    def again(self) -> Again:
+        """The launches for what is in doubt."""
+        return again_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that launches leave to the next ones, in bytes."""
+        rows = self.domain.rows * self.domain.batch
+        lists = 4 * self.lists * self.text.kept * rows
+        redo = {REDO: 4 * self.again.spread.groups * self.domain.batch, REDO_ROWS: 4 * rows}
+        bars = {BUCKETS_LEFT: 4 * self.buckets * rows, BARS: 4 * rows} if self.barred else {}
+        return super().scratch | dict.fromkeys(LISTS, lists) | bars | redo | self.again.scratch
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        left = ["__global float *restrict list_bounds", "__global int *restrict list_columns"]
+        bars = ["__global const float *restrict bars"] if self.barred else []
+        return self._stage(self.text, self.spread, LISTS, [*left, *bars], (BARS,) if bars else ())
+
+    def _stage(
+        self, text: NearestText, spread: Spread, left: tuple[str, ...], arrays: list[str], read: tuple[str, ...] = ()
+    ) -> Stage:
+        """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
+        layout, box = self.layout, self.box
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
+            "batched": text.batched, "kept": text.kept, "sample": text.sample, "barred": text.barred,
+            "domain": spread.word,
+        }  # fmt: skip
+        given = [*text.pairs.parameters(), *text.parameters()]
+        spec = kernel_spec(
+            "pairwise_matrix_nearest", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
+        )  # fmt: skip
+        names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
+        arguments: Arguments = (*names, *left, *read, *spread.behind)
+        return Stage(spec, spread.groups * self.domain.batch, box.block, arguments, (*names, *read), left)
+
+    def listed_stage(self) -> Stage:
+        """The launch that makes results of the lists, and says which rows are in doubt."""
+        layout, domain, again, exact = self.layout, self.domain, self.again, self.exact
+        text, block = ListedText(exact, self.nearest, self.text.kept, self.barred), again.rows
+        bars = ["__global const float *restrict bars"] if self.barred else []
+        blocks = -(-domain.rows // block)
+        sizes = [f"const idx {name}" for name in ("rows", "columns", "blocks", "splits")]
+        parameters = [
+            *exact.parameters(), "__global const float *restrict list_bounds",
+            "__global const int *restrict list_columns", *bars, "__global int *restrict redo",
+            "__global int *restrict redo_rows", *out_parameters(layout.outputs), *sizes, "const int lists",
+        ]  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_nearest", self.mode, self.facts, domain.narrow, False,
+            {"block": block, "kept": text.kept, "barred": text.barred}, {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"listed": text, "parameters": parameters},
+        )  # fmt: skip
+        names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
+        targets = out_names(layout.outputs)
+        counts = (domain.rows, domain.columns, blocks, again.spread.splits)
+        numbers: Arguments = (*(("idx", count) for count in counts), ("int", self.lists))
+        arguments: Arguments = (*names, REDO, REDO_ROWS, *targets, *numbers)
+        return Stage(spec, blocks * domain.batch, block, arguments, names, (REDO, REDO_ROWS, *targets))
+
+
+def lists_fit(layout: PairLayout, domain: Pairwise, box: MatrixNearestBox) -> bool:
+    """Whether there are columns enough for lists, and memory."""
+    kept, lists = layout.bound.kept + box.spare, 4 * box.across
+    bytes_each = 8 * kept * lists * domain.rows * domain.batch
+    return domain.columns >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
+
+
+def plan_matrix_nearest(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixNearestBox
+) -> Plan:  # fmt: skip
+    """The plan of one result per row; needs at least one row, one column and a distance, of all pairs. Warps are as
+    broad as the box says, or as registers and local memory allow.
+    """
+    assert not isinstance(domain, BlockSparse)
+    found = nearest_of(layout.pair, layout.bound)
+    assert found is not None
+    made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
+    if made.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
+        box = replace(box, columns=16 // box.rows)
+        made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
+    while box.rows * box.columns > 1 and made.text.least_memory > facts.local_memory:
+        columns = max(1, box.columns // 2)
+        box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
+        made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
+    text, spread, again = made.text, made.spread, made.again
+    cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
+    why = f"{spread.why}; {cells}, {made.lists} lists of {text.kept} columns a row; rows in doubt by differences"
+    if made.barred:
+        why += f", bars from every {box.sample} tiles, the best of {made.buckets} buckets of them"
+    stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *again.stages]
+    if again.spread.partial:
+        merge = merge_stage(made.exact, domain, mode, facts, again.box, again.spread, REDO_ROWS)
+        stages.append(merge)
+    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why)

@@ -1,0 +1,242 @@
+"""The K best of many distances of long vectors, listed by matrix instructions and decided as the formula says; on every
+device: in an NVIDIA GPU's own, elsewhere as the vocabulary spells them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pairplans import layout_of, pair_plan, vector
+from plans import FACTS, PARALLEL, SEQUENTIAL
+
+import clmapreduce as cm
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.schemes.choose_matrix import choose_matrix
+from clmapreduce.schemes.nearest import MOST_KEPT, Nearest, nearest_of
+from clmapreduce.tuning_matrix import MATRIX_NEAREST, MATRIX_NEAREST_CPU, MatrixLongBox, MatrixNearestBox
+from clmapreduce.vector import Variable
+
+pytestmark = pytest.mark.drawn(seldom="pocl")
+
+DIM = 37
+DISTANCE = f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"
+X, Y, S = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 2)
+WIDE = MatrixNearestBox(64, 1, 2, 2, groups=8, tiles=2, merge_block=32, sample=2)
+
+
+def box_of(context: cm.Context, **more: Any) -> MatrixNearestBox:
+    box = MATRIX_NEAREST_CPU if context.facts.kind == "cpu" else replace(MATRIX_NEAREST, sample=2, tiles=2)
+    return replace(box, **more)
+
+
+def run(
+    name: str, x: Any, y: Any, context: cm.Context, k: int | None = None, text: str = DISTANCE, s: float = 1,
+    box: MatrixNearestBox | None = None, axis: int = 1,
+) -> list[Any]:  # fmt: skip
+    """The outputs of the scheme, (…, rows, values) each."""
+    formula = vector(text)
+    given = {X: x, Y: y, S: np.full(1, s, "f4")}
+    used = {variable: array for variable, array in given.items() if variable in formula.variables}
+    call = PairCall(formula, PAIR_REDUCTIONS[name], axis, None, PairOptions(k=k))
+    prepared = prepare_pairs(call, used, Options("parallel", context), box or box_of(context))
+    assert isinstance(prepared, Prepared)
+    assert "kernel/pairwise_matrix_nearest" in [stage.spec.template for stage in prepared.executable.plan.stages]
+    rows = (x if axis == 1 else y).shape[-2]
+    return [np.asarray(found).reshape(*found.shape[: found.ndim - 2 + (found.ndim == 1)], rows, -1) if found.ndim == 2
+            else np.asarray(found).reshape(*found.shape[:-1], -1) for found in prepared.run()]  # fmt: skip
+
+
+def points(rng: np.random.Generator, count: int, dim: int = DIM) -> Any:
+    return rng.normal(size=(count, dim)).astype("f4")
+
+
+def squares(x: Any, y: Any) -> Any:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.square(x.astype("f8")[:, None] - y.astype("f8")).sum(-1)
+
+
+def assert_nearest(found: Any, square: Any, k: int, told: Any = "") -> None:
+    """Columns whose distances are the least, in order, up to what the formula rounds; none that is no number."""
+    square = np.where(square < np.finfo("f4").max, square, np.inf)
+    wanted = np.sort(square, axis=1)[:, :k]
+    own, there = np.take_along_axis(square, found, 1), np.isfinite(wanted)
+    assert found.shape == wanted.shape and np.all(found[~there] == 0), told
+    assert np.all(np.abs(own[there] - wanted[there]) <= 1e-5 * wanted[there]), told
+    assert all(len(set(row[keep])) == keep.sum() for row, keep in zip(found, there, strict=True)), told
+
+
+@pytest.mark.parametrize("box", [None, WIDE], ids=str)
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_columns(context: cm.Context, rng: np.random.Generator, k: int, box: MatrixNearestBox | None) -> None:
+    """Rows and columns around tiles, fewer columns than lists hold, and more than buckets of a look."""
+    if box is not None and box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    for rows, columns in ((1, k), (15, 17), (70, 193), (33, 2500)):
+        x, y = points(rng, rows), points(rng, columns)
+        name = "ArgKMin" if k > 1 else "ArgMin"
+        (found,) = run(name, x, y, context, k if k > 1 else None, box=box)
+        assert_nearest(found, squares(x, y), k, (rows, columns))
+
+
+@pytest.mark.parametrize("name", ["Min", "Max", "ArgMax", "Min_ArgMin", "Max_ArgMax", "KMin", "KMin_ArgKMin"])
+def test_other_operators(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """Values and places; the farthest too."""
+    x, y = points(rng, 40), points(rng, 700)
+    k = 4 if "K" in name else 1
+    outputs = run(name, x, y, context, k if "K" in name else None)
+    square = squares(x, y)
+    sign = -1 if "Max" in name else 1
+    wanted = sign * np.sort(sign * square, axis=1)[:, :k]
+    if not name.startswith("Arg"):
+        np.testing.assert_allclose(outputs[0], wanted, rtol=1e-5)
+    if "Arg" in name:
+        np.testing.assert_allclose(np.take_along_axis(square, outputs[-1], 1), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("text", [f"-{DISTANCE}", f"Pm(2,1)*{DISTANCE}", f"Sqrt({DISTANCE})/Pm(2,1)"])
+def test_values_that_fall_or_grow_with_distances(context: cm.Context, rng: np.random.Generator, text: str) -> None:
+    """By a factor of either sign, which is known when it runs; and their roots."""
+    x, y, s = points(rng, 40), points(rng, 700), float(rng.choice([0.5, -3]))
+    (found,) = run("ArgKMin", x, y, context, 3, text, s)
+    values = {"-": -1.0, "P": s}.get(text[0], 1 / s) * squares(x, y) ** (0.5 if "Sqrt" in text else 1)
+    own = np.take_along_axis(values, found, 1)
+    np.testing.assert_allclose(own, np.sort(values, axis=1)[:, :3], rtol=1e-5)
+
+
+def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any]:
+    x, y = points(rng, 70), points(rng, 300)
+    if kind == "far from the origin":
+        return x + np.float32(1000), y + np.float32(1000)
+    if kind == "two blobs, far apart":
+        x[35:] += 500
+        y[::2] += 500
+    if kind == "near ones among far ones":
+        y[:70] = x + points(rng, 70) / 1000
+        return 100 * x, 100 * y
+    if kind == "one far away":
+        x[7], y[50] = 1e12, -1e15
+    if kind == "tiny":
+        return np.float32(1e-16) * x, np.float32(1e-16) * y
+    if kind == "huge":
+        return np.float32(1e17) * x, np.float32(1e17) * y
+    if kind == "beyond floats":
+        x[3], y[5], y[9] = 1e31, 1e31, -1e31
+    return x, y
+
+
+KINDS = (
+    "far from the origin", "two blobs, far apart", "near ones among far ones", "one far away", "tiny", "huge",
+    "beyond floats",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ArgMin", "ArgKMin"])
+def test_adversarial_points(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """What bounds cannot tell apart is computed anew: always the right columns."""
+    for kind in KINDS:
+        x, y = adversarial(rng, kind)
+        k = 5 if "K" in name else 1
+        (found,) = run(name, x, y, context, k if "K" in name else None)
+        assert_nearest(found, squares(x, y), k, kind)
+
+
+@pytest.mark.parametrize("name", ["ArgMin", "ArgKMin", "ArgMax"])
+def test_ties_go_to_the_lower_index(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """Whole numbers, whose distances are exact, and duplicates: the very columns of a stable sort."""
+    x, y = (rng.integers(-1, 2, (count, DIM)).astype("f4") for count in (40, 600))
+    y[300:] = y[:300]
+    square = squares(x, y)
+    k = 7 if "K" in name else 1
+    (found,) = run(name, x, y, context, k if "K" in name else None)
+    order = np.argsort(-square if name == "ArgMax" else square, axis=1, kind="stable")
+    np.testing.assert_array_equal(found, order[:, :k])
+
+
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
+    """Rows and columns with NaN or infinities are nobody's neighbours, and change nobody else's."""
+    x, y = points(rng, 70), points(rng, 300)
+    x[3, 1], x[66, 0], y[7, 20], y[200, 3], y[64:80] = np.nan, np.inf, np.nan, -np.inf, np.nan
+    (found,) = run("ArgKMin", x, y, context, 4)
+    assert_nearest(found, squares(x, y), 4)
+    assert (found[[3, 66]] == 0).all()
+    values, places = run("KMin_ArgKMin", x[:5], np.full_like(y, np.nan), context, 4)
+    assert np.all(values == np.inf) and np.all(places == 0)
+
+
+def test_all_in_doubt(context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where bounds tell nothing, tiles compute all rows; no other test has such vectors: plans are kept."""
+    monkeypatch.setattr(Nearest, "doubt", property(lambda _self: 0.9))
+    dim = 23
+    x, y = points(rng, 300, dim), points(rng, 900, dim)
+    text = f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"
+    formula = vector(text)
+    call = PairCall(formula, PAIR_REDUCTIONS["ArgKMin"], 1, None, PairOptions(k=3))
+    given = {Variable(0, dim, 0): x, Variable(1, dim, 1): y}
+    prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context))
+    assert isinstance(prepared, Prepared)
+    np.testing.assert_array_equal(prepared.run()[0].reshape(300, 3), np.argsort(squares(x, y), axis=1)[:, :3])
+
+
+@pytest.mark.parametrize("code", ["f4", "f2"])
+def test_batches_the_other_axis_and_floats_of_16_bits(context: cm.Context, rng: np.random.Generator, code: str) -> None:
+    """Every element has lists of its own."""
+    x, y = (points(rng, 3 * count).reshape(3, count, DIM).astype(code) for count in (400, 50))
+    (found,) = run("ArgKMin", x, y, context, 2, axis=0)
+    for i in range(3):
+        assert_nearest(found[i].reshape(50, 2), squares(y[i], x[i]), 2)
+
+
+def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator) -> None:
+    x, y = points(rng, 100), points(rng, 2000)
+    first = run("KMin_ArgKMin", x, y, context, 6)
+    for _ in range(5):
+        for one, other in zip(run("KMin_ArgKMin", x, y, context, 6), first, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+# ---------------------------------------------------------------------------------------------------------- no device
+def test_what_suits_the_scheme() -> None:
+    """One distance, scaled, under a root or not, of which a few are kept."""
+    for text, op, more in (
+        (DISTANCE, "ArgMin", {}), (f"-{DISTANCE}", "Max", {}), (f"Sqrt({DISTANCE}/Pm(2,1))", "ArgKMin", {"k": MOST_KEPT}),
+        (f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))", "KMin", {"k": 3}),
+    ):  # fmt: skip
+        layout = layout_of(text, op, **more)
+        assert nearest_of(layout.pair, layout.bound) is not None, text
+    for text, op, more in (
+        (DISTANCE, "Sum", {}), (f"{DISTANCE}+Vj(2,1)", "ArgMin", {}), (f"{DISTANCE}*Vj(2,1)", "ArgMin", {}),
+        (f"Vi(0,{DIM})|Vj(1,{DIM})", "ArgMax", {}), ("SqDist(Vi(0,3),Vj(1,3))", "ArgMin", {}),
+        (DISTANCE, "ArgKMin", {"k": MOST_KEPT + 1}), (f"Exp(-{DISTANCE})", "ArgMax", {}),
+    ):  # fmt: skip
+        layout = layout_of(text, op, **more)
+        assert nearest_of(layout.pair, layout.bound) is None, text
+
+
+def test_where_it_is_chosen() -> None:
+    """On devices with matrix units, for many pairs; bars are for several columns. Sums stay what they were."""
+    facts, many, few = FACTS["nvidia"], Pairwise(10**5, 10**5, 1, 10**7), Pairwise(1000, 1000, 1, 10**6)
+    one, ten = layout_of(DISTANCE, "ArgMin"), layout_of(DISTANCE, "ArgKMin", k=10)
+    assert choose_matrix(one, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=0)
+    assert choose_matrix(ten, many, PARALLEL, facts) == MATRIX_NEAREST
+    assert choose_matrix(ten, few, PARALLEL, facts) is None
+    assert choose_matrix(ten, many, SEQUENTIAL, facts) is None
+    assert choose_matrix(ten, many, PARALLEL, replace(facts, matrix_units=False)) is None
+    assert type(choose_matrix(layout_of(f"Exp(-{DISTANCE})"), many, PARALLEL, facts)) is MatrixLongBox
+    assert choose_matrix(ten, Pairwise(10**9, 1000, 1, 10**9), PARALLEL, facts) is None
+
+
+def test_what_is_told() -> None:
+    """Lists, and bars where there are some; launches for rows in doubt."""
+    plan = pair_plan(layout_of(DISTANCE, "ArgKMin", k=10), 10**5, 10**5, PARALLEL, FACTS["nvidia"], box=MATRIX_NEAREST)
+    assert "lists of 12 columns a row" in plan.why and "bars from every 8 tiles" in plan.why
+    kernels = [stage.spec.kernel for stage in plan.stages]
+    assert kernels.count("cmr_pairwise_matrix_nearest") == 2 and "cmr_pairwise_tiles" in kernels
+    for columns in (1, 5):
+        plan = pair_plan(layout_of(DISTANCE, "ArgMin"), 10, columns, PARALLEL, FACTS["nvidia"], box=MATRIX_NEAREST)
+        assert "bars" not in plan.why

@@ -251,7 +251,7 @@ class MatrixNearestBox(MatrixLongBox):
     sample: int = 8
 
 
-MATRIX_NEAREST = MatrixNearestBox(128, 2, 8, 2)
+MATRIX_NEAREST = MatrixNearestBox(128, 2, 8, 2, groups=8)
 MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32, sample=3)
 """Where a group's items read operands for themselves: to be right, not fast."""
 

@@ -23,6 +23,7 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.schemes.pairwise_tiles import choose_tiles
 from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED,
     MATRIX_CHAINED_CPU,
@@ -215,9 +216,12 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     both = layout_of(f"Exp(-{distance})*{inner}+Vj(3,1)")
     yield "long matrix of two products", plan(both, 500, 500, box=long)
     nearest = MATRIX_NEAREST_CPU if facts.max_group_size < 256 else MATRIX_NEAREST
-    for op, more in (("ArgMin", {}), ("KMin_ArgKMin", {"k": 5})):
-        yield f"nearest by matrix {op}", plan(layout_of(distance, op, rank=1, **more), 500, 20_000, batch=6, box=nearest)
-    yield "nearest by matrix, few", plan(layout_of(distance, "Max"), 70, 70, box=nearest)
+    if choose_tiles(layout_of(distance).pair, layout_of(distance).bound, ComputeMode.PARALLEL, facts) is not None:
+        cosine = f"{inner}*Vi(2,1)*Vj(3,1)"
+        for text, op, more in ((distance, "ArgMin", {}), (cosine, "KMin_ArgKMin", {"k": 5})):
+            layout = layout_of(text, op, rank=1, **more)
+            yield f"nearest by matrix {op}", plan(layout, 500, 20_000, batch=6, box=nearest)
+        yield "nearest by matrix, few", plan(layout_of(distance, "Max"), 70, 70, box=nearest)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
     chained = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED

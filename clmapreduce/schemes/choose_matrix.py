@@ -20,6 +20,7 @@ from clmapreduce.schemes.pairwise_matrix_chained import chained_products_of
 from clmapreduce.schemes.pairwise_matrix_nearest import lists_fit
 from clmapreduce.schemes.pairwise_matrix_weighted import suits_weights
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
+from clmapreduce.schemes.pairwise_tiles import choose_tiles
 from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
@@ -100,13 +101,14 @@ def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
 def nearest_box_of(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> MatrixNearestBox | None:  # fmt: skip
-    """The box for the K best of many distances of long vectors, where the scheme suits: work-items, all pairs, columns
-    that 32 bits count, a centre that local memory holds, lists that memory does, and pairs enough.
+    """The box for the K best of many products of long vectors, where the scheme suits: work-items, all pairs, columns
+    that 32 bits count, tiles for what is in doubt, a centre that local memory holds, lists that memory does, and pairs
+    enough.
     """
     bound = layout.bound
     if mode is ComputeMode.SEQUENTIAL or layout.few or isinstance(domain, BlockSparse) or not domain.narrow:
         return None
-    found = nearest_of(layout.pair, bound) if bound.commutative else None
+    found = nearest_of(layout.pair, bound) if choose_tiles(layout.pair, bound, mode, facts) is not None else None
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
     box = matrix_nearest_box(bound.kept, domain.rows * domain.columns * domain.batch)

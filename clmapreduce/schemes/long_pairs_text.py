@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from clmapreduce.schemes.arrays_text import element
 from clmapreduce.schemes.long_products import LongProduct
@@ -66,8 +66,13 @@ class LongPairsText(ABC):
 
     def operands(self, rows: int, columns: int) -> tuple[OperandText, OperandText]:
         """How they lie in tiles of so many rows and columns."""
-        products, narrow = self.products, self.pairs.narrow
-        return OperandText(Role.ROW, products, rows, narrow), OperandText(Role.COLUMN, products, columns, narrow)
+        made = partial(OperandText, products=self.products, narrow=self.pairs.narrow, bounded=self.bounded)
+        return made(Role.ROW, tile=rows), made(Role.COLUMN, tile=columns)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether results are bounds of products."""
+        return False
 
     @property
     def parts(self) -> tuple[OperandPart, ...]:
@@ -197,23 +202,22 @@ class LongPairsText(ABC):
             at = f"known_rows + ({self.warps.row_place(v)}) * {self.sides[0].facts} + {part.first_fact}"
             fact = [f"({at})[{k}]" for k in range(part.facts)]
             lines.append(f"const float xs{p}_{v} = {fact[-1]};")
-            if distance:
+            if part.facts == 2:
                 lines.append(f"const float xn{p}_{v} = {fact[0]};")
             for c in range(self.columns):
-                factor = f"yf{p}_{c // 2}.{('yw' if distance else 'xy')[c % 2]}"
+                factor = f"yf{p}_{c // 2}.{('xy' if part.facts == 1 else 'yw')[c % 2]}"
                 text = f"({summed}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]} * xs{p}_{v}) * {factor}"
-                if distance:
-                    y = f"yf{p}_{c // 2}.{'xz'[c % 2]}"
-                    text = f"({self._norm(f'xn{p}_{v}')} + {self._norm(y)}) - {text}"
+                if part.facts == 2:
+                    text = self._with_norms(part, f"xn{p}_{v}", f"yf{p}_{c // 2}.{'xz'[c % 2]}", text)
                 lines.append(f"float q{v}_{c}_{p} = {text};")
                 if distance:
                     lines.append(f"least{p} = fmin(least{p}, q{v}_{c}_{p});")
         lines.append(f"doubtful |= !({self._trusted(p)});")
         return "\n".join(lines)
 
-    def _norm(self, text: str) -> str:
-        """C text of a norm as it enters a distance."""
-        return text
+    def _with_norms(self, part: OperandPart, x: str, y: str, product: str) -> str:
+        """C text of a result, made of a product and the norms of row and column."""
+        return f"({x} + {y}) - {product}"
 
     def _column_facts(self, part: OperandPart, n: int) -> str:
         """C text of what is known of two columns, one behind the other."""
@@ -289,13 +293,19 @@ class LongPairsText(ABC):
             lines += ["#pragma unroll 1", f"for (int d = 0; d < {self.products[p].size}; d++) {{"]
             lines += self._coordinates(contractions[p])
             lines += [*self.pairs.contracted(contractions[p], p, pairs), "}"]
-            lines += [f"exact[{self._exact('block', v, c, p)}] = q{v}_{c}_{p};" for v, c in pairs]
+            for v, c in pairs:
+                statements, text = self._finished(p, v, c)
+                lines.append(f"{{ {statements} exact[{self._exact('block', v, c, p)}] = {text}; }}")
         lines.append("}")
         for v in self.warps.mine:
             for c in range(self.columns):
                 block = str(v // 2 * box.columns + c // 2)
                 lines += [f"q{v}_{c}_{p} = exact[{self._exact(block, v % 2, c % 2, p)}];" for p in count]
         return "\n".join(lines)
+
+    def _finished(self, p: int, v: int, c: int) -> tuple[str, str]:
+        """Statements, and the text of a product of a pair whose contractions and terms are declared."""
+        return "", f"q{v}_{c}_{p}"
 
     def _exact(self, block: str, v: int, c: int, p: int) -> str:
         """Where a contraction of a pair of a block waits."""

@@ -1,9 +1,10 @@
-"""The statements of lists of the columns that are nearest by distances of matrix instructions, one per item and row,
-and of the results that their columns have by the formula.
+"""The statements of lists of the columns that are nearest by products of matrix instructions, one per item and row, and
+of the results that their columns have by the formula.
 
 What lists hold is bounds: distances less what they may be off by, or the negatives of distances and more, where the
-farthest are wanted. A column that is on no list is no better than the last bound of some list that is full, or than the
-bar that its row began with. So where the worst result is better than all of these, nothing was missed.
+farthest are wanted, and so with inner products. A column that is on no list is no better than the last bound of some
+list that is full, or than the bar that its row began with. So where the worst result is better than all of these,
+nothing was missed.
 
 Bars come from a look at some of the columns: of every item's two buckets of them the best, from the other side, so that
 as many columns as are wanted are known to be as good as the bar is.
@@ -12,13 +13,14 @@ as many columns as are wanted are known to be as good as the bar is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.formula.block import Block
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import element
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.nearest import Nearest
+from clmapreduce.schemes.operand_text import OperandPart
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.vector.pair import Pair, Role
 
@@ -28,15 +30,14 @@ LISTS = ("list_bounds", "list_columns")
 
 @dataclass(frozen=True)
 class WayText:
-    """Which distances are wanted: `way` is 1 for the least, -1 for the greatest."""
+    """Which products are wanted: `way` is 1 for the least, -1 for the greatest."""
 
     nearest: Nearest
     pairs: PairText
 
     def declare(self) -> str:
-        """Declares it; the pair's uniform terms are declared."""
-        pair = Pair(self.pairs.pair.inputs, (self.nearest.slope,), 1)
-        text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)
+        """Declares it."""
+        text = replace(self.pairs, pair=Pair(self.pairs.pair.inputs, (self.nearest.slope,), 1))
         statements, (slope,) = text.values(0, 0)
         sign = "<" if self.pairs.bound.side < 0 else ">"
         assigned = f"way = 0.0f {sign} {slope} ? 1.0f : -1.0f;"
@@ -69,16 +70,29 @@ class NearestText(MatrixLongText):
     @property
     def listed(self) -> PairText:
         """A list's columns, their bounds being the pairs' values."""
-        return PairText(self.pairs.pair, self.lists, self.pairs.outputs, 1, self.pairs.narrow, False)
+        return replace(self.pairs, bound=self.lists)
 
     def tilt(self) -> str:
-        """Declares `way`, and `tilt`: what norms are multiplied by for a bound."""
-        sign = "-" if self.sample == 1 else "+"
+        """Declares `way`, and `tilt`: what is added of norms for a bound."""
+        sign = "-" if self.sample == 1 else ""
         way = WayText(self.nearest, self.pairs).declare()
-        return f"{way} const float tilt = 1.0f {sign} way * {self.nearest.doubt}f;"
+        return f"{way} const float tilt = {sign}way * {self.nearest.doubt}f;"
 
-    def _norm(self, text: str) -> str:
-        return f"({text} * tilt)"
+    @property
+    def bounded(self) -> bool:
+        """Whether results are bounds of products."""
+        return True
+
+    def _with_norms(self, part: OperandPart, x: str, y: str, product: str) -> str:
+        if part.centred:
+            return f"({x} * (1.0f + tilt) + {y} * (1.0f + tilt)) - {product}"
+        return f"fma({x} * tilt, {y}, {product})"
+
+    def _finished(self, p: int, v: int, c: int) -> tuple[str, str]:
+        if self.nearest.factor is None:
+            return super()._finished(p, v, c)
+        statements, (factor,) = self.pairs.numbers([self.nearest.factor], v, c)
+        return statements, f"q{v}_{c}_{p} * ({factor})"
 
     def _trusted(self, p: int) -> str:
         """C text of whether an item's results may stay: bounds say what they are off by."""
@@ -97,7 +111,7 @@ class NearestText(MatrixLongText):
             yield f"float bar{v} = {bar};"
 
     def bounds(self) -> Iterator[str]:
-        """Makes bounds of the item's distances, infinite beyond the last column."""
+        """Makes bounds of the item's products, infinite beyond the last column."""
         columns, rows = range(self.columns), self.warps.mine
         for v in rows:
             for c in columns:
@@ -225,8 +239,11 @@ class ListedText:
 
     def bounded(self) -> str:
         """Declares `nearly`, the value that belongs to `bound`."""
-        statements, (text,) = self.pairs.values(0, 0)
-        return f"float nearly; {{ const float q0_0_0 = fmax(way * bound, 0.0f); {statements} nearly = {text}; }}"
+        text = replace(self.pairs, pair=self.nearest.value)
+        statements, (nearly,) = text.values(0, 0)
+        product = "fmax(way * bound, 0.0f)" if self.nearest.product.distance else "way * bound"
+        given = f"{text.uniforms()} const float q0_0_0 = {product};"
+        return f"float nearly; {{ {given} {statements} nearly = {nearly}; }}"
 
     def compute(self) -> Iterator[str]:
         """Folds the column into `acc`, and brings `bar` up to date."""

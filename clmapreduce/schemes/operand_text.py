@@ -58,9 +58,10 @@ class OperandPart:
     @property
     def facts(self) -> int:
         """Numbers that are kept of every row: its norm, where there is a centre, and what undoes its scale; a column's
-        times two then, as a distance subtracts its products.
+        times two then, as a distance subtracts its products. Of inner products that are bounded, with what is added up
+        of the row, and the column's largest number, for a norm.
         """
-        return 2 if self.centred else 1
+        return 2 if self.centred or self.whole.bounded else 1
 
     def measure(self, row: str) -> str:
         """Declares `scale`, 0 where there is none, and `unscale`."""
@@ -78,7 +79,8 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
         """Stores what is kept of a row as number `at`."""
         own = f"facts[{self.whole.facts} * {at} + {self.first_fact}"
         if not self.centred:
-            return f"{own}] = unscale;"
+            bound = "all" if self.side.role is Role.ROW else "most"
+            return f"{own}] = {bound}; {own} + 1] = unscale;" if self.whole.bounded else f"{own}] = unscale;"
         twice = "2.0f * " if self.side.role is Role.COLUMN else ""
         return f"{own}] = norms{self.number}[{row}]; {own} + 1] = {twice}unscale;"
 
@@ -138,13 +140,14 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
 @dataclass(frozen=True, eq=False)
 class OperandText:
     """The statements that kernel/pairwise_operands asks for. role: whose operands. tile: rows or columns in a group's
-    tile.
+    tile. bounded: whether it must be known how far products may be off.
     """
 
     role: Role
     products: tuple[LongProduct, ...]
     tile: int
     narrow: bool
+    bounded: bool = False
 
     @cached_property
     def parts(self) -> tuple[OperandPart, ...]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, widened
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
-from clmapreduce.formula.node import Apply, Record, postorder
+from clmapreduce.formula.node import Apply, Node, Record, postorder
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.arrays_text import element, gathered, offsets_of, parameters_of, stored
@@ -158,13 +158,17 @@ class PairText:
 
     def values(self, v: int, c: int) -> tuple[str, list[str]]:
         """Statements, and the texts of the values of row vector v and column c."""
+        return self.numbers(self.pair.values, v, c)
+
+    def numbers(self, nodes: Sequence[Node], v: int, c: int) -> tuple[str, list[str]]:
+        """The same of any nodes that are made of terms and products."""
         block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
         for k, contraction in enumerate(self.pair.contractions):
             block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
         for k, product in enumerate(self.pair.bilinear):
             block.bind(product.result, Text(f"q{v}_{c}_{k}"))
-        texts = [block.texts(node)[""] for node in self.pair.values]
+        texts = [block.texts(node)[""] for node in nodes]
         return str(block), texts
 
     @property

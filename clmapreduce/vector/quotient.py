@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node
 
 
-def quotient_of(node: Node) -> tuple[list[Node], list[Node]]:
-    """The factors above and below the line; a factor that occurs twice is there twice."""
+def quotient_of(node: Node, opened: Callable[[Node], bool] = lambda _: True) -> tuple[list[Node], list[Node]]:
+    """The factors above and below the line; a factor that occurs twice is there twice. opened: whether a factor may be
+    taken apart.
+    """
     above: list[Node] = []
     below: list[Node] = []
     todo = [(node, above, below)]
     while todo:
         factor, up, down = todo.pop()
-        name = factor.function.name if isinstance(factor, Apply) else ""
+        name = factor.function.name if isinstance(factor, Apply) and opened(factor) else ""
         if isinstance(factor, Apply) and name == "multiply":
             todo += [(arg, up, down) for arg in factor.args[::-1]]
         elif isinstance(factor, Apply) and name in ("divide", "divide_fast"):

@@ -109,6 +109,48 @@ def test_values_that_fall_or_grow_with_distances(context: cm.Context, rng: np.ra
     np.testing.assert_allclose(own, np.sort(values, axis=1)[:, :3], rtol=1e-5)
 
 
+INNER = f"Vi(0,{DIM})|Vj(1,{DIM})"
+COSINES = {
+    "inner": INNER, "negative": f"-({INNER})", "cosine": f"Normalize(Vi(0,{DIM}))|Normalize(Vj(1,{DIM}))",
+    "divided": f"({INNER})/(Norm2(Vi(0,{DIM}))*Norm2(Vj(1,{DIM})))", "scaled": f"Pm(2,1)*({INNER})/SqNorm2(Vj(1,{DIM}))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COSINES)
+@pytest.mark.parametrize("strange", [False, True])
+def test_inner_products(context: cm.Context, rng: np.random.Generator, name: str, strange: bool) -> None:
+    """The largest and the smallest, of vectors of many magnitudes, scaled by norms or not; with rows and columns whose
+    numbers 16 bits do not bear, zeros, and duplicates.
+    """
+    x, y, s = points(rng, 60), points(rng, 700), float(rng.choice([2, -0.5]))
+    x *= (10.0 ** rng.integers(-6, 4, (60, 1))).astype("f4")
+    y[300:400] = y[:100]
+    if strange:
+        y *= (10.0 ** rng.uniform(-2, 2, (700, 1))).astype("f4")
+        x[5], y[50], x[7, 3], y[60, 2] = 0, 0, np.nan, np.nan
+        if name in ("inner", "negative"):
+            y[70] = 3e30
+    operator, sign = ("ArgKMin", 1) if rng.integers(2) else ("ArgMax", -1)
+    k = 4 if operator == "ArgKMin" else 1
+    (found,) = run(operator, x, y, context, k if k > 1 else None, COSINES[name], s)
+    wide = [a.astype("f8") for a in (x, y)]
+    with np.errstate(all="ignore"):
+        norms = [np.linalg.norm(a, axis=1) for a in wide]
+        sizes = norms[0][:, None] * norms[1]
+        values = wide[0] @ wide[1].T
+        scale = {"inner": 1.0, "negative": -1.0, "scaled": s / norms[1] ** 2}.get(name, 1 / sizes)
+        values, sizes = values * scale, np.abs(sizes * scale)
+        values = np.where(np.abs(values) < 3e38, sign * values, np.inf)
+        if strange and name == "cosine":
+            values[:, 50] = 0  # Normalize leaves nothing as it is
+    fine = np.isfinite(values).sum(1) >= k
+    fine &= np.isfinite(x).all(1) & (norms[0] > 0)
+    wanted = np.sort(values, axis=1)[fine, :k]
+    own = np.take_along_axis(values, found, 1)[fine]
+    size = np.take_along_axis(np.where(np.isfinite(sizes), sizes, 0), found, 1)[fine].max(1, keepdims=True)
+    assert np.all(np.abs(own - wanted) <= 1e-5 * np.maximum(size, np.abs(wanted)))
+
+
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any]:
     x, y = points(rng, 70), points(rng, 300)
     if kind == "far from the origin":
@@ -205,13 +247,15 @@ def test_what_suits_the_scheme() -> None:
     """One distance, scaled, under a root or not, of which a few are kept."""
     for text, op, more in (
         (DISTANCE, "ArgMin", {}), (f"-{DISTANCE}", "Max", {}), (f"Sqrt({DISTANCE}/Pm(2,1))", "ArgKMin", {"k": MOST_KEPT}),
-        (f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))", "KMin", {"k": 3}),
+        (f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))", "KMin", {"k": 3}), (INNER, "ArgMax", {}),
+        (f"({INNER})*Vi(2,1)/Vj(3,1)", "ArgMin", {}),
     ):  # fmt: skip
         layout = layout_of(text, op, **more)
         assert nearest_of(layout.pair, layout.bound) is not None, text
     for text, op, more in (
         (DISTANCE, "Sum", {}), (f"{DISTANCE}+Vj(2,1)", "ArgMin", {}), (f"{DISTANCE}*Vj(2,1)", "ArgMin", {}),
-        (f"Vi(0,{DIM})|Vj(1,{DIM})", "ArgMax", {}), ("SqDist(Vi(0,3),Vj(1,3))", "ArgMin", {}),
+        (f"Sqrt({INNER})", "ArgMax", {}), (f"Sqrt({DISTANCE})*Norm2(Vi(0,{DIM}))", "ArgMax", {}),
+        ("SqDist(Vi(0,3),Vj(1,3))", "ArgMin", {}), (f"({INNER})*{DISTANCE}", "ArgMin", {}),
         (DISTANCE, "ArgKMin", {"k": MOST_KEPT + 1}), (f"Exp(-{DISTANCE})", "ArgMax", {}),
     ):  # fmt: skip
         layout = layout_of(text, op, **more)

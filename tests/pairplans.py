@@ -141,6 +141,7 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         "half": {"code": "f2"}, "float64 sums": {"accumulate": np.dtype(wide)},
         "batch": {"rank": 2}, "other axis": {"axis": 0}, "index of 64 bits": {"text": DISTANCE, "op": "ArgMin", "index": "i8"},
         "long vectors": {"text": "Exp(-SqDist(Vi(0,20),Vj(1,20))*0.3)"},
+        "long differences": {"text": "Grad(WeightedSqNorm(Pm(2,64),Vi(0,64)-Vj(1,64))*Vj(3,20),Vi(0,64),Vi(4,20))"},
         "long values": {"text": "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"}, "gradients": {"text": "Exp(-SqDist(Vi(0,40),Vj(1,40)))*(Vi(0,40)-Vj(1,40))"}, "longer sums": {"text": "Vi(0,70)|Vj(1,70)", "op": "LogSumExp"},
         "argmin": {"text": DISTANCE, "op": "ArgMin"}, "argmin of vectors": {"text": "Vi(0,3)*Vj(1,3)", "op": "Min_ArgMin"},
         "k-min": {"text": DISTANCE, "op": "KMin_ArgKMin", "k": 2}, "maximum": {"text": DISTANCE, "op": "Max"},

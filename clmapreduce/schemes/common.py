@@ -16,6 +16,9 @@ from clmapreduce.plan import Facts, KernelSpec, Layout
 AHEAD = 2048
 """Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
 
+PADDING = 128
+"""Bytes of local memory that compilers may put between a kernel's arrays, at most."""
+
 Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from clmapreduce.schemes.common import PADDING
 from clmapreduce.schemes.long_pairs_text import LongPairsText
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
 from clmapreduce.schemes.pairwise import PLACE_BYTES
@@ -14,8 +15,6 @@ from clmapreduce.vector.pair import Role
 
 OPERAND = 16 * DEPTH
 """Words of both pieces of 16 rows in a step; of 8 columns, half of it."""
-ALIGNED = 128
-"""Bytes of local memory between arrays, at most."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +42,7 @@ class MatrixLongText(LongPairsText):
         """Bytes of local memory that a group needs."""
         known = 4 * sum(side.facts * count for side, count in zip(self.sides, (self.rows, self.box.tile), strict=True))
         known += 2 * PLACE_BYTES * self.box.tile if self.scattered else 0
-        return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize + ALIGNED
+        return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize + PADDING
 
     @property
     def parked(self) -> int:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from clmapreduce.formula.block import Block
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import element
+from clmapreduce.schemes.common import PADDING
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.nearest import Nearest
 from clmapreduce.schemes.operand_text import OperandPart
@@ -65,7 +66,7 @@ class NearestText(MatrixLongText):
     def least_memory(self) -> int:
         """Bytes of local memory that a group needs."""
         known = 4 * sum(side.facts * count for side, count in zip(self.sides, (self.rows, self.box.tile), strict=True))
-        return 8 * self.stage + known
+        return 8 * self.stage + known + PADDING
 
     @property
     def listed(self) -> PairText:

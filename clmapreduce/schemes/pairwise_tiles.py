@@ -12,7 +12,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import element, offsets_of, parameters_of
-from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.common import PADDING, kernel_spec
 from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
@@ -97,7 +97,8 @@ class _Tiling:
     @property
     def _local_memory(self) -> int:
         """Bytes for stages and accumulators."""
-        return self.facts.local_memory - (3 * PLACE_BYTES * self.shape.tile_columns if self.scattered else 0)
+        places = 3 * PLACE_BYTES * self.shape.tile_columns if self.scattered else 0
+        return self.facts.local_memory - places - PADDING
 
     @cached_property
     def packs(self) -> dict[str, int]:

@@ -11,7 +11,7 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.common import PADDING, kernel_spec
 from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import PLACE_BYTES, PairLayout, targets_of, with_merge
@@ -50,7 +50,7 @@ class _Wide:
             + self.text.column_bytes
             + PLACE_BYTES * isinstance(self.domain, BlockSparse)
         )
-        while self.parallel and stage > 1 and stage * each > self.facts.local_memory:
+        while self.parallel and stage > 1 and stage * each + PADDING > self.facts.local_memory:
             stage //= 2
         return stage
 

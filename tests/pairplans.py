@@ -205,6 +205,9 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     two = "Exp(-SqDist(Vi(0,3),Vj(1,3)))+Exp((Vi(0,3)|Vj(1,3))-Vj(2,1))"
     yield "matrix of two products", plan(layout_of(two), 500, 500, box=box)
     yield "matrix of many numbers", plan(layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), 500, 500, box=box)
+    slopes = "Grad(Exp(-WeightedSqNorm(Pm(2,16),Vi(0,16)-Vj(1,16)))*Vj(3,1),Vi(0,16),Vi(4,1))"
+    many = replace(box, block=min(256, facts.max_group_size), across=1)
+    yield "matrix of many sums", plan(layout_of(f"Concat(Vj(3,1),{slopes})"), 5000, 10_000, box=many)
     yield "matrix of blocks", plan(layout_of(), 10_000, 10_000, box=box, sparse=True)
     long = MATRIX_LONG_CPU if facts.max_group_size < 256 else MATRIX_LONG
     distance, inner = "SqDist(Vi(0,40),Vj(1,40))", "(Vi(0,40)|Vj(1,40))"

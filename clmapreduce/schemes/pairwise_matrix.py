@@ -11,7 +11,7 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common import kernel_spec
+from clmapreduce.schemes.common import PADDING, kernel_spec
 from clmapreduce.schemes.matrix_bars import Sample, sample_of
 from clmapreduce.schemes.matrix_filter import FilterText
 from clmapreduce.schemes.matrix_text import MatrixText
@@ -38,6 +38,10 @@ def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
         return None
     exponents = pair.width if bound.exponents else 0
     return factored_pair(pair, exponents=exponents, every=False, summed=bound.summed)
+
+
+SHORT_TILE = 64
+"""Columns of a tile below which smaller groups are the better way to need less local memory."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +116,16 @@ class _Matrix:
 
 def plan_matrix(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
     """The plan of one result per row; needs at least one row, one column and a factoring. Tiles are as long as the box
-    says, or as local memory allows.
+    says, or as local memory allows; where little is left for them, groups are smaller.
     """
     factoring = factoring_of(layout, mode)
     assert factoring is not None
     matrix = _Matrix(layout, factoring, domain, mode, facts, box)
-    while box.tile > 8 and matrix.local_memory > facts.local_memory:
-        box = replace(box, tile=box.tile // 2)
+    while (box.tile > 8 or box.block > 32) and matrix.local_memory + PADDING > facts.local_memory:
+        if box.tile > SHORT_TILE or box.block == 32:
+            box = replace(box, tile=box.tile // 2)
+        else:
+            box = replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
         matrix = _Matrix(layout, factoring, domain, mode, facts, box)
     text, spread, sample = matrix.text, matrix.spread, matrix.sample
     cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"

@@ -1,0 +1,161 @@
+"""Random formulas of vectors, short and long, as a device with matrix units computes them in float32, beside float64 on
+the same device. Seeds are drawn anew in every run and told where one fails; a sweep draws many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from matrixunits import units_everywhere
+from pairblocks import Halves, drawn_blocks
+from pairplans import vector
+
+import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.vector import Variable, Vector
+
+pytestmark = pytest.mark.drawn(seldom="pocl")
+
+PROMISED = 2e-5
+"""What a term may be off by: exponents are up to about 4, and each may be off by 3e-6 of itself."""
+DIMS = (1, 2, 3, 5, 8, 16, 17, 20, 37, 48, 64)
+WIDTHS = (1, 1, 3, 7, 20, 40)
+SIDES = {"x": "y", "x*v": "y*w", "x/s": "y/s", "Normalize(x)": "Normalize(y)", "x+s": "y"}
+KINDS = ("sums", "gradients", "both", "nearest", "LogSumExp", "softmax")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A formula with its operator and the names of its variables."""
+
+    text: str
+    operator: str
+    names: tuple[str, ...]
+    weight: str | None = None
+    k: int | None = None
+
+    def formula(self, around: str = "{}") -> Vector:
+        return vector(around.format(self.text), *self.names)
+
+    def run(self, given: dict[Variable, Any], context: cm.Context, ranges: Any, around: str = "{}") -> list[Any]:
+        """The outputs in float64, of the formula inside another one."""
+        weight = None if self.weight is None else vector(self.weight, *self.names)
+        formula = self.formula(around)
+        call = PairCall(formula, PAIR_REDUCTIONS[self.operator], 1, weight, PairOptions(k=self.k))
+        read = {*formula.variables, *(weight.variables if weight is not None else ())}
+        used = {variable: array for variable, array in given.items() if variable in read}
+        prepared = prepare_pairs(call, used, Options("parallel", context), None, ranges)
+        assert isinstance(prepared, Prepared)
+        return [np.asarray(result).astype("f8") for result in prepared.run()]
+
+
+def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> Drawn:
+    """One of a kind, of x, y of `dim` numbers and weights of `width`."""
+
+    def one(*texts: str) -> str:
+        return str(rng.choice(texts))
+
+    own = one(*SIDES)
+    other = SIDES[own]
+
+    def distance() -> str:
+        return one(f"SqDist({own},{other})", "Sum(Square((x-y)/s))", "WeightedSqNorm(s,x-y)", "SqDist(x,y)")
+
+    def inner() -> str:
+        return one(f"({own}|{other})", "Sum(x*s*y)", "(x|y)/(1+Norm2(x)*Norm2(y))", "(x|y)")
+
+    def scalar() -> str:
+        return one(
+            f"Exp(-{distance()})", f"Exp({inner()})", f"Inv(1+{distance()})", f"Sqrt(0.1+{distance()})",
+            f"{inner()}*Exp(-{distance()})", f"Exp(-{distance()})+Exp(-{distance()}/2)", f"v*Exp(-{distance()}*w)",
+            f"Exp(-Sqrt({distance()}+0.01))", f"Square({inner()})", f"(a|c)*Exp(-{distance()})",
+        )  # fmt: skip
+
+    names = (
+        f"x=Vi(0,{dim})", f"y=Vj(1,{dim})", f"s=Pm(2,{dim})", f"b=Vj(3,{width})", "v=Vi(4,1)", "w=Vj(5,1)",
+        f"a=Vi(6,{dim + 5})", f"c=Vj(7,{dim + 5})", f"e=Vi(8,{width})",
+    )  # fmt: skip
+    if kind == "nearest":
+        best = one("Min_ArgMin", "Max_ArgMax", "KMin_ArgKMin")
+        value = one(distance(), f"-{distance()}", inner(), f"-{inner()}", f"Sqrt({distance()})")
+        return Drawn(value, best, names, k=int(rng.choice([2, 5])) if "K" in best else None)
+    if kind in ("LogSumExp", "softmax"):
+        return Drawn(one(f"-{distance()}", inner()), "LogSumExp" if kind[0] == "L" else "SumSoftMaxWeight", names,
+                     None if kind[0] == "L" else "b")  # fmt: skip
+    function = scalar()
+    slope = f"Grad({function}*b,x,e)"
+    first = f"Concat({function}*Elem(b,0),Grad({function}*Elem(b,0),x,Elem(e,0)))"
+    return Drawn({"sums": f"{function}*b", "gradients": slope, "both": first}[kind], "Sum", names)
+
+
+def arrays(rng: np.random.Generator, rows: int, columns: int, dim: int, width: int) -> dict[Variable, Any]:
+    """Points whose distances are about 1, some of them equal, and what else formulas read; float32."""
+    batch = (2,) if rng.random() < 0.15 else ()
+    scale = (2 * dim) ** -0.5
+    x, y = (rng.normal(size=(*batch, count, dim)) * scale for count in (rows, columns))
+    if rng.random() < 0.3:
+        near = min(rows, columns) // 2
+        y[..., :near, :] = x[..., :near, :]
+    a, c = (rng.normal(size=(count, dim + 5)) * scale for count in (rows, columns))
+    v, w = (rng.uniform(0.5, 1.5, (count, 1)) for count in (rows, columns))
+    b, e = (rng.normal(size=(count, width)) for count in (columns, rows))
+    made = [(x, 0), (y, 1), (rng.uniform(0.7, 2, dim), 2), (b, 1), (v, 0), (w, 1), (a, 0), (c, 1), (e, 0)]
+    return {Variable(k, array.shape[-1], category): array.astype("f4") for k, (array, category) in enumerate(made)}
+
+
+def check(seed: int, kind: str, context: cm.Context) -> None:
+    """One formula, of arrays of a few sizes."""
+    rng = np.random.default_rng(seed)
+    dim, width = int(rng.choice(DIMS)), int(rng.choice(WIDTHS))
+    rows, columns = int(rng.choice([1, 70, 200])), int(rng.choice([5, 130, 900]))
+    drawn = drawn_formula(rng, kind, dim, width)
+    given = arrays(rng, rows, columns, dim, width)
+    ranges = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.25 else None
+    wide = {variable: array.astype("f8") for variable, array in given.items()}
+    found, wanted = (drawn.run(arrays, context, ranges)[0] for arrays in (given, wide))
+    assert found.shape == wanted.shape
+    told = f"seed {seed}: {drawn}, {rows} of {columns}"
+    there = np.isfinite(wanted)
+    np.testing.assert_array_equal(found[~there], wanted[~there], told)  # rows of no columns
+    if drawn.operator == "Sum":
+        sizes = drawn.run(wide, context, ranges, "Abs({})")[0]
+        if kind != "sums":  # gradients are exact as vectors
+            sizes = sizes + np.linalg.norm(sizes, axis=-1, keepdims=True)
+    elif drawn.operator == "SumSoftMaxWeight":
+        sizes = np.full_like(wanted, 3 * np.abs(given[Variable(3, width, 1)]).max())
+    else:
+        sizes = np.abs(wanted) + 1
+    off = np.abs(found[there] - wanted[there])
+    assert np.all(off <= PROMISED * sizes[there] + 1e-30), f"{told}: {np.max(off / (sizes[there] + 1e-30))}"
+
+
+@pytest.fixture(autouse=True)
+def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every device has them; the boxes that were chosen."""
+    return units_everywhere(monkeypatch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_formulas(context: cm.Context, rng: np.random.Generator, kind: str, units: list[Any]) -> None:
+    if not context.facts.fp64:
+        pytest.skip("no float64 here")
+    for seed in rng.integers(10**9, size=2):
+        check(int(seed), kind, context)
+    assert units
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", range(8))
+def test_many_random_formulas(
+    context: cm.Context, rng: np.random.Generator, kind: str, share: int, units: list[Any]
+) -> None:  # fmt: skip
+    if not context.facts.fp64:
+        pytest.skip("no float64 here")
+    for seed in rng.integers(10**9, size=10):
+        check(int(seed), kind, context)

@@ -95,21 +95,23 @@ def layout_of(
     return PairLayout(pair, bound, outputs, few, backend)
 
 
-def form_of(text: str, op: str = "Sum", weight: str | None = None, code: str = "f4", **options: Any) -> Form:
+def form_of(
+    text: str, op: str = "Sum", weight: str | None = None, code: str = "f4", aliases: Sequence[str] = (), **options: Any
+) -> Form:  # fmt: skip
     """What a call asks of arrays without a batch."""
-    formula, weights, inputs = _read(text, weight, code, 1, 0)
+    formula, weights, inputs = _read(text, weight, code, 1, 0, aliases)
     arrays = tuple((variable, given.dtype, 0, given.scalar) for variable, given in inputs.items())
     dtype = np.dtype("f4" if code == "f2" else code)
     return Form(formula, weights, pair_reduction(op), PairOptions(**options), 1, arrays, dtype, np.dtype("i4"))
 
 
 def _read(
-    text: str, weight: str | None, code: str, axis: int, rank: int
+    text: str, weight: str | None, code: str, axis: int, rank: int, aliases: Sequence[str] = ()
 ) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
-    asked, variables = parse(text)
+    asked, variables = parse(text, aliases)
     weights = None
     if weight is not None:
-        weights, more = parse(weight)
+        weights, more = parse(weight, aliases)
         variables += tuple(v for v in more if v not in variables)
     (formula, weights), slots = slotted((asked, weights))
     assert formula is not None

@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 from matrixunits import units_everywhere
 from pairblocks import Halves, drawn_blocks
-from pairplans import vector
+from pairplans import form_of, vector
+from plans import FACTS, PARALLEL, source_of
+from rules import assert_rules
 
 import clmapreduce as cm
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.pairwise.form import made_of
+from clmapreduce.pairwise.planned import planned
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable, Vector
@@ -138,6 +144,37 @@ def check(seed: int, kind: str, context: cm.Context) -> None:
 def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every device has them; the boxes that were chosen."""
     return units_everywhere(monkeypatch)
+
+
+def fits(seed: int, kind: str) -> None:
+    """The kernels of one formula's plan, for an NVIDIA GPU and a large problem or a small one, of all pairs or blocks."""
+    rng = np.random.default_rng(seed)
+    dim, width = int(rng.choice(DIMS)), int(rng.choice(WIDTHS))
+    drawn = drawn_formula(rng, kind, dim, width)
+    made = made_of(form_of(drawn.text, drawn.operator, drawn.weight, aliases=drawn.names, k=drawn.k))
+    rows, columns = int(rng.choice([1, 70, 5000])), int(rng.choice([5, 900, 50_000]))
+    domain = Pairwise(rows, columns, 1, 10**7)
+    if rng.random() < 0.3 and columns < 50_000:
+        domain = sparse(domain, drawn_blocks(rng, rows, columns))
+    outputs = tuple(output.dtype for output in made.outputs)
+    for stage in planned(made, outputs, domain, PARALLEL, FACTS["nvidia"]).stages:
+        assert_rules(f"seed {seed}: {drawn}", stage, source_of(stage), FACTS["nvidia"], PARALLEL)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plans_of_random_formulas_keep_the_rules(rng: np.random.Generator, kind: str, units: list[Any]) -> None:
+    """Local memory, barriers and arguments."""
+    for seed in rng.integers(10**9, size=6):
+        fits(int(seed), kind)
+    assert units
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", KINDS)
+def test_plans_of_many_random_formulas_keep_the_rules(rng: np.random.Generator, kind: str, units: list[Any]) -> None:
+    for seed in rng.integers(10**9, size=150):
+        fits(int(seed), kind)
+    assert units
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -30,7 +30,7 @@ for (int s = item; s < ${tile}; s += ${block}) {
     places[(${third}) * ${tile} + s] = column;
 }
 </%def>
-## A stage of coordinates of product p, while the next one is on its way. steps: how many. last: whether the last one is short. follow: C text of the next stage's
+## A stage of coordinates of product p, while the next one is on its way. steps: how many. short: whether the last one is. follow: C text of the next stage's
 ## first step; none where the tile ends.
 <%def name="stage(p, steps, short, follow=None)">
 cmr_copy_wait_int();

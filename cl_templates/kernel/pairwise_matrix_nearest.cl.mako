@@ -1,4 +1,4 @@
-## cmr_pairwise_matrix_nearest: for every row the columns at the least distances (or the greatest) of long vectors, by matrix instructions: more than are wanted, and nearly.
+## cmr_pairwise_matrix_nearest: for every row the columns of the least distances or inner products of long vectors (or the greatest), by matrix instructions: more than are wanted, and nearly.
 ##   A group walks tiles of pairs as cmr_pairwise_matrix_long does. An item keeps a list for each of its rows, in private arrays, because few columns ask for it;
 ##   items of a warp that share a row know each other's bars. cmr_pairwise_nearest makes results of the lists.
 ##   in…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long

@@ -116,7 +116,8 @@ class LongSides(ABC):
         count = domain.rows if side.role is Role.ROW else domain.columns
         spec = kernel_spec(
             "pairwise_operands", self.mode, self.facts, domain.narrow, False,
-            {"block": block, "tile": side.tile, "side_number": k}, {"pair": self.layout.pair}, lambda: {"side": side},
+            {"block": block, "tile": side.tile, "side_number": k, "bounded": side.bounded},
+            {"pair": self.layout.pair}, lambda: {"side": side},
         )  # fmt: skip
         norms = [norms_of(part.number) for part in self._distances()]
         read = (*names, *(name for made in norms for name in (made[0], made[1 + k])))

@@ -38,7 +38,8 @@ class Nearest:
     def doubt(self) -> float:
         """How far the product by instructions may be from one by the formula, as a share of both norms, or of the sum
         of what is added up: four times what pieces and instructions lose on average (see LongPairsText.cut), and what
-        adding up may lose, of a distance that may be twice the norms.
+        adding up may lose, of a distance that may be twice the norms. Where products of numbers fall below 2⁻¹²⁶ the
+        formula loses more of them than that.
         """
         steps = min(-(-self.product.size // DEPTH), LONGEST)
         return (4 + 1.5 * steps) * 2.0**-22 + 2 * (self.product.size + 8) * 2.0**-24

@@ -68,7 +68,7 @@ class _Nearest(LongSides):
         """How the domain is cut."""
         domain, box = self.domain, self.box
         groups = self.facts.compute_units * box.groups
-        splits, share = cut_columns("auto", domain, self.blocks, groups, box.tile, box.tiles)
+        splits, share = cut_columns(self.layout.backend, domain, self.blocks, groups, box.tile, box.tiles)
         return spread_dense(domain, self.blocks, splits, share, self.facts.compute_units)
 
     # ------------------------------------------------------------------------------------------------------ bars

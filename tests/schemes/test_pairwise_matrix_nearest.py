@@ -47,9 +47,7 @@ def run(
     prepared = prepare_pairs(call, used, Options("parallel", context), box or box_of(context))
     assert isinstance(prepared, Prepared)
     assert "kernel/pairwise_matrix_nearest" in [stage.spec.template for stage in prepared.executable.plan.stages]
-    rows = (x if axis == 1 else y).shape[-2]
-    return [np.asarray(found).reshape(*found.shape[: found.ndim - 2 + (found.ndim == 1)], rows, -1) if found.ndim == 2
-            else np.asarray(found).reshape(*found.shape[:-1], -1) for found in prepared.run()]  # fmt: skip
+    return [np.asarray(found).reshape(*found.shape[: x.ndim - 1], -1) for found in prepared.run()]
 
 
 def points(rng: np.random.Generator, count: int, dim: int = DIM) -> Any:

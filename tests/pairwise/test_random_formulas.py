@@ -82,9 +82,12 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
             f"Exp(-Sqrt({distance()}+0.01))", f"Square({inner()})", f"[(a|c)]*Exp(-{distance()})",
         )  # fmt: skip
 
-    def made(text: str, *more: Any, **others: Any) -> Drawn:
-        plain, size = text.replace("[", "(").replace("]", ")"), text.replace("[", "(0.5+Abs(").replace("]", "))")
-        return Drawn(plain, f"Abs({size})", *more, **others)
+    def made(text: str, *more: Any, lost: str = "0", **others: Any) -> Drawn:
+        """lost: the size of what cancels within a term."""
+        size = text.replace("[", "(0.5+Abs(").replace("]", "))")
+        lost = lost.replace("[", "(0.5+Abs(").replace("]", "))")
+        plain = text.replace("[", "(").replace("]", ")")
+        return Drawn(plain, f"Abs({size})+Abs({lost})", *more, **others)
 
     names = (
         f"x=Vi(0,{dim})", f"y=Vj(1,{dim})", f"s=Pm(2,{dim})", f"b=Vj(3,{width})", "v=Vi(4,1)", "w=Vj(5,1)",
@@ -100,7 +103,10 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
     function = f"({scalar()})"
     slope = f"Grad({function}*b,x,e)"
     first = f"Concat({function}*Elem(b,0),Grad({function}*Elem(b,0),x,Elem(e,0)))"
-    return made({"sums": f"{function}*b", "gradients": slope, "both": first}[kind], "Sum", names)
+    text = {"sums": f"{function}*b", "gradients": slope, "both": first}[kind]
+    if kind == "sums" or own != "Normalize(x)":
+        return made(text, "Sum", names)
+    return made(text, "Sum", names, lost=f"{function}*(b|e)/Norm2(x)")  # the part along x, all of it for one number
 
 
 def arrays(rng: np.random.Generator, rows: int, columns: int, dim: int, width: int) -> dict[Variable, Any]:

@@ -252,16 +252,24 @@ class MatrixNearestBox(MatrixLongBox):
 
 
 MATRIX_NEAREST = MatrixNearestBox(128, 2, 8, 2, groups=8)
+_NEAREST_CLUSTERED = {
+    64: MATRIX_NEAREST, 32: replace(MATRIX_NEAREST, block=64), 16: replace(MATRIX_NEAREST, block=64, rows=1),
+}  # fmt: skip
+"""By rows of a group."""
 MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32, sample=3)
 """Where a group's items read operands for themselves: to be right, not fast."""
 
 
-def matrix_nearest_box(kept: int, pairs: int) -> MatrixNearestBox | None:
+def matrix_nearest_box(
+    kept: int, pairs: int, padded: Callable[[int], float] | None = None
+) -> MatrixNearestBox | None:  # fmt: skip
     """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. kept: columns
-    that are wanted; a single one needs no bars.
+    that are wanted; a single one needs no bars. pairs: of the whole problem. padded: as above; blocks have no bars.
     """
     if pairs < MANY_PAIRS:
         return None
+    if padded is not None:
+        return replace(_NEAREST_CLUSTERED[_suited(padded, list(_NEAREST_CLUSTERED))], sample=0)
     return MATRIX_NEAREST if kept > 1 else replace(MATRIX_NEAREST, sample=0)
 
 

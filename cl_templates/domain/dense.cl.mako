@@ -2,6 +2,7 @@
 <%!
 parameters = [f"const idx {name}" for name in ("rows", "columns", "share", "blocks", "splits", "total")]
 merge_parameters = [f"const idx {name}" for name in ("rows", "columns", "splits", "share")]
+rows_parameters = [f"const idx {name}" for name in ("rows", "columns", "blocks", "splits", "total")]
 scattered = False  # whether columns of a tile may lie apart, and groups have any number of rows
 
 here = "j0"  # where a staged tile begins along the columns that a group walks
@@ -45,4 +46,11 @@ ${left if partial else finished}
 <%def name="open_merge()">
 const idx begin = (idx)get_group_id(0) * share, end = min(rows, (idx)(begin + share)), reduced = columns, step = rows, total = rows * splits;
 const size_t kept = 0, base = 0;
+</%def>
+## Declares `batch`, rows `first` to `last` of at most `span` whose results a group makes of what was left for them, `splits` times, `step` apart from `kept` on; and
+## `reduced`, as `open` does.
+<%def name="open_rows(span)">
+const idx group = (idx)get_group_id(0), batch = group / blocks, first = group % blocks * ${span};
+const idx last = min(rows, (idx)(first + ${span})), reduced = columns, step = total / splits;
+const size_t kept = (size_t)batch * rows;
 </%def>

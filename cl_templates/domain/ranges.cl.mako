@@ -6,6 +6,7 @@
 _tables = [f"__global const idx *restrict {name}" for name in ("pieces", "intervals")]
 parameters = [*_tables, *(f"const idx {name}" for name in ("rows", "columns", "count_pieces", "slots", "total"))]
 merge_parameters = ["__global const idx *restrict merges", *(f"const idx {name}" for name in ("rows", "count_merges", "slots", "total"))]
+rows_parameters = merge_parameters
 scattered = True  # whether columns of a tile may lie apart, and groups have any number of rows
 
 here = "begin"
@@ -70,4 +71,8 @@ const idx group = (idx)get_group_id(0), batch = group / count_merges;
 __global const idx *merge = merges + group % count_merges * 5;
 const idx begin = merge[0], end = merge[1], splits = merge[3], reduced = merge[4], step = end - begin;
 const size_t kept = (size_t)batch * slots + merge[2] - begin, base = (size_t)batch * rows;
+</%def>
+<%def name="open_rows(span)">
+${open_merge()}
+const idx first = begin, last = end;
 </%def>

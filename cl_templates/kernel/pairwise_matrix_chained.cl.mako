@@ -12,6 +12,7 @@
 ##   Local memory: two stages, two tiles' weights and what is known of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="long" file="/long.cl.mako"/>
 <%namespace name="products" file="/weighted.cl.mako"/>
 <%
 weighted = matrix.weighted
@@ -23,20 +24,13 @@ def bring_tile(half, third):
     return weighted.bring(half, at) + matrix.bring_facts(half, third)
 current = "now" if matrix.scattered else "j0"
 %>
-## The columns of the tile at a position, in one third of `places`.
-<%def name="find_columns(position, third)">
-for (int s = item; s < ${tile}; s += ${block}) {
-    ${domain.seek(f"{position} + s")}
-    places[(${third}) * ${tile} + s] = column;
-}
-</%def>
 ## A stage of coordinates of product p, while the next one is on its way. steps: how many. short: whether the last one is. follow: C text of the next stage's
 ## first step; none where the tile ends.
 <%def name="stage(p, steps, short, follow=None)">
 cmr_copy_wait_int();
 ${mode.sync()}
 % if matrix.scattered:
-if (first == 0 && ${here} + ${2 * tile} < end) { ${find_columns(f"{here} + {2 * tile}", "(now + 2) % 3")} }
+if (first == 0 && ${here} + ${2 * tile} < end) { ${long.find_columns(domain, matrix, f"{here} + {2 * tile}", "(now + 2) % 3")} }
 % endif
 % if follow is None and weighted.registers:
 if (given_up[half_now ^ 1]) break;
@@ -77,8 +71,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     int turn = 0, half_now = 0;
 % if matrix.scattered:
     int now = 0;
-    if (begin < end) { ${find_columns("begin", "0")} }
-    if (begin + ${tile} < end) { ${find_columns(f"begin + {tile}", "1")} }
+    if (begin < end) { ${long.find_columns(domain, matrix, "begin", "0")} }
+    if (begin + ${tile} < end) { ${long.find_columns(domain, matrix, f"begin + {tile}", "1")} }
     ${mode.sync()}
 % endif
     if (begin < end) {

@@ -22,19 +22,6 @@ mine, here = matrix.warps.mine, domain.attr.here
 def place(c):
     return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
-## The columns of the tile at a position, in one half of `places`.
-<%def name="find_columns(position, half)">
-for (int s = item; s < ${tile}; s += ${block}) {
-    ${domain.seek(f"{position} + s")}
-    places[(${half}) * ${tile} + s] = column;
-}
-</%def>
-## What is done for the next tile while this one begins.
-<%def name="look_ahead()">
-% if matrix.scattered:
-if (${here} + ${tile} < end) { ${find_columns(f"{here} + {tile}", "now ^ 1")} }
-% endif
-</%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
 {
@@ -81,20 +68,11 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${pairs.outer.declare(f"acc{v}")}
 % endif
 % endfor
-    ${matrix.find()}
-    int turn = 0;
-% if matrix.scattered:
-    int now = 0;
-    if (begin < end) { ${find_columns("begin", "0")} }
-    ${mode.sync()}
-    if (begin < end) { ${matrix.copy("0", "0", "0")} }
-% else:
-    ${matrix.copy("0", "0")}
-% endif
+    ${long.begin(mode, domain, matrix)}
     <%domain:each_tile tile="${tile}" staged="${True}">
 % for p, part in enumerate(matrix.parts):
         ${matrix.open(p)}
-        ${long.steps(mode, matrix, here, p, capture(look_ahead))}
+        ${long.steps(mode, domain, matrix, p)}
 % if weary and stops and part is matrix.parts[-1]:
         if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
 % endif

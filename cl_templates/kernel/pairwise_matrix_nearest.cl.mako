@@ -2,7 +2,7 @@
 ##   A group walks tiles of pairs as cmr_pairwise_matrix_long does. An item keeps a list for each of its rows, in private arrays, because few columns ask for it;
 ##   items of a warp that share a row know each other's bars. cmr_pairwise_nearest makes results of the lists.
 ##   in…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
-##   list_bounds, list_columns  [list][place][batch][row]  what the lists hold, the least first; bounds are infinite where they end
+##   list_bounds, list_columns  [list][place] and then as accumulators: what the lists hold, the least first; bounds are infinite where they end
 ##   bars  [batch][row]  what bounds must be below at first, from a look at some columns: that one leaves buckets [bucket][batch][row] instead of lists
 ##   Local memory: two stages, what is known of the rows and of a tile's columns. Barriers: 1 a stage, and as shuffles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -13,6 +13,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
     __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
+    ${domain.open_places(2 * tile)}
     ${domain.open("(idx)get_group_id(0)", matrix.rows)}
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
@@ -22,12 +23,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
     ${matrix.keep_rows()}
     ${"\n".join(matrix.declare_lists() if sample == 1 else matrix.declare_buckets())}
-    ${matrix.find()}
-    int turn = 0;
-    ${matrix.copy("0", "0")}
+    ${long.begin(mode, domain, matrix)}
     <%domain:each_tile tile="${tile * sample}" staged="${True}">
         ${matrix.open(0)}
-        ${long.steps(mode, matrix, domain.attr.here, 0, "", sample)}
+        ${long.steps(mode, domain, matrix, 0, sample)}
         ${matrix.results(0)}
         if (doubtful) { ${matrix.exactly()} }
         ${"\n".join(matrix.bounds())}
@@ -41,6 +40,9 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
             ${"\n".join(matrix.insert())}
         }
         ${"\n".join(matrix.share())}
+% endif
+% if matrix.scattered:
+        now ^= 1;
 % endif
     </%domain:each_tile>
     ${"\n".join(matrix.leave() if sample == 1 else matrix.leave_buckets())}

@@ -1,31 +1,30 @@
 ## cmr_pairwise_nearest: the results of the columns on cmr_pairwise_matrix_nearest's lists, as the formula says, and whether a column on none might be as good.
 ##   An item takes one row, a group as many as one of cmr_pairwise_tiles, which computes those groups anew in which a row is in doubt.
-##   in…  as in cmr_pairwise      list_bounds, list_columns  [list][place][batch][row]      redo [batch][split][block]  not 0 for groups that are to be computed anew
-##   redo_rows [batch][row]  the same for rows      out…  results      rows, columns  of one element of the batch      blocks, splits  of cmr_pairwise_tiles
-##   bars [batch][row]  what lists began with, if there are any      lists  of every row      Local memory: one number. Barriers: 2.
+##   in…  as in cmr_pairwise      list_bounds, list_columns  as cmr_pairwise_matrix_nearest left them      bars [batch][row]  what lists began with, if there are any
+##   redo [batch][row]  not 0 for groups that are to be computed anew      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <% pairs = listed.pairs %>
-${mode.kernel_head("cmr_pairwise_nearest", parameters)} {
+${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_parameters)} {
     __local int doubts[1];
-    const idx blocks_all = (idx)get_num_groups(0), batch = (idx)get_group_id(0) / blocks, number = (idx)get_group_id(0) % blocks;
+    ${domain.open_rows(block)}
     const int item = (int)get_local_id(0);
-    const idx row = number * ${block} + item;
-    const size_t all = (size_t)(blocks_all / blocks) * rows;
+    const idx row = first + item;
     if (item == 0) doubts[0] = 0;
     ${mode.sync()}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     ${listed.way()}
-    if (row < rows) {
+    if (row < last) {
         ${pairs.row(0, ["row"])}
         ${pairs.outer.declare("acc")}
         float bar = ${listed.worst}, missed = ${listed.worst};
 % if listed.barred:
         { const float bound = bars[batch * rows + row]; ${listed.bounded()} missed = nearly; }
 % endif
-        for (int list = 0; list < lists; list++) {
+        for (idx list = 0; list < splits * ${listed.lists}; list++) {
             for (int n = 0; n < ${listed.kept}; n++) {
-                const size_t at = ((size_t)list * ${listed.kept} + n) * all + batch * rows + row;
+                const size_t at = ((size_t)(list % ${listed.lists}) * ${listed.kept} + n) * total + (size_t)(list / ${listed.lists}) * step + kept + row;
                 const float bound = list_bounds[at];
                 if (!(bound < INFINITY)) break;
                 ${listed.bounded()}
@@ -36,10 +35,9 @@ ${mode.kernel_head("cmr_pairwise_nearest", parameters)} {
             }
         }
         if (missed != ${listed.worst} && !(${listed.beats("bar", "missed")})) doubts[0] = 1;
-        ${pairs.finish("acc", 1, ["batch * rows + row"], ["1"], "columns")}
+        ${pairs.finish("acc", 1, ["batch * rows + row"], ["1"], "reduced")}
     }
     ${mode.sync()}
     const int found = doubts[0];
-    if (row < rows) redo_rows[batch * rows + row] = found;
-    for (idx s = item; s < splits; s += ${block}) redo[(batch * splits + s) * blocks + number] = found;
+    if (row < last) redo[batch * rows + row] = found;
 }

@@ -4,7 +4,7 @@
 ##   values are folded into the item's accumulators, one per row. At the end items that share a row merge theirs.
 ##   Both sides were packed by cmr_pairwise_pack: coordinate by coordinate, whole tiles.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   redo [group]  which groups of another scheme have left theirs undone, where it goes before; only these are computed
+##   redo [group], or of its first row [batch][row]  which groups of another scheme have left theirs undone, where it goes before; only these are computed
 ##   Local memory: two stages and the items' accumulators, where they fit (else the stages' place serves them at the end). Barriers: 1 a stage, 2 per group of rows that meet at the end.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -101,10 +101,10 @@ for (int s = 0; s < ${stages}; s++) {
 </%def>
 ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (["__global const int *restrict redo"] if flags else []))} {
     __local ${tiles.kind} memory[${tiles.memory}] __attribute__((aligned(16)));
+    ${domain.open("(idx)get_group_id(0)", shape.tile_rows, f"redo[{flags}]" if flags else None)}
 % if flags:
-    const int wanted = redo[get_group_id(0)];
+    const int wanted = redo[${flags}];
 % endif
-    ${domain.open("(idx)get_group_id(0)", shape.tile_rows, "wanted" if flags else None)}
     ${pairs.offsets("batch")}
     ${tiles.pack_offsets("batch")}
     ${pairs.uniforms()}

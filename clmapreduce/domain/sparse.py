@@ -36,7 +36,8 @@ class Cut:
     that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
     and walk columns of their own, where a cluster has less than half as many as there are items. whole: whether columns
     that lie as tiles of all columns come first. aligned: what rows of groups are a multiple of, and begin
-    at multiples of, but a cluster's first ones.
+    at multiples of, but a cluster's first ones. leaving: whether rows leave accumulators even where their columns are
+    not cut.
     """
 
     block: int
@@ -50,6 +51,7 @@ class Cut:
     sharing: bool = False
     whole: bool = False
     aligned: int = 1
+    leaving: bool = False
 
     @property
     def rows(self) -> int:
@@ -149,12 +151,13 @@ def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
     interval = given.begin[cluster[owner]]
     later = place > 0
     interval[later] = given.interval_of(cluster[owner[later]], begin[later])
-    left = np.where(pieces > 1, rows * pieces, 0)
+    leaves = pieces > (0 if cut.leaving else 1)
+    left = np.where(leaves, rows * pieces, 0)
     base = np.cumsum(left) - left
-    slot = np.where(pieces[owner] > 1, base[owner] + place * rows[owner], -1)
+    slot = np.where(leaves[owner], base[owner] + place * rows[owner], -1)
     made = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide[owner]], 1)
     order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
-    split = np.flatnonzero(pieces > 1)
+    split = np.flatnonzero(leaves)
     merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)
     return Work(Table(made[order], narrow), given.intervals, Table(merges, narrow), int(left.sum()))
 

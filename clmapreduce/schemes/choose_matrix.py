@@ -101,17 +101,17 @@ def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
 def nearest_box_of(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> MatrixNearestBox | None:  # fmt: skip
-    """The box for the K best of many products of long vectors, where the scheme suits: work-items, all pairs, columns
-    that 32 bits count, tiles for what is in doubt, a centre that local memory holds, lists that memory does, and pairs
-    enough.
+    """The box for the K best of many products of long vectors, where the scheme suits: work-items, columns that 32 bits
+    count, tiles for what is in doubt, a centre that local memory holds, lists that memory does, and pairs enough.
     """
     bound = layout.bound
-    if mode is ComputeMode.SEQUENTIAL or layout.few or isinstance(domain, BlockSparse) or not domain.narrow:
+    if mode is ComputeMode.SEQUENTIAL or layout.few or not domain.narrow:
         return None
     found = nearest_of(layout.pair, bound) if choose_tiles(layout.pair, bound, mode, facts) is not None else None
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
-    box = matrix_nearest_box(bound.kept, domain.rows * domain.columns * domain.batch)
+    pairs = domain.blocks.pairs if isinstance(domain, BlockSparse) else domain.rows * domain.columns
+    box = matrix_nearest_box(bound.kept, pairs * domain.batch, _aligned(domain))
     return box if box is not None and lists_fit(layout, domain, box) else None
 
 

@@ -20,7 +20,8 @@ from functools import cached_property
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Stage
+from clmapreduce.plan import Arguments, Facts, Stage
+from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.matrix_filter import NearText
 from clmapreduce.schemes.pair_domain import Spread, spread_dense
@@ -148,17 +149,26 @@ class Sample:
         names = tuple(given.name for given in pair.inputs)
         arguments = (*names, "scratch1", *spread.behind)
         look = Stage(looking, spread.groups * domain.batch, box.block, arguments, names, ("scratch1",))
-        block = min(BARS_BLOCK, self.facts.max_group_size)
-        ordering = kernel_spec(
-            "pairwise_matrix_bars", self.mode, self.facts, domain.narrow, False, {"block": block, "least": text.least},
-            {"bound": bound}, lambda: {},
+        ordering = order_stage(
+            bound, text.least, self.buckets, domain, self.mode, self.facts, ("scratch1", "scratch2")
         )  # fmt: skip
-        rows = domain.rows * domain.batch
-        sizes = (("idx", rows), ("int", self.buckets))
-        order = Stage(
-            ordering, -(-rows // block), block, ("scratch1", "scratch2", *sizes), ("scratch1",), ("scratch2",)
-        )
-        return [look, order]
+        return [look, ordering]
+
+
+def order_stage(
+    bound: PairBound, least: bool, buckets: int, domain: Pairwise, mode: ComputeMode, facts: Facts,
+    names: tuple[str, str],
+) -> Stage:  # fmt: skip
+    """The launch that orders the buckets of every row. least: whether lesser bounds are better. names: of the arrays of
+    buckets and of bars.
+    """
+    block, rows = min(BARS_BLOCK, facts.max_group_size), domain.rows * domain.batch
+    spec = kernel_spec(
+        "pairwise_matrix_bars", mode, facts, domain.narrow, False, {"block": block, "least": least}, {"bound": bound},
+        lambda: {},
+    )  # fmt: skip
+    arguments: Arguments = (*names, ("idx", rows), ("int", buckets))
+    return Stage(spec, -(-rows // block), block, arguments, names[:1], names[1:])
 
 
 def sample_of(text: NearText, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:

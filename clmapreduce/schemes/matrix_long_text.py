@@ -38,11 +38,16 @@ class MatrixLongText(LongPairsText):
         return self.rows if self.scattered and side.role is Role.ROW else 0
 
     @property
-    def least_memory(self) -> int:
-        """Bytes of local memory that a group needs."""
+    def walk_memory(self) -> int:
+        """Bytes of local memory that a group needs to walk tiles."""
         known = 4 * sum(side.facts * count for side, count in zip(self.sides, (self.rows, self.box.tile), strict=True))
         known += 2 * PLACE_BYTES * self.box.tile if self.scattered else 0
-        return 8 * self.stage + known + self.box.block * self.pairs.bound.layout.itemsize + PADDING
+        return 8 * self.stage + known + PADDING
+
+    @property
+    def least_memory(self) -> int:
+        """Bytes of local memory that a group needs."""
+        return self.walk_memory + self.box.block * self.pairs.bound.layout.itemsize
 
     @property
     def parked(self) -> int:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from clmapreduce.formula.block import Block
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.arrays_text import element
-from clmapreduce.schemes.common import PADDING
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.nearest import Nearest
 from clmapreduce.schemes.operand_text import OperandPart
@@ -26,7 +25,7 @@ from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.vector.pair import Pair, Role
 
 LISTS = ("list_bounds", "list_columns")
-"""The bounds and the columns of every list: [list][place][row]."""
+"""The bounds and the columns of every list: [list of a split][place], and then as accumulators are left."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ class NearestText(MatrixLongText):
     @property
     def least_memory(self) -> int:
         """Bytes of local memory that a group needs."""
-        known = 4 * sum(side.facts * count for side, count in zip(self.sides, (self.rows, self.box.tile), strict=True))
-        return 8 * self.stage + known + PADDING
+        return self.walk_memory
 
     @property
     def listed(self) -> PairText:
@@ -134,9 +132,10 @@ class NearestText(MatrixLongText):
 
     def leave_buckets(self) -> Iterator[str]:
         """Stores them."""
+        at = f"split * {self.lists_each} + {self._list}"
         for v in self.warps.mine:
             yield f"if ({self.warps.inside(v)}) {{"
-            yield f"const size_t all = total / splits, at = (size_t){self._list} * 2 * all + batch * rows;"
+            yield f"const size_t all = total / splits, at = (size_t)({at}) * 2 * all + batch * rows;"
             for c in range(2):
                 yield f"buckets[at + {'all + ' * c}{self.warps.row(v)}] = best{v}_{c};"
             yield "}"
@@ -169,7 +168,8 @@ class NearestText(MatrixLongText):
         yield "do {"
         yield f"const int c = CMR_LOWEST(below); below &= below - 1; const float value = near[v * {self.columns} + c];"
         yield "if (value < bar) {"
-        yield "const idx place = j0 + at_column + c / 2 * 8 + c % 2;"
+        place = "at_column + c / 2 * 8 + c % 2"
+        yield f"const idx place = {f'places[now * {self.box.tile} + {place}]' if self.scattered else f'j0 + {place}'};"
         yield text.absorb("acc", 0, ["place"], text.outer, valued=lambda _v, _c: ("", ["value"]))
         block = Block(1, self.pairs.narrow, "bar_")
         last = block.text(self.lists.bar(block.record("acc", text.outer.dtypes))).c
@@ -193,8 +193,8 @@ class NearestText(MatrixLongText):
 
     @property
     def _list(self) -> str:
-        """C text of the number of the item's lists among the rows'."""
-        return f"((split * {self.box.across} + warp % {self.box.across}) * 4 + lane % 4)"
+        """C text of the number of the item's lists among the rows' in a split."""
+        return f"warp % {self.box.across} * 4 + lane % 4"
 
     def leave(self) -> Iterator[str]:
         """Stores the item's lists."""
@@ -202,22 +202,23 @@ class NearestText(MatrixLongText):
         yield f"for (int v = 0; v < {len(self.warps.mine)}; v++) {{"
         yield f"const idx row = {self.warps.row('v')};"
         yield f"if ({self.warps.inside('v')}) {{"
-        yield f"const size_t all = total / splits, at = (size_t){self._list} * {kept} * all + batch * rows + row;"
+        yield f"const size_t at = (size_t)({self._list}) * {kept} * total + kept + row;"
         for name, _ in text.outer.parts:
             array = LISTS[name.startswith("place")]
-            yield f"{array}[at + {name.rpartition('_')[2]} * all] = kept_{name}[v];"
+            yield f"{array}[at + {name.rpartition('_')[2]} * (size_t)total] = kept_{name}[v];"
         yield "} }"
 
 
 @dataclass(frozen=True, eq=False)
 class ListedText:
-    """The statements that kernel/pairwise_nearest asks for. pairs: as the formula says. kept: columns of a list.
-    barred: whether lists began with bars.
+    """The statements that kernel/pairwise_nearest asks for. pairs: as the formula says. kept: columns of a list. lists:
+    of a row in one split. barred: whether they began with bars.
     """
 
     pairs: PairText
     nearest: Nearest
     kept: int
+    lists: int
     barred: bool
 
     @property

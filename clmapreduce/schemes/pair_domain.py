@@ -56,12 +56,14 @@ class Spread:
 @dataclass(frozen=True)
 class After:
     """A launch of another scheme that leaves some groups undone. spread: how it was cut, in groups of as many rows as
-    these have. across: its groups side by side along the numbers of a row. flags: its array of who is.
+    these have. across: its groups side by side along the numbers of a row. flags: its array of who is. of_rows: whether
+    that has a number for every row, not for every group.
     """
 
     spread: Spread
     across: int
     flags: str
+    of_rows: bool = False
 
 
 def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: int) -> Spread:

@@ -8,27 +8,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_pairs_text import LONGEST
-from clmapreduce.schemes.long_sides import OPERANDS, REDO, LongSides
-from clmapreduce.schemes.matrix_bars import BARS_BLOCK, BUCKETS, MOST_BUCKETS
+from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, REDO, LongSides
+from clmapreduce.schemes.matrix_bars import BUCKETS, MOST_BUCKETS, order_stage
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.nearest import Nearest, nearest_of
 from clmapreduce.schemes.nearest_text import LISTS, ListedText, NearestText
-from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.pairwise import PairLayout, cut_columns, merge_stage, out_names, out_parameters
-from clmapreduce.schemes.pairwise_tiles import Again, again_by_tiles
+from clmapreduce.schemes.pairwise import (
+    LONGEST_CHAIN,
+    PairLayout,
+    cut_columns,
+    merge_stage,
+    out_names,
+    out_parameters,
+)
+from clmapreduce.schemes.pairwise_tiles import Again, again_after, again_by_tiles
 from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixNearestBox
 
-REDO_ROWS = "redo1"
-"""Which rows are to be computed anew."""
 BUCKETS_LEFT, BARS = "buckets0", "bars0"
 """The best bounds of every row's buckets, and its bar."""
 
@@ -54,7 +59,8 @@ class _Nearest(LongSides):
         lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
         return NearestText(
             pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
-            local_memory=self.facts.local_memory, nearest=self.nearest, lists=lists, sample=sample, barred=barred,
+            local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
+            nearest=self.nearest, lists=lists, sample=sample, barred=barred,
         )  # fmt: skip
 
     @cached_property
@@ -68,8 +74,19 @@ class _Nearest(LongSides):
         """How the domain is cut."""
         domain, box = self.domain, self.box
         groups = self.facts.compute_units * box.groups
+        if isinstance(domain, BlockSparse):
+            return spread_blocks(domain, self._cut(domain, groups))
         splits, share = cut_columns(self.layout.backend, domain, self.blocks, groups, box.tile, box.tiles)
         return spread_dense(domain, self.blocks, splits, share, self.facts.compute_units)
+
+    def _cut(self, domain: BlockSparse, groups: int) -> Cut:
+        """How blocks of pairs are cut: every row leaves lists, as many as memory holds."""
+        box, text = self.box, self.text
+        most = WIDE_SCRATCH // (8 * text.lists_each * text.kept * domain.batch)
+        return Cut(
+            text.rows, 1, box.tile, box.tile * box.tiles, box.tile * LONGEST_CHAIN, groups,
+            min(domain.parts(), most), self.layout.backend, aligned=ALIGNED, leaving=True,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------ bars
     @cached_property
@@ -88,8 +105,10 @@ class _Nearest(LongSides):
 
     @cached_property
     def barred(self) -> bool:
-        """Whether a look pays."""
+        """Whether a look pays. Blocks have none: an item's rows meet fewer columns."""
         box = self.box
+        if isinstance(self.domain, BlockSparse):
+            return False
         enough = box.sample > 1 and self.domain.columns >= box.tile * box.sample * box.tiles
         return enough and self.buckets >= BUCKETS * self.layout.bound.kept
 
@@ -97,36 +116,34 @@ class _Nearest(LongSides):
         """The look at some columns, and the launch that orders the buckets of every row."""
         if not self.barred:
             return []
-        layout, domain = self.layout, self.domain
-        text = self._text(self.box.sample, False)
+        text, names = self._text(self.box.sample, False), (BUCKETS_LEFT, BARS)
         look = self._stage(text, self.looked, (BUCKETS_LEFT,), ["__global float *restrict buckets"])
-        block, rows = min(BARS_BLOCK, self.facts.max_group_size), domain.rows * domain.batch
-        spec = kernel_spec(
-            "pairwise_matrix_bars", self.mode, self.facts, domain.narrow, False, {"block": block, "least": True},
-            {"bound": layout.bound}, lambda: {},
-        )  # fmt: skip
-        arguments: Arguments = (BUCKETS_LEFT, BARS, ("idx", rows), ("int", self.buckets))
-        return [look, Stage(spec, -(-rows // block), block, arguments, (BUCKETS_LEFT,), (BARS,))]
+        bound, domain = self.layout.bound, self.domain
+        return [look, order_stage(bound, True, self.buckets, domain, self.mode, self.facts, names)]
 
     # ----------------------------------------------------------------------------------------------------- lists
     @property
-    def lists(self) -> int:
-        """Lists of a row."""
-        return self.text.lists_each * self.spread.splits
+    def left(self) -> int:
+        """Lists of all rows, but those that an item of the same split has."""
+        domain = self.domain
+        of_one = self.spread.parts if isinstance(domain, BlockSparse) else self.spread.splits * domain.rows
+        return of_one * domain.batch
 
     @cached_property
     def again(self) -> Again:
-        """The launches for what is in doubt."""
+        """The launches for what is in doubt: blocks are cut as for the lists."""
+        if isinstance(self.domain, BlockSparse):
+            after = After(self.spread, 1, REDO, of_rows=True)
+            return again_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
         return again_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
 
     @property
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         rows = self.domain.rows * self.domain.batch
-        lists = 4 * self.lists * self.text.kept * rows
-        redo = {REDO: 4 * self.again.spread.groups * self.domain.batch, REDO_ROWS: 4 * rows}
+        lists = 4 * self.text.lists_each * self.text.kept * self.left
         bars = {BUCKETS_LEFT: 4 * self.buckets * rows, BARS: 4 * rows} if self.barred else {}
-        return super().scratch | dict.fromkeys(LISTS, lists) | bars | redo | self.again.scratch
+        return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.again.scratch
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
@@ -151,47 +168,48 @@ class _Nearest(LongSides):
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
         arguments: Arguments = (*names, *left, *read, *spread.behind)
-        return Stage(spec, spread.groups * self.domain.batch, box.block, arguments, (*names, *read), left)
+        groups = spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), left)
 
     def listed_stage(self) -> Stage:
         """The launch that makes results of the lists, and says which rows are in doubt."""
-        layout, domain, again, exact = self.layout, self.domain, self.again, self.exact
-        text, block = ListedText(exact, self.nearest, self.text.kept, self.barred), again.rows
+        layout, domain, spread, exact, block = self.layout, self.domain, self.spread, self.exact, self.again.rows
+        text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
         blocks = -(-domain.rows // block)
-        sizes = [f"const idx {name}" for name in ("rows", "columns", "blocks", "splits")]
+        sizes = (domain.rows, domain.columns, blocks, spread.splits, self.left)
+        dense: Arguments = tuple(("idx", size) for size in sizes)
+        groups, behind = spread.merged or (blocks * domain.batch, dense)
         parameters = [
             *exact.parameters(), "__global const float *restrict list_bounds",
             "__global const int *restrict list_columns", *bars, "__global int *restrict redo",
-            "__global int *restrict redo_rows", *out_parameters(layout.outputs), *sizes, "const int lists",
+            *out_parameters(layout.outputs),
         ]  # fmt: skip
         spec = kernel_spec(
             "pairwise_nearest", self.mode, self.facts, domain.narrow, False,
-            {"block": block, "kept": text.kept, "barred": text.barred}, {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"listed": text, "parameters": parameters},
+            {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": spread.word},
+            {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
-        targets = out_names(layout.outputs)
-        counts = (domain.rows, domain.columns, blocks, again.spread.splits)
-        numbers: Arguments = (*(("idx", count) for count in counts), ("int", self.lists))
-        arguments: Arguments = (*names, REDO, REDO_ROWS, *targets, *numbers)
-        return Stage(spec, blocks * domain.batch, block, arguments, names, (REDO, REDO_ROWS, *targets))
+        written = (REDO, *out_names(layout.outputs))
+        arguments: Arguments = (*names, *written, *behind)
+        return Stage(spec, groups, block, arguments, (*names, *spread.merge_tables), written)
 
 
 def lists_fit(layout: PairLayout, domain: Pairwise, box: MatrixNearestBox) -> bool:
     """Whether there are columns enough for lists, and memory."""
     kept, lists = layout.bound.kept + box.spare, 4 * box.across
     bytes_each = 8 * kept * lists * domain.rows * domain.batch
-    return domain.columns >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
+    columns = domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
+    return columns >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
 
 
 def plan_matrix_nearest(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixNearestBox
 ) -> Plan:  # fmt: skip
-    """The plan of one result per row; needs at least one row, one column and a distance, of all pairs. Warps are as
-    broad as the box says, or as registers and local memory allow.
+    """The plan of one result per row; needs at least one row, one column and a distance. Warps are as broad as the box
+    says, or as registers and local memory allow.
     """
-    assert not isinstance(domain, BlockSparse)
     found = nearest_of(layout.pair, layout.bound)
     assert found is not None
     made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
@@ -204,11 +222,11 @@ def plan_matrix_nearest(
         made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
     text, spread, again = made.text, made.spread, made.again
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
-    why = f"{spread.why}; {cells}, {made.lists} lists of {text.kept} columns a row; rows in doubt by differences"
+    lists = text.lists_each * spread.splits
+    why = f"{spread.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
     if made.barred:
         why += f", bars from every {box.sample} tiles, the best of {made.buckets} buckets of them"
     stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *again.stages]
     if again.spread.partial:
-        merge = merge_stage(made.exact, domain, mode, facts, again.box, again.spread, REDO_ROWS)
-        stages.append(merge)
-    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why)
+        stages.append(merge_stage(made.exact, domain, mode, facts, again.box, again.spread, REDO))
+    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)

@@ -140,7 +140,7 @@ class _Tiling:
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
             "folded": box.folded, "unroll": box.unroll, "partial": spread.partial,
             "local_memory": self._local_memory, "products": distance is not None, "domain": spread.word,
-            "flags": self.after is not None,
+            "flags": self._flag,
         }  # fmt: skip
         tiles = self.tiles
         spec = kernel_spec(
@@ -151,6 +151,13 @@ class _Tiling:
         told = (self.after.flags,) if self.after is not None else ()
         arguments: Arguments = (*names, *targets, *spread.behind, *told)
         return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read, *told), targets)
+
+    @property
+    def _flag(self) -> str:
+        """C text of which of the flags of another scheme is a group's; empty where there are none."""
+        if self.after is None:
+            return ""
+        return "batch * rows + first" if self.after.of_rows else "get_group_id(0)"
 
     def pack_stages(self) -> list[Stage]:
         """The launches that pack the inputs."""
@@ -176,16 +183,23 @@ def tiles_anew(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
 ) -> Anew:  # fmt: skip
     """Those of groups of `rows` rows, by differences."""
+    tiling = _anew(layout, domain, mode, facts, rows, after)
+    return Anew([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
+
+
+def _anew(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+) -> _Tiling:  # fmt: skip
     box = replace(tile_box_of(rows, facts), products=False)
     tiling = _Tiling(layout, domain, mode, facts, box, after).fitted()
     assert tiling.shape.tile_rows == rows
-    return Anew([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
+    return tiling
 
 
 @dataclass(frozen=True)
 class Again(Anew):
-    """The same where groups are cut as they suit these launches, not another scheme's. rows: of a group. A launch that
-    merges what is split is not among them.
+    """The same where the other scheme leaves no accumulators of its own. rows: of a group. A launch that merges what is
+    split is not among them.
     """
 
     spread: Spread
@@ -196,15 +210,24 @@ class Again(Anew):
 def again_by_tiles(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
 ) -> Again:  # fmt: skip
-    """Those of groups that an array of flags names, by differences."""
+    """Those of groups of which an array of flags of all rows names the first, by differences."""
     box = choose_tiles(layout.pair, layout.bound, mode, facts)
     assert box is not None
     tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
-    after = After(tiling.spread, 1, flags)
-    tiling = replace(tiling, after=after)
+    return _again(replace(tiling, after=After(tiling.spread, 1, flags, of_rows=True)))
+
+
+def again_after(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+) -> Again:  # fmt: skip
+    """Those of groups of `rows` rows that are cut as another scheme's."""
+    return _again(_anew(layout, domain, mode, facts, rows, after))
+
+
+def _again(tiling: _Tiling) -> Again:
     spread, scratch = tiling.spread, dict(tiling.packs)
     if spread.partial:
-        scratch["scratch0"] = layout.bound.layout.itemsize * spread.parts * domain.batch
+        scratch["scratch0"] = tiling.layout.bound.layout.itemsize * spread.parts * tiling.domain.batch
     stages = [*tiling.pack_stages(), tiling.stage()]
     return Again(stages, scratch, spread, tiling.shape.tile_rows, tiling.box)
 

@@ -48,10 +48,10 @@ def helper(vendor: str, function: str, kind: str) -> str:
 # -------------------------------------------------------------------------------------------------------------- modes
 def test_both_domains_define_the_same_words() -> None:
     dense, ranges = (LOOKUP.get_template(f"domain/{name}.cl.mako").module for name in ("dense", "ranges"))
-    assert signatures("domain/dense") == signatures("domain/ranges") and len(signatures("domain/dense")) == 7
+    assert signatures("domain/dense") == signatures("domain/ranges") and len(signatures("domain/dense")) == 8
     assert dense.place("k", False) == ranges.place("k", False) != ranges.place("k", True)
     assert dense.here != ranges.here and dense.whole(64, "k") != ranges.whole(64, "k")
-    for name in ("parameters", "merge_parameters"):
+    for name in ("parameters", "merge_parameters", "rows_parameters"):
         first, second = getattr(dense, name), getattr(ranges, name)
         assert "const idx rows" in first and "const idx rows" in second and first != second
     assert ranges.scattered and not dense.scattered

@@ -62,10 +62,13 @@ def test_every_pair_is_met_once(
         np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))
 
 
-def test_merges_find_every_accumulator_once(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("leaving", [False, True])
+def test_merges_find_every_accumulator_once(rng: np.random.Generator, leaving: bool) -> None:
+    """Of rows whose columns are cut, or of all."""
     for _ in range(20):
         blocks = drawn_blocks(rng, 60, 2000)
-        work = domain_of(blocks).work(drawn_cut(rng, least=8, tile=8, backend="2D"))
+        work = domain_of(blocks).work(drawn_cut(rng, least=8, tile=8, backend="2D", leaving=leaving))
+        assert not leaving or (work.pieces.values[:, 5] >= 0).all()
         places = {}
         for first, last, _, begin, _, slot, reduced, _ in work.pieces.values:
             for row in range(first, last) if slot >= 0 else ():
@@ -74,7 +77,7 @@ def test_merges_find_every_accumulator_once(rng: np.random.Generator) -> None:
         for first, last, slot, splits, count in work.merges.values:
             for row in range(first, last):
                 left = [places.pop(slot + s * (last - first) + row - first) for s in range(splits)]
-                assert {(r, n) for r, _, n in left} == {(row, count)} and len({b for _, b, _ in left}) == splits > 1
+                assert {(r, n) for r, _, n in left} == {(row, count)} and len({b for _, b, _ in left}) == splits > (not leaving)
         assert not places
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import layout_of, pair_plan, vector
 from plans import FACTS, PARALLEL, SEQUENTIAL
 
@@ -37,14 +38,15 @@ def box_of(context: cm.Context, **more: Any) -> MatrixNearestBox:
 
 def run(
     name: str, x: Any, y: Any, context: cm.Context, k: int | None = None, text: str = DISTANCE, s: float = 1,
-    box: MatrixNearestBox | None = None, axis: int = 1,
+    box: MatrixNearestBox | None = None, axis: int = 1, blocks: Any = None,
 ) -> list[Any]:  # fmt: skip
     """The outputs of the scheme, (…, rows, values) each."""
     formula = vector(text)
     given = {X: x, Y: y, S: np.full(1, s, "f4")}
     used = {variable: array for variable, array in given.items() if variable in formula.variables}
     call = PairCall(formula, PAIR_REDUCTIONS[name], axis, None, PairOptions(k=k))
-    prepared = prepare_pairs(call, used, Options("parallel", context), box or box_of(context))
+    ranges = None if blocks is None else Halves(axis, blocks)
+    prepared = prepare_pairs(call, used, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(prepared, Prepared)
     assert "kernel/pairwise_matrix_nearest" in [stage.spec.template for stage in prepared.executable.plan.stages]
     return [np.asarray(found).reshape(*found.shape[: x.ndim - 1], -1) for found in prepared.run()]
@@ -218,9 +220,12 @@ def test_all_in_doubt(context: cm.Context, rng: np.random.Generator, monkeypatch
     formula = vector(text)
     call = PairCall(formula, PAIR_REDUCTIONS["ArgKMin"], 1, None, PairOptions(k=3))
     given = {Variable(0, dim, 0): x, Variable(1, dim, 1): y}
-    prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context))
-    assert isinstance(prepared, Prepared)
-    np.testing.assert_array_equal(prepared.run()[0].reshape(300, 3), np.argsort(squares(x, y), axis=1)[:, :3])
+    blocks = drawn_blocks(rng, 300, 900)
+    for ranges, keep in ((None, np.full((300, 900), True)), (Halves(1, blocks), mask_of(blocks))):
+        prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context), ranges)
+        assert isinstance(prepared, Prepared)
+        found = prepared.run()[0].reshape(300, 3)
+        assert_nearest(found, np.where(keep, squares(x, y), np.inf), 3)
 
 
 @pytest.mark.parametrize("code", ["f4", "f2"])
@@ -230,6 +235,40 @@ def test_batches_the_other_axis_and_floats_of_16_bits(context: cm.Context, rng: 
     (found,) = run("ArgKMin", x, y, context, 2, axis=0)
     for i in range(3):
         assert_nearest(found[i].reshape(50, 2), squares(y[i], x[i]), 2)
+
+
+@pytest.mark.parametrize("box", [None, WIDE], ids=str)
+@pytest.mark.parametrize("k", [1, 6])
+def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, k: int, box: MatrixNearestBox | None) -> None:
+    """Clusters of all sizes, rows that meet fewer columns than are wanted or none, and points that are hard to tell."""
+    if box is not None and box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    name = "ArgKMin" if k > 1 else "ArgMin"
+    for rows, columns in ((1, 40), (130, 193), (70, 2500)):
+        x, y, blocks = points(rng, rows), points(rng, columns), drawn_blocks(rng, rows, columns)
+        (found,) = run(name, x, y, context, k if k > 1 else None, box=box, blocks=blocks)
+        assert_nearest(found, np.where(mask_of(blocks), squares(x, y), np.inf), k, (blocks.clusters, blocks.intervals))
+    for kind in KINDS[:3]:
+        x, y = adversarial(rng, kind)
+        blocks = drawn_blocks(rng, len(x), len(y))
+        (found,) = run(name, x, y, context, k if k > 1 else None, box=box, blocks=blocks)
+        assert_nearest(found, np.where(mask_of(blocks), squares(x, y), np.inf), k, (kind, blocks.clusters))
+
+
+@pytest.mark.parametrize("text", [DISTANCE, INNER])
+def test_ties_of_blocks(context: cm.Context, rng: np.random.Generator, text: str) -> None:
+    """Of all elements of a batch, along the other axis: the very columns of a stable sort, and their values."""
+    x, y = (rng.integers(-1, 2, (2, count, DIM)).astype("f4") for count in (600, 40))
+    x[:, 300:] = x[:, :300]
+    blocks = drawn_blocks(rng, 40, 600)
+    values, found = run("KMin_ArgKMin", x, y, context, 7, text, axis=0, blocks=blocks)
+    for i in range(2):
+        own = squares(y[i], x[i]) if text == DISTANCE else (y[i] @ x[i].T).astype("f8")
+        kept = np.where(mask_of(blocks), own, np.inf)
+        order = np.argsort(kept, axis=1, kind="stable")[:, :7]
+        wanted = np.take_along_axis(kept, order, 1)
+        np.testing.assert_array_equal(values[i].reshape(40, 7), wanted)
+        np.testing.assert_array_equal(found[i].reshape(40, 7), np.where(wanted < np.inf, order, 0))
 
 
 def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator) -> None:

@@ -4,7 +4,7 @@ give at a coordinate, and what a column's give.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from enum import IntFlag
 
@@ -12,6 +12,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.formula.node import postorder as nodes_below
 from clmapreduce.vector.pair import Contraction, Expansion, Role, is_constant
+from clmapreduce.vector.quotient import quotient_of, written
 
 
 class _Needs(IntFlag):
@@ -31,36 +32,20 @@ def factored(node: Node, long: Set[int]) -> tuple[Node | None, Node] | None:
     """A product as (the factors without, the factors with) the symbols of which `long` has the ids; None where no
     factor has any.
     """
-    short_factors: list[Node] = []
-    long_factors: list[Node] = []
-    todo = [node]
-    while todo:
-        factor = todo.pop()
-        name = factor.function.name if isinstance(factor, Apply) else ""
-        if isinstance(factor, Apply) and name == "multiply":
-            todo += factor.args[::-1]
-        elif isinstance(factor, Apply) and name == "negative":
-            short_factors.append(Literal(-1, factor.dtype))
-            todo.append(factor.args[0])
-        elif isinstance(factor, Apply) and name == "divide" and not _has(factor.args[1], long):
-            short_factors.append(apply("divide", Literal(1, factor.dtype), factor.args[1]))
-            todo.append(factor.args[0])
-        else:
-            (long_factors if _has(factor, long) else short_factors).append(factor)
-    if not long_factors:
+
+    def has(part: Node) -> bool:
+        return any(id(one) in long for one in nodes_below([part]))
+
+    def opened(factor: Node) -> bool:
+        whole = isinstance(factor, Apply) and factor.function.name.startswith("divide") and has(factor.args[1])
+        return not whole
+
+    above, below = quotient_of(node, opened)
+    long_factors = written(factor for factor in above if has(factor))
+    if long_factors is None:
         return None
-    return (_product(short_factors) if short_factors else None), _product(long_factors)
-
-
-def _has(node: Node, symbols: Set[int]) -> bool:
-    return any(id(part) in symbols for part in nodes_below([node]))
-
-
-def _product(factors: Sequence[Node]) -> Node:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = apply("multiply", product, factor)
-    return product
+    inverses = [apply("divide", Literal(1, factor.dtype), factor) for factor in below]
+    return written([*(factor for factor in above if not has(factor)), *inverses]), long_factors
 
 
 def expansion_of(coefficient: Node, long: Contraction, role: Mapping[int, Role]) -> tuple[tuple[Node, ...], Expansion]:

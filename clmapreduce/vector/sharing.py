@@ -21,16 +21,17 @@ def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[N
     role: of every node, by id; products that depend on one side alone stay as they are.
     """
     factors = [_factors(value, role) for value in values]
-    node = {id(factor): factor for found in factors for factor in found}
-    mask = {place: int(role[place]) for place in node}
-    products = [[id(factor) for factor in found] for found in factors]
+    nodes = list({id(factor): factor for found in factors for factor in found}.values())
+    number = {id(node): k for k, node in enumerate(nodes)}  # addresses would order products anew in every process
+    mask = [int(role[id(node)]) for node in nodes]
+    products = [[number[id(factor)] for factor in found] for found in factors]
     changed = False
     while (best := _most_common(products, mask)) is not None:
-        made = apply("multiply", node[best[0]], node[best[1]])
-        node[id(made)], mask[id(made)] = made, mask[best[0]] | mask[best[1]]
-        products = [_with(product, best, id(made)) for product in products]
+        products = [_with(product, best, len(nodes)) for product in products]
+        nodes.append(apply("multiply", nodes[best[0]], nodes[best[1]]))
+        mask.append(mask[best[0]] | mask[best[1]])
         changed = True
-    return tuple(_product([node[place] for place in product]) for product in products) if changed else tuple(values)
+    return tuple(_product([nodes[k] for k in product]) for product in products) if changed else tuple(values)
 
 
 def waiting_factors(
@@ -65,9 +66,9 @@ def _factors(value: Node, role: Mapping[int, Role]) -> list[Node]:
     return found
 
 
-def _most_common(products: Sequence[Sequence[int]], mask: Mapping[int, int]) -> tuple[int, int] | None:
+def _most_common(products: Sequence[Sequence[int]], mask: Sequence[int]) -> tuple[int, int] | None:
     """Two factors that most products have, if several do; of equally many those that depend on least."""
-    counts = Counter(pair for product in products for pair in set(combinations(sorted(product), 2)))
+    counts = Counter(pair for product in products for pair in dict.fromkeys(combinations(sorted(product), 2)))
     if not counts:
         return None
     best = max(counts, key=lambda pair: (counts[pair], -(mask[pair[0]] | mask[pair[1]])))

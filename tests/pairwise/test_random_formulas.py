@@ -4,7 +4,12 @@ the same device. Seeds are drawn anew in every run and told where one fails; a s
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +26,14 @@ from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.form import made_of
 from clmapreduce.pairwise.planned import planned
+from clmapreduce.plan import Stage
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
 
+ROOT = Path(__file__).resolve().parents[2]
 PROMISED = 2e-5
 """What a term may be off by: exponents are up to about 4, and each may be off by 3e-6 of itself."""
 DIMS = (1, 2, 3, 5, 8, 16, 17, 20, 37, 48, 64)
@@ -158,8 +165,10 @@ def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return units_everywhere(monkeypatch)
 
 
-def fits(seed: int, kind: str) -> None:
-    """The kernels of one formula's plan, for an NVIDIA GPU and a large problem or a small one, of all pairs or blocks."""
+def drawn_stages(seed: int, kind: str) -> tuple[str, tuple[Stage, ...]]:
+    """What one formula is, and its plan's launches, for an NVIDIA GPU and a large problem or a small one, of all pairs
+    or blocks.
+    """
     rng = np.random.default_rng(seed)
     dim, width = int(rng.choice(DIMS)), int(rng.choice(WIDTHS))
     drawn = drawn_formula(rng, kind, dim, width)
@@ -169,8 +178,37 @@ def fits(seed: int, kind: str) -> None:
     if rng.random() < 0.3 and columns < 50_000:
         domain = sparse(domain, drawn_blocks(rng, rows, columns))
     outputs = tuple(output.dtype for output in made.outputs)
-    for stage in planned(made, outputs, domain, PARALLEL, FACTS["nvidia"]).stages:
-        assert_rules(f"seed {seed}: {drawn}", stage, source_of(stage), FACTS["nvidia"], PARALLEL)
+    return f"seed {seed}: {drawn}", planned(made, outputs, domain, PARALLEL, FACTS["nvidia"]).stages
+
+
+def fits(seed: int, kind: str) -> None:
+    """The kernels of one formula's plan keep the rules."""
+    told, stages = drawn_stages(seed, kind)
+    for stage in stages:
+        assert_rules(told, stage, source_of(stage), FACTS["nvidia"], PARALLEL)
+
+
+def digest(seeds: list[int]) -> str:
+    """One number for the kernels of some plans of every kind."""
+    texts = [source_of(stage) for kind in KINDS for seed in seeds for stage in drawn_stages(seed, kind)[1]]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+
+def test_another_process_writes_the_same_kernels(rng: np.random.Generator, units: list[Any]) -> None:
+    """Neither addresses nor the seed of hashes order anything: built kernels are found again, with the same bits."""
+    seeds = [int(seed) for seed in rng.integers(10**9, size=5)]
+    code = f"""
+import sys
+sys.path[:0] = {[str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "pairwise")]!r}
+import pytest, test_random_formulas
+test_random_formulas.units_everywhere(pytest.MonkeyPatch())
+print(test_random_formulas.digest({seeds}))
+"""
+    env = {**os.environ, "PYTHONHASHSEED": str(rng.integers(10**9))}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == digest(seeds), seeds
+    assert units
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -22,7 +22,7 @@ from clmapreduce.schemes.matrix_digits_text import DigitsText
 from clmapreduce.schemes.matrix_scalars_text import AT_FIRST, AT_MOST, MOST, ScalarsText
 from clmapreduce.schemes.matrix_text import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.weights_text import weight_of
+from clmapreduce.schemes.weights_text import LongNumbers, weight_of
 from clmapreduce.tuning_matrix import MatrixWideBox
 
 LARGEST = 14
@@ -30,7 +30,7 @@ LARGEST = 14
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixWideText:
+class MatrixWideText(LongNumbers):
     """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
     with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
     the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
@@ -43,21 +43,6 @@ class MatrixWideText:
     registers: bool
     batch: int
     scattered: bool = False
-
-    @property
-    def size(self) -> int:
-        """Numbers of a row."""
-        return self.wide.expansion.size
-
-    @property
-    def numbers(self) -> int:
-        """Numbers of every row that a group computes."""
-        return 8 * self.box.numbers
-
-    @property
-    def across(self) -> int:
-        """Groups side by side along the numbers."""
-        return -(-self.size // self.numbers)
 
     @property
     def folded(self) -> int | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pair_text import PairText
-from clmapreduce.schemes.weights_text import weight_of
+from clmapreduce.schemes.weights_text import LongNumbers, weight_of
 from clmapreduce.tuning_matrix import MatrixWeightedBox
 
 BESIDE = 4
@@ -24,7 +24,7 @@ REST = 2.0**-12
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedText:
+class WeightedText(LongNumbers):
     """pairs: the scalars. wide: the pair with its expansion. warps: which pairs an item holds. registers: whether items
     hold operands themselves; else these wait in local memory. scattered: whether a tile's columns may lie apart.
     weights_at: where the weights begin in local memory. centre: how long the centre is that numbers are relative to; 0
@@ -42,21 +42,6 @@ class WeightedText:
     part: int = 0
 
     # ---------------------------------------------------------------------------------------------------- places
-    @property
-    def size(self) -> int:
-        """Numbers of a row."""
-        return self.wide.expansion.size
-
-    @property
-    def numbers(self) -> int:
-        """Numbers of every row that a group computes."""
-        return 8 * self.box.numbers
-
-    @property
-    def across(self) -> int:
-        """Groups side by side along the numbers."""
-        return -(-self.size // self.numbers)
-
     @property
     def cells(self) -> str:
         """What a group computes, for `explain`."""

@@ -1,4 +1,5 @@
-"""Block-sparse sums of Gaussians: pair rates beside the dense one's, and times beside KeOps, in one run.
+"""Block-sparse sums of Gaussians, and nearest neighbours: pair rates beside the dense one's, times beside KeOps, in one
+run.
 
     python benchmarks/block_sparse.py --device intel
     python benchmarks/block_sparse.py --device nvidia
@@ -10,7 +11,8 @@ its result is there, and they take turns. "of dense" is the pair rate over that 
 the same run by device time on GPUs. On CPUs an eighth of the dense sum's rows takes turns as well, and the ratio is the
 median over rounds by wall time. "ranges" is the time to make them of the coarse matrix, "plan"
 that to plan a first call with them, once kernels are built, tables sent to the device included. × is KeOps' time over
-ours, the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|.
+ours, the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|; of neighbours, how
+much farther than the nearest those are that were found, relative to their squared distances.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from primitives import device_ms
 
 import clmapreduce as cm
 
+NEIGHBOURS = 10
 SHARE = 8
 """The part of the dense sum's rows that takes turns on CPUs."""
 BALANCED = 1.3
@@ -39,7 +42,7 @@ BALANCED = 1.3
 
 @dataclass(frozen=True)
 class Mask:
-    """Clusters of points and which of them meet. sizes (K,); keep (K, K); points (n, 3), sorted by cluster."""
+    """Clusters of points and which of them meet. sizes (K,); keep (K, K); points (n, D), sorted by cluster."""
 
     sizes: Any
     keep: Any
@@ -62,6 +65,59 @@ class Mask:
 
 
 @dataclass(frozen=True)
+class Task:
+    """What is reduced. call: the reduction of a front's arrays x, y, b under ranges, with more arguments. worst: the
+    largest error of a result among some rows.
+    """
+
+    call: Callable[..., Any]
+    worst: Callable[[Mask, Any, Any], float]
+
+
+def kernel_sum(front: Any, x: Any, y: Any, b: Any, ranges: Any, **more: Any) -> Any:
+    """Σ exp(−‖x − y‖²) b."""
+    terms = (-squared(front.Vi(x), front.Vj(y))).exp() * front.Vj(b)
+    terms.ranges = ranges
+    return terms.sum(dim=1, **more)
+
+
+def nearest(front: Any, x: Any, y: Any, b: Any, ranges: Any, **more: Any) -> Any:
+    """The places of the nearest points."""
+    distance = squared(front.Vi(x), front.Vj(y))
+    distance.ranges = ranges
+    return distance.argKmin(NEIGHBOURS, dim=1, **more)
+
+
+def checked(mask: Mask) -> Any:
+    """Some rows."""
+    return np.unique(np.linspace(0, len(mask.points) - 1, CHECKED).astype(int))
+
+
+def worst_sum(mask: Mask, b: Any, result: Any) -> float:
+    x, weights, worst = mask.points.astype(float), b.astype(float), 0.0
+    for row in checked(mask):
+        columns = mask.columns(row)
+        terms = np.exp(-squared(x[row], x[columns])) * weights[columns, 0]
+        if len(columns):
+            worst = max(worst, float(abs(result[row, 0] - terms.sum()) / terms.sum()))
+    return worst
+
+
+def worst_neighbour(mask: Mask, b: Any, result: Any) -> float:
+    x, worst = mask.points.astype(float), 0.0
+    for row in checked(mask):
+        columns = mask.columns(row)
+        wanted = np.sort(squared(x[row], x[columns]))[:NEIGHBOURS]
+        found = squared(x[row], x[result[row, : len(wanted)].astype(int)])
+        assert np.isin(result[row, : len(wanted)], columns).all()
+        worst = max([worst, *(abs(found - wanted) / np.maximum(wanted, 1e-9))])
+    return worst
+
+
+SUM, NEAREST = Task(kernel_sum, worst_sum), Task(nearest, worst_neighbour)
+
+
+@dataclass(frozen=True)
 class Row:
     """One line. bar: the share of the dense pair rate to reach. times: KeOps' time over ours to reach."""
 
@@ -70,13 +126,14 @@ class Row:
     bar: float | None = None
     times: float | None = None
     peer: bool = False
+    task: Task = SUM
 
 
-def uniform(n: int, count: int, density: float) -> Callable[[np.random.Generator], Mask]:
+def uniform(n: int, count: int, density: float, dim: int = 3) -> Callable[[np.random.Generator], Mask]:
     """Clusters of equal sizes, a random part of whose pairs meet."""
     sizes = np.full(count, n // count)
     sizes[: n % count] += 1
-    return lambda rng: Mask(sizes, rng.random((count, count)) < density, rng.random((n, 3)).astype("f4"))
+    return lambda rng: Mask(sizes, rng.random((count, count)) < density, rng.random((n, dim)).astype("f4"))
 
 
 def power_law(n: int, count: int, density: float) -> Callable[[np.random.Generator], Mask]:
@@ -111,19 +168,14 @@ def rows(on_gpu: bool, shrink: int) -> list[Row]:
     n, count, few = (10**6, 4096, 512) if on_gpu else (10**5, 512, 64)
     n, sides = n // shrink, (16, 8) if on_gpu else (8, 4)
     bar, times = (0.85, 1.7 if on_gpu else None) if shrink == 1 else (None, None)
+    fewer, name = (n // 10, f"{NEIGHBOURS} nearest, D = 50, uniform {few}, 25%")
     return [
         *(Row(f"uniform {count}, {d:.1%}", uniform(n, count, d), bar) for d in (0.005, 0.04, 0.5)),
         Row(f"uniform {few}, 4.0%", uniform(n, few, 0.04)),
         Row(f"power law {count}, 4.0%", power_law(n, count, 0.04), bar and bar / BALANCED),
         *(Row(f"cube {side**3}", cube(n, side), None, times, True) for side in sides),
+        Row(name, uniform(fewer, few, 0.25, 50), None, None, True, NEAREST),
     ]
-
-
-def kernel_sum(front: Any, x: Any, y: Any, b: Any, ranges: Any) -> Any:
-    """Σ exp(−‖x − y‖²) b."""
-    kernel = (-squared(front.Vi(x), front.Vj(y))).exp()
-    kernel.ranges = ranges
-    return kernel @ b
 
 
 def placed(peer: Any, ranges: cm.Ranges) -> Any:
@@ -131,75 +183,66 @@ def placed(peer: Any, ranges: cm.Ranges) -> Any:
     return tuple(peer.array(array.astype(np.int32)) for array in ranges.arrays())
 
 
-def worst_error(mask: Mask, b: Any, result: Any) -> float:
-    """The largest error among some rows."""
-    x, weights, worst = mask.points.astype(float), b.astype(float), 0.0
-    for row in np.unique(np.linspace(0, len(x) - 1, CHECKED).astype(int)):
-        columns = mask.columns(row)
-        terms = np.exp(-squared(x[row], x[columns])) * weights[columns, 0]
-        if len(columns):
-            worst = max(worst, float(abs(result[row, 0] - terms.sum()) / terms.sum()))
-    return worst
-
-
 @dataclass
 class Bench:
-    """Our contexts and the peer. dense: pairs per second of the dense sum, by how many points it has."""
+    """Our contexts and the peer. dense: pairs per second of the dense reduction, by task and how many points it has."""
 
     ours: Ours
     profiled: Ours | None
     peer: Any
     rounds: int
-    dense: dict[int, float]
+    dense: dict[tuple[Task, int], float]
 
-    def rate(self, points: Any) -> float:
-        """Of the dense sum of so many points."""
+    def rate(self, task: Task, points: Any) -> float:
+        """Of the dense reduction of so many points."""
         n = len(points)
-        if n not in self.dense:
+        if (task, n) not in self.dense:
             b = np.ones((n, 1), "f4")
-            self.dense[n] = n * n / self.seconds(points, b, None)[0]
-        return self.dense[n]
+            self.dense[task, n] = n * n / self.seconds(task, points, b, None)[0]
+        return self.dense[task, n]
 
-    def seconds(self, points: Any, b: Any, ranges: Any, others: tuple[Contender, ...] = ()) -> tuple[float, Contender]:
+    def seconds(
+        self, task: Task, points: Any, b: Any, ranges: Any, others: tuple[Contender, ...] = ()
+    ) -> tuple[float, Contender]:
         """(by device time where it is known, else by wall time; our contender after the race)."""
-        us = Contender(self.ours, self.bound(self.ours, points, b, ranges))
+        us = Contender(self.ours, self.bound(task, self.ours, points, b, ranges))
         race([us, *others], self.rounds)
         if self.profiled is None:
             return statistics.median(us.wall), us
-        return device_ms(self.bound(self.profiled, points, b, ranges), self.profiled.context, 5) / 1e3, us
+        return device_ms(self.bound(task, self.profiled, points, b, ranges), self.profiled.context, 5) / 1e3, us
 
-    def share(self, mask: Mask, seconds: float, us: Contender, dense: Contender | None) -> float:
-        """Our pair rate over the dense sum's."""
+    def share(self, task: Task, mask: Mask, seconds: float, us: Contender, dense: Contender | None) -> float:
+        """Our pair rate over the dense reduction's."""
         n = len(mask.points)
         if dense is None:
-            return mask.pairs / seconds / self.rate(mask.points)
+            return mask.pairs / seconds / self.rate(task, mask.points)
         part = n * (n // SHARE)
         return statistics.median(mask.pairs / a / (part / d) for a, d in zip(us.wall, dense.wall, strict=True))
 
     @staticmethod
-    def bound(front: Any, points: Any, b: Any, ranges: Any, share: int = 1) -> Callable[[], Any]:
+    def bound(task: Task, front: Any, points: Any, b: Any, ranges: Any, share: int = 1) -> Callable[[], Any]:
         given = points[: len(points) // share], points.copy(), b
         x, y, weights = (front.array(array) for array in given)
-        return lambda: kernel_sum(front, x, y, weights, ranges)
+        return lambda: task.call(front, x, y, weights, ranges)
 
     def tell(self, row: Row) -> str:
         """The row's line."""
-        mask = row.make(np.random.default_rng(5))
+        mask, task = row.make(np.random.default_rng(5)), row.task
         b = np.random.default_rng(6).random((len(mask.points), 1)).astype("f4")
         ranges = cm.Ranges.from_matrix(mask.clusters, mask.clusters, mask.keep)
         others, complaint = (), ""
         if self.peer is not None and row.peer:
             try:
-                call = self.bound(self.peer, mask.points, b, placed(self.peer, ranges))
+                call = self.bound(task, self.peer, mask.points, b, placed(self.peer, ranges))
                 others = (Contender(self.peer, call),)
             except Exception as error:  # a peer that cannot do it loses its cell, not the run
                 complaint = f"failed: {type(error).__name__}"
         dense = None
         if self.profiled is None:
-            dense = Contender(self.ours, self.bound(self.ours, mask.points, b, None, SHARE))
-        seconds, us = self.seconds(mask.points, b, ranges, others if dense is None else (*others, dense))
-        made, plan = self.plan(mask, b)
-        share = self.share(mask, seconds, us, dense)
+            dense = Contender(self.ours, self.bound(task, self.ours, mask.points, b, None, SHARE))
+        seconds, us = self.seconds(task, mask.points, b, ranges, others if dense is None else (*others, dense))
+        made, plan = self.plan(task, mask, b)
+        share = self.share(task, mask, seconds, us, dense)
         theirs = statistics.median(others[0].wall) if others else None
         times = statistics.median(k / a for a, k in zip(us.wall, others[0].wall, strict=True)) if others else None
         events = statistics.median(others[0].events) / seconds if others and others[0].events else None
@@ -207,22 +250,22 @@ class Bench:
             row.name, f"{len(mask.points):,}", f"{mask.pairs / len(mask.points) ** 2:.2%}", milliseconds(seconds),
             f"{mask.pairs / seconds / 1e9:.1f}", f"{share:.2f}", milliseconds(made), milliseconds(plan),
             milliseconds(theirs) or complaint, ratio(times), ratio(events), verdict(row, share, events or times),
-            f"{worst_error(mask, b, us.front.numpy(us.result)):.0e}",
+            f"{task.worst(mask, b, us.front.numpy(us.result)):.0e}",
         ]  # fmt: skip
         return f"| {' | '.join(cells)} |"
 
-    def plan(self, mask: Mask, b: Any) -> tuple[float, float]:
+    def plan(self, task: Task, mask: Mask, b: Any) -> tuple[float, float]:
         """(seconds to make ranges, seconds to explain a call with them: it is planned and the plan's tables are sent);
         medians of five.
         """
         x, y, weights = (self.ours.array(array) for array in (mask.points, mask.points.copy(), b))
-        summed = ((-squared(cm.Vi(x), cm.Vj(y))).exp() * cm.Vj(weights)).sum(dim=1, call=False)
+        reduced = task.call(cm, x, y, weights, None, call=False)
         clusters, times = mask.clusters, []
         for _ in range(5):
             begin = time.perf_counter()
             ranges = cm.Ranges.from_matrix(clusters, clusters, mask.keep)
             middle = time.perf_counter()
-            summed.explain(ranges=ranges)
+            reduced.explain(ranges=ranges)
             times.append((middle - begin, time.perf_counter() - middle))
         made, planned = (statistics.median(side) for side in zip(*times, strict=True))
         return made, planned

@@ -31,7 +31,7 @@ if (s == 0) {
 % endif
 }
 const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
-% if every > 1:
+% if every > 1 and not matrix.scattered:
 if (behind == 0) my_columns += ${(every - 1) * matrix.steps * matrix.stages[1] // 4};
 % endif
 if (behind > 0 || ${here} + ${reach} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }

@@ -264,13 +264,13 @@ def matrix_nearest_box(
     kept: int, pairs: int, padded: Callable[[int], float] | None = None
 ) -> MatrixNearestBox | None:  # fmt: skip
     """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. kept: columns
-    that are wanted; a single one needs no bars. pairs: of the whole problem. padded: as above; blocks have no bars.
+    that are wanted; a single one needs no bars. pairs: of the whole problem. padded: as above.
     """
     if pairs < MANY_PAIRS:
         return None
-    if padded is not None:
-        return replace(_NEAREST_CLUSTERED[_suited(padded, list(_NEAREST_CLUSTERED))], sample=0)
-    return MATRIX_NEAREST if kept > 1 else replace(MATRIX_NEAREST, sample=0)
+    clustered = _NEAREST_CLUSTERED
+    box = MATRIX_NEAREST if padded is None else clustered[_suited(padded, list(clustered))]
+    return box if kept > 1 else replace(box, sample=0)
 
 
 MATRIX_CHAINED = MatrixChainedBox(128, 2, 4, 1)

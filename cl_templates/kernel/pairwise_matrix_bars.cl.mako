@@ -1,25 +1,29 @@
 ## cmr_pairwise_matrix_bars: of every row's buckets the one that as many are at least as good as the operator keeps values: the row's bar.
 ##   An item orders one row's, those that are kept, in registers.
-##   buckets  [bucket][row], no NaN      bars  [row]      rows  of the whole batch      count  buckets of a row
+##   buckets  [bucket of a split] and then as accumulators, no NaN      bars  [batch][row]      The others are the domain's.
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
 kept = bound.kept
 last = f"kept{kept - 1}"
 better, worse = ("lesser", "greater_one") if least else ("greater_one", "lesser")
 none = "INFINITY" if least else "-INFINITY"
 %>
-${mode.kernel_head("cmr_pairwise_matrix_bars", ["__global const float *restrict buckets", "__global float *restrict bars", "const idx rows", "const int count"])} {
-    const idx row = (idx)get_group_id(0) * ${block} + (idx)get_local_id(0);
-    if (row < rows) {
+${mode.kernel_head("cmr_pairwise_matrix_bars", ["__global const float *restrict buckets", "__global float *restrict bars"] + domain.attr.rows_parameters)} {
+    ${domain.open_rows(block)}
+    const idx row = first + (idx)get_local_id(0);
+    if (row < last) {
 % for n in range(kept):
         float kept${n} = ${none};
 % endfor
+        for (idx split = 0; split < splits; split++) {
+        const size_t at = (size_t)split * step + kept + row;
 % if not cpu:
         #pragma unroll 8
 % endif
-        for (int b = 0; b < count; b++) {
-            const float one = buckets[(size_t)b * rows + row];
+        for (int b = 0; b < ${buckets}; b++) {
+            const float one = buckets[(size_t)b * total + at];
             if (one ${"<" if least else ">"} ${last}) {
 % for n in reversed(range(1, kept)):
                 kept${n} = cmr_${better}_float(cmr_${worse}_float(one, kept${n - 1}), kept${n});
@@ -27,6 +31,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_bars", ["__global const float *restrict 
                 kept0 = cmr_${better}_float(one, kept0);
             }
         }
-        bars[row] = ${last};
+        }
+        bars[batch * rows + row] = ${last};
     }
 }

@@ -3,7 +3,7 @@
 ##   items of a warp that share a row know each other's bars. cmr_pairwise_nearest makes results of the lists.
 ##   in…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
 ##   list_bounds, list_columns  [list][place] and then as accumulators: what the lists hold, the least first; bounds are infinite where they end
-##   bars  [batch][row]  what bounds must be below at first, from a look at some columns: that one leaves buckets [bucket][batch][row] instead of lists
+##   bars  [batch][row]  what bounds must be below at first, from a look at some columns: that one leaves buckets [bucket of a split] instead of lists
 ##   Local memory: two stages, what is known of the rows and of a tile's columns. Barriers: 1 a stage, and as shuffles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>

@@ -1,7 +1,7 @@
 ## cmr_pairwise_matrix_sample: for every row the best bounds of its values with some of the columns, from products by matrix instructions alone
 ##   (schemes/matrix_bars). Groups, warps and items share pairs as in cmr_pairwise_matrix; a tile of columns some of whose products promise nothing is
 ##   left out, and so are columns that fill no whole turn.
-##   in…  the pair's inputs      buckets  [bucket][row], what nothing passes where there is no bound
+##   in…  the pair's inputs      buckets  [bucket of a split] and then as accumulators, what nothing passes where there is no bound
 ##   rows, columns, share, blocks, splits, total  as in cmr_pairwise, of the columns that are looked at
 ##   Local memory: the operands of all rows and of a tile. Barriers: 2 a tile, 3 a group.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -45,7 +45,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parame
         const idx at = first + ${matrix.places.row_place(v)};
         if (at < last) {
 % for c in range(matrix.chains):
-            buckets[(size_t)${matrix.bucket(c)} * (total / splits) + batch * rows + at] = best${v}_${c};
+            buckets[(size_t)${matrix.bucket(c)} * total + kept + at] = best${v}_${c};
 % endfor
         }
     }

@@ -20,11 +20,11 @@ from functools import cached_property
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Stage
+from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.matrix_filter import NearText
-from clmapreduce.schemes.pair_domain import Spread, spread_dense
+from clmapreduce.schemes.pair_domain import Spread, rows_launch, spread_dense
 from clmapreduce.schemes.pairwise import cut_columns
 from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixBox, sample_box
@@ -78,10 +78,10 @@ class SampleText(NearText):
         return "\n".join(lines)
 
     def bucket(self, c: int) -> str:
-        """C text of the number of the item's bucket c among the row's."""
+        """C text of the number of the item's bucket c among the row's in a split."""
         across = self.box.across
-        warp = f"(split * {across} + warp % {across})" if across > 1 else "split"
-        return f"(({warp} * 4 + lane % 4) * {self.chains} + {c})"
+        warp = f"warp % {across} * 4 + " if across > 1 else ""
+        return f"(({warp}lane % 4) * {self.chains} + {c})"
 
     @property
     def bytes(self) -> int:
@@ -149,26 +149,31 @@ class Sample:
         names = tuple(given.name for given in pair.inputs)
         arguments = (*names, "scratch1", *spread.behind)
         look = Stage(looking, spread.groups * domain.batch, box.block, arguments, names, ("scratch1",))
-        ordering = order_stage(
-            bound, text.least, self.buckets, domain, self.mode, self.facts, ("scratch1", "scratch2")
-        )  # fmt: skip
-        return [look, ordering]
+        order = Order(bound, text.least, text.buckets, spread, min(BARS_BLOCK, self.facts.max_group_size))
+        return [look, order.stage(domain, self.mode, self.facts, ("scratch1", "scratch2"))]
 
 
-def order_stage(
-    bound: PairBound, least: bool, buckets: int, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    names: tuple[str, str],
-) -> Stage:  # fmt: skip
-    """The launch that orders the buckets of every row. least: whether lesser bounds are better. names: of the arrays of
-    buckets and of bars.
+@dataclass(frozen=True)
+class Order:
+    """The launch that orders the buckets of every row. least: whether lesser bounds are better. buckets: of a row in
+    one split. spread: of the launch that left them. block: rows of a group.
     """
-    block, rows = min(BARS_BLOCK, facts.max_group_size), domain.rows * domain.batch
-    spec = kernel_spec(
-        "pairwise_matrix_bars", mode, facts, domain.narrow, False, {"block": block, "least": least}, {"bound": bound},
-        lambda: {},
-    )  # fmt: skip
-    arguments: Arguments = (*names, ("idx", rows), ("int", buckets))
-    return Stage(spec, -(-rows // block), block, arguments, names[:1], names[1:])
+
+    bound: PairBound
+    least: bool
+    buckets: int
+    spread: Spread
+    block: int
+
+    def stage(self, domain: Pairwise, mode: ComputeMode, facts: Facts, names: tuple[str, str]) -> Stage:
+        """names: of the arrays of buckets and of bars."""
+        numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.spread.word}
+        spec = kernel_spec(
+            "pairwise_matrix_bars", mode, facts, domain.narrow, False, numbers, {"bound": self.bound}, lambda: {}
+        )  # fmt: skip
+        groups, behind = rows_launch(self.spread, domain, self.block)
+        reads = (*names[:1], *self.spread.merge_tables)
+        return Stage(spec, groups, self.block, (*names, *behind), reads, names[1:])
 
 
 def sample_of(text: NearText, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:

@@ -48,12 +48,14 @@ class WayText:
 class NearestText(MatrixLongText):
     """The statements that kernel/pairwise_matrix_nearest asks for. pairs: as the formula says, under its operator.
     lists: the operator of a list, which keeps the least of some numbers and their places. sample: one tile of so many
-    is looked at, for bars; 1 for lists of all. barred: whether there are bars.
+    is looked at, for bars; 1 for lists of all. chains: buckets of an item for each of its rows. barred: whether there
+    are bars.
     """
 
     nearest: Nearest
     lists: PairBound
     sample: int
+    chains: int
     barred: bool
 
     @property
@@ -122,22 +124,22 @@ class NearestText(MatrixLongText):
 
     def declare_buckets(self) -> Iterator[str]:
         """Declares the item's buckets, of which nothing is known."""
-        yield f"float {', '.join(f'best{v}_{c} = INFINITY' for v in self.warps.mine for c in range(2))};"
+        yield f"float {', '.join(f'best{v}_{c} = INFINITY' for v in self.warps.mine for c in range(self.chains))};"
 
     def fill(self) -> Iterator[str]:
         """Brings the buckets up to date with the bounds."""
         for v in self.warps.mine:
             for c in range(self.columns):
-                yield f"best{v}_{c % 2} = fmin(best{v}_{c % 2}, q{v}_{c}_0);"
+                bucket = f"best{v}_{c % self.chains}"
+                yield f"{bucket} = fmin({bucket}, q{v}_{c}_0);"
 
     def leave_buckets(self) -> Iterator[str]:
         """Stores them."""
-        at = f"split * {self.lists_each} + {self._list}"
         for v in self.warps.mine:
             yield f"if ({self.warps.inside(v)}) {{"
-            yield f"const size_t all = total / splits, at = (size_t)({at}) * 2 * all + batch * rows;"
-            for c in range(2):
-                yield f"buckets[at + {'all + ' * c}{self.warps.row(v)}] = best{v}_{c};"
+            yield f"const size_t at = (size_t)({self._list}) * {self.chains} * total + kept + {self.warps.row(v)};"
+            for c in range(self.chains):
+                yield f"buckets[at + {c} * (size_t)total] = best{v}_{c};"
             yield "}"
 
     def hits(self) -> Iterator[str]:

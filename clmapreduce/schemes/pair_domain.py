@@ -81,6 +81,16 @@ def dense_merge(rows: int, columns: int, splits: int, share: int) -> Arguments:
     return _numbers((rows, columns, splits, share))
 
 
+def rows_launch(spread: Spread, domain: Pairwise, block: int) -> tuple[int, Arguments]:
+    """Groups and arguments of a launch whose items take a row each of what another one has left. block: rows of a
+    group; of blocks as many as pieces have.
+    """
+    if spread.merged is not None:
+        return spread.merged
+    blocks, total = -(-domain.rows // block), spread.splits * domain.rows * domain.batch
+    return blocks * domain.batch, _numbers((domain.rows, domain.columns, blocks, spread.splits, total))
+
+
 def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     """The pieces of blocks. size: numbers of every row that are results of their own."""
     work = domain.work(cut)

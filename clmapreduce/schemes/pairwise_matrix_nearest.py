@@ -16,11 +16,11 @@ from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common import kernel_spec
 from clmapreduce.schemes.long_pairs_text import LONGEST
 from clmapreduce.schemes.long_sides import ALIGNED, OPERANDS, REDO, LongSides
-from clmapreduce.schemes.matrix_bars import BUCKETS, MOST_BUCKETS, order_stage
+from clmapreduce.schemes.matrix_bars import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.nearest import Nearest, nearest_of
 from clmapreduce.schemes.nearest_text import LISTS, ListedText, NearestText
-from clmapreduce.schemes.pair_domain import After, Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pair_domain import After, Spread, rows_launch, spread_blocks, spread_dense
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.schemes.pairwise import (
     LONGEST_CHAIN,
@@ -34,6 +34,8 @@ from clmapreduce.schemes.pairwise_tiles import Again, again_after, again_by_tile
 from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixNearestBox
 
+CHAINS, MOST_CHAINS = 2, 8
+"""Buckets of an item for each of its rows, and the most of blocks: they are registers."""
 BUCKETS_LEFT, BARS = "buckets0", "bars0"
 """The best bounds of every row's buckets, and its bar."""
 
@@ -60,7 +62,7 @@ class _Nearest(LongSides):
         return NearestText(
             pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
             local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
-            nearest=self.nearest, lists=lists, sample=sample, barred=barred,
+            nearest=self.nearest, lists=lists, sample=sample, chains=self.chains, barred=barred,
         )  # fmt: skip
 
     @cached_property
@@ -89,28 +91,40 @@ class _Nearest(LongSides):
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------ bars
+    @property
+    def chains(self) -> int:
+        """Buckets of an item for each of its rows. Blocks, which are cut as for the lists, have as many as are aimed
+        at, or registers bear.
+        """
+        wanted = -(-BUCKETS * self.layout.bound.kept // (4 * self.box.across))
+        most = min(MOST_CHAINS, 2 * self.box.columns)
+        return min(most, 1 << (wanted - 1).bit_length()) if isinstance(self.domain, BlockSparse) else CHAINS
+
     @cached_property
     def looked(self) -> Spread:
         """How the domain is cut for the look at some columns: there are some buckets for every value that is kept."""
         domain, box, units = self.domain, self.box, self.facts.compute_units
-        each, tile = 8 * box.across, box.tile * max(1, box.sample)
+        if isinstance(domain, BlockSparse):
+            return self.spread
+        each, tile = 4 * self.chains * box.across, box.tile * max(1, box.sample)
         wanted = max(-(-BUCKETS * self.layout.bound.kept // each), units * box.groups // (self.blocks * domain.batch))
         splits, share = domain.cut(min(wanted, max(1, MOST_BUCKETS // each)), tile)
         return spread_dense(domain, self.blocks, splits, share, units)
 
     @property
     def buckets(self) -> int:
-        """Of every row."""
-        return 8 * self.box.across * self.looked.splits
+        """Of every row in one split of the look."""
+        return 4 * self.chains * self.box.across
 
     @cached_property
     def barred(self) -> bool:
-        """Whether a look pays. Blocks have none: an item's rows meet fewer columns."""
-        box = self.box
-        if isinstance(self.domain, BlockSparse):
+        """Whether a look pays."""
+        box, kept = self.box, self.layout.bound.kept
+        if box.sample < 2 or columns_of(self.domain) < box.tile * box.sample * box.tiles:
             return False
-        enough = box.sample > 1 and self.domain.columns >= box.tile * box.sample * box.tiles
-        return enough and self.buckets >= BUCKETS * self.layout.bound.kept
+        if isinstance(self.domain, BlockSparse):
+            return self.buckets >= FEWEST_BUCKETS * kept
+        return self.buckets * self.looked.splits >= BUCKETS * kept
 
     def bar_stages(self) -> list[Stage]:
         """The look at some columns, and the launch that orders the buckets of every row."""
@@ -118,16 +132,16 @@ class _Nearest(LongSides):
             return []
         text, names = self._text(self.box.sample, False), (BUCKETS_LEFT, BARS)
         look = self._stage(text, self.looked, (BUCKETS_LEFT,), ["__global float *restrict buckets"])
-        bound, domain = self.layout.bound, self.domain
-        return [look, order_stage(bound, True, self.buckets, domain, self.mode, self.facts, names)]
+        sparse = isinstance(self.domain, BlockSparse)
+        block = self.text.rows if sparse else min(BARS_BLOCK, self.facts.max_group_size)
+        order = Order(self.layout.bound, True, self.buckets, self.looked, block)
+        return [look, order.stage(self.domain, self.mode, self.facts, names)]
 
     # ----------------------------------------------------------------------------------------------------- lists
-    @property
-    def left(self) -> int:
-        """Lists of all rows, but those that an item of the same split has."""
+    def _left(self, spread: Spread) -> int:
+        """Rows of all splits, which leave lists or buckets."""
         domain = self.domain
-        of_one = self.spread.parts if isinstance(domain, BlockSparse) else self.spread.splits * domain.rows
-        return of_one * domain.batch
+        return (spread.parts if isinstance(domain, BlockSparse) else spread.splits * domain.rows) * domain.batch
 
     @cached_property
     def again(self) -> Again:
@@ -141,8 +155,8 @@ class _Nearest(LongSides):
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         rows = self.domain.rows * self.domain.batch
-        lists = 4 * self.text.lists_each * self.text.kept * self.left
-        bars = {BUCKETS_LEFT: 4 * self.buckets * rows, BARS: 4 * rows} if self.barred else {}
+        lists = 4 * self.text.lists_each * self.text.kept * self._left(self.spread)
+        bars = {BUCKETS_LEFT: 4 * self.buckets * self._left(self.looked), BARS: 4 * rows} if self.barred else {}
         return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.again.scratch
 
     def stage(self) -> Stage:
@@ -158,8 +172,8 @@ class _Nearest(LongSides):
         layout, box = self.layout, self.box
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
-            "batched": text.batched, "kept": text.kept, "sample": text.sample, "barred": text.barred,
-            "domain": spread.word,
+            "batched": text.batched, "kept": text.kept, "sample": text.sample, "chains": text.chains,
+            "barred": text.barred, "domain": spread.word,
         }  # fmt: skip
         given = [*text.pairs.parameters(), *text.parameters()]
         spec = kernel_spec(
@@ -176,10 +190,7 @@ class _Nearest(LongSides):
         layout, domain, spread, exact, block = self.layout, self.domain, self.spread, self.exact, self.again.rows
         text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
-        blocks = -(-domain.rows // block)
-        sizes = (domain.rows, domain.columns, blocks, spread.splits, self.left)
-        dense: Arguments = tuple(("idx", size) for size in sizes)
-        groups, behind = spread.merged or (blocks * domain.batch, dense)
+        groups, behind = rows_launch(spread, domain, block)
         parameters = [
             *exact.parameters(), "__global const float *restrict list_bounds",
             "__global const int *restrict list_columns", *bars, "__global int *restrict redo",
@@ -200,8 +211,12 @@ def lists_fit(layout: PairLayout, domain: Pairwise, box: MatrixNearestBox) -> bo
     """Whether there are columns enough for lists, and memory."""
     kept, lists = layout.bound.kept + box.spare, 4 * box.across
     bytes_each = 8 * kept * lists * domain.rows * domain.batch
-    columns = domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
-    return columns >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
+    return columns_of(domain) >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
+
+
+def columns_of(domain: Pairwise) -> float:
+    """Columns that a row meets; of blocks, where a pair is found on average."""
+    return domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
 
 
 def plan_matrix_nearest(
@@ -225,7 +240,8 @@ def plan_matrix_nearest(
     lists = text.lists_each * spread.splits
     why = f"{spread.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
     if made.barred:
-        why += f", bars from every {box.sample} tiles, the best of {made.buckets} buckets of them"
+        buckets = made.buckets * made.looked.splits
+        why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
     stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *again.stages]
     if again.spread.partial:
         stages.append(merge_stage(made.exact, domain, mode, facts, again.box, again.spread, REDO))

@@ -318,6 +318,10 @@ def test_what_is_told() -> None:
     assert "lists of 12 columns a row" in plan.why and "bars from every 8 tiles" in plan.why
     kernels = [stage.spec.kernel for stage in plan.stages]
     assert kernels.count("cmr_pairwise_matrix_nearest") == 2 and "cmr_pairwise_tiles" in kernels
+    plan = pair_plan(
+        layout_of(DISTANCE, "ArgKMin", k=10), 10**5, 10**5, PARALLEL, FACTS["nvidia"], box=MATRIX_NEAREST, sparse=True
+    )
+    assert "blocks: " in plan.why and "bars from every 8 tiles" in plan.why
     for columns in (1, 5):
         plan = pair_plan(layout_of(DISTANCE, "ArgMin"), 10, columns, PARALLEL, FACTS["nvidia"], box=MATRIX_NEAREST)
         assert "bars" not in plan.why

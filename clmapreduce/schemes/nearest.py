@@ -26,13 +26,15 @@ MOST_KEPT = 32
 class Nearest:
     """A product that a pair's value grows with, or falls. product: with the factors of rows and columns, if it is an
     inner one. factor: what the pair's own contraction lacks of them, if anything. slope: what the product is multiplied
-    by, of which only the sign counts. value: the pair whose only contraction is that product.
+    by, of which only the sign counts. value: the pair whose only contraction is that product. rooted: whether it has
+    roots, which are of nothing below 0.
     """
 
     product: LongProduct
     factor: Node | None
     slope: Node
     value: Pair
+    rooted: bool
 
     @property
     def doubt(self) -> float:
@@ -71,7 +73,8 @@ def nearest_of(pair: Pair, bound: PairBound) -> Nearest | None:
         scale = layer.of(Role.PARAMETER)
         if scale is not None:
             value, slope = apply("multiply", value, scale), apply("multiply", slope, scale)
-    return Nearest(product, factor, slope, Pair(pair.inputs, (value,), 1, (inside,)))
+    rooted = any(layer.root is not None for layer in layers)
+    return Nearest(product, factor, slope, Pair(pair.inputs, (value,), 1, (inside,)), rooted)
 
 
 @dataclass(frozen=True)

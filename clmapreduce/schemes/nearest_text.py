@@ -245,7 +245,7 @@ class ListedText:
         """Declares `nearly`, the value that belongs to `bound`."""
         text = replace(self.pairs, pair=self.nearest.value)
         statements, (nearly,) = text.values(0, 0)
-        product = "fmax(way * bound, 0.0f)" if self.nearest.product.distance else "way * bound"
+        product = "fmax(way * bound, 0.0f)" if self.nearest.rooted else "way * bound"
         given = f"{text.uniforms()} const float q0_0_0 = {product};"
         return f"float nearly; {{ {given} {statements} nearly = {nearly}; }}"
 

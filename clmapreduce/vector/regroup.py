@@ -100,7 +100,7 @@ class Regrouper:
             else:
                 literal = Literal(number, given[0].dtype if given else dtype)
                 chains[home] = [self._chain([*given, literal])]
-        return [chains[role][0] for role in sorted(chains, reverse=True)]
+        return [chains[role][0] for role in sorted(chains, reverse=True)] or [Literal(number, dtype)]
 
     def _splits(self, quotient: Apply) -> bool:
         """Whether its divisor depends on less than the pair, and is no literal."""

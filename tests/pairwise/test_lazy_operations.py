@@ -203,3 +203,13 @@ def test_columns_less_rows(rng: np.random.Generator, context: cm.Context, mode: 
     np.testing.assert_allclose(got, (y - x[:, None]).sum(1), atol=1e-12)
     got = (Vi(x)[0] * Vj(y)[0] - Vi(x)[1] * Vj(y)[1]).sum(1, context=context, mode=mode)[:, 0]
     np.testing.assert_allclose(got, (x[:, :1] * y[:, 0] - x[:, 1:2] * y[:, 1]).sum(1), atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [16, 17, 40])
+def test_signs_that_cancel(dim: int, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
+    """Of long vectors the numbers left to a loop may make 1, and be no factor."""
+    x, y, p = rng.normal(size=(4, dim)), rng.normal(size=(6, dim)), rng.normal(size=dim)
+    how = {"axis": 1, "context": context, "mode": mode}
+    np.testing.assert_allclose(((-cm.Vi(x)) * (-cm.Vj(y))).sum(**how), x * y.sum(0), rtol=1e-12)
+    found = (cm.Vi(x) * (-cm.Pm(p)) * -1.0 * cm.Vj(y)).sum(**how)
+    np.testing.assert_allclose(found, x * p * y.sum(0), rtol=1e-12)

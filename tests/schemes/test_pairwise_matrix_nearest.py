@@ -27,7 +27,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 
 DIM = 37
 DISTANCE = f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"
-X, Y, S = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 2)
+X, Y = Variable(0, DIM, 0), Variable(1, DIM, 1)
 WIDE = MatrixNearestBox(64, 1, 2, 2, groups=8, tiles=2, merge_block=32, sample=2)
 
 
@@ -37,12 +37,12 @@ def box_of(context: cm.Context, **more: Any) -> MatrixNearestBox:
 
 
 def run(
-    name: str, x: Any, y: Any, context: cm.Context, k: int | None = None, text: str = DISTANCE, s: float = 1,
+    name: str, x: Any, y: Any, context: cm.Context, k: int | None = None, text: str = DISTANCE, s: Any = 1,
     box: MatrixNearestBox | None = None, axis: int = 1, blocks: Any = None,
 ) -> list[Any]:  # fmt: skip
     """The outputs of the scheme, (…, rows, values) each."""
     formula = vector(text)
-    given = {X: x, Y: y, S: np.full(1, s, "f4")}
+    given = {X: x, Y: y, Variable(2, np.size(s), 2): np.atleast_1d(s).astype("f4")}
     used = {variable: array for variable, array in given.items() if variable in formula.variables}
     call = PairCall(formula, PAIR_REDUCTIONS[name], axis, None, PairOptions(k=k))
     ranges = None if blocks is None else Halves(axis, blocks)
@@ -107,6 +107,20 @@ def test_values_that_fall_or_grow_with_distances(context: cm.Context, rng: np.ra
     values = {"-": -1.0, "P": s}.get(text[0], 1 / s) * squares(x, y) ** (0.5 if "Sqrt" in text else 1)
     own = np.take_along_axis(values, found, 1)
     np.testing.assert_allclose(own, np.sort(values, axis=1)[:, :3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["ArgMin", "ArgKMin", "ArgMax"])
+def test_weights_below_zero(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """Squares that count less than nothing, all or some: no distance at all, and bounds below 0."""
+    x, y, k = points(rng, 40), points(rng, 500), 4 if "K" in name else 1
+    for weights in (-np.ones(DIM, "f4"), rng.normal(size=DIM).astype("f4")):
+        text = f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))"
+        (found,) = run(name, x, y, context, k if "K" in name else None, text, weights)
+        values = ((x.astype("f8")[:, None] - y) ** 2 * weights).sum(-1)
+        values = -values if name == "ArgMax" else values
+        sizes = ((x.astype("f8")[:, None] - y) ** 2 * abs(weights)).sum(-1).max(1, keepdims=True)
+        off = np.take_along_axis(values, found, 1) - np.sort(values, axis=1)[:, :k]
+        assert np.all(np.abs(off) <= 1e-6 * sizes)
 
 
 INNER = f"Vi(0,{DIM})|Vj(1,{DIM})"

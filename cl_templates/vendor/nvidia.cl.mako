@@ -84,6 +84,18 @@ INLINE float cmr_greater_one_float(float a, float b) { return fmax(a, b); }
 ${portable.greater_one(T)}
 % endif
 </%def>
+## With its rounding named an instruction is fused with no other one.
+<%def name="difference(T)">
+% if T in ("float", "double"):
+INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) {
+    ${T} r;
+    asm("sub.rn.${"f32" if T == "float" else "f64"} %0, %1, %2;" : "=${T[0]}"(r) : "${T[0]}"(a), "${T[0]}"(b));
+    return r;
+}
+% else:
+${portable.difference(T)}
+% endif
+</%def>
 <%def name="divide_fast(T)">
 % if T == "float":
 INLINE float cmr_divide_fast_float(float a, float b) {

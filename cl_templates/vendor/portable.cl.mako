@@ -178,6 +178,10 @@ INLINE ${T} cmr_${name}_${T}(${T} x) {
 ## The same without the clamps.
 <%def name="exp2_near(T)">${_exp2(T, "exp2_near", False)}</%def>
 ## Where a vendor has nothing faster these are the plain ones; library calls take 512 bits in halves, which PoCL's compiler asks for.
+## Of rounded numbers: compilers fuse a product and a difference only where both stand in one expression.
+<%def name="difference(T)">
+INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) { return a - b; }
+</%def>
 <%def name="divide_fast(T)">
 INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
 </%def>

@@ -1,5 +1,5 @@
-"""Functions at a device's full speed, a few units in the last place from the exact ones: for the inner loops of
-pairwise reductions. Each vendor spells them its own way.
+"""Functions at a device's full speed, a few units in the last place from the exact ones, and differences of what was
+rounded: for the inner loops of pairwise reductions. Each vendor spells them its own way.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ DIVIDE_FAST = _fast("divide", 2, np.true_divide)
 """Within 2 ulp; a divisor below the normal numbers may count as 0."""
 SQRT_FAST = _fast("sqrt", 1, np.sqrt)
 """Within 1 ulp; numbers below the normal ones may count as 0."""
+
+DIFFERENCE = Function("difference", 2, real_transcendental, lambda dtype: "cmr_difference_{V}({0}, {1})", np.subtract)
+"""a - b of what a and b are rounded to: a product is not fused into it, which would leave what its rounding lost."""
+
+
+def difference(a: Node, b: Node) -> Node:
+    """a - b of two nodes of one of these dtypes, rounded."""
+    return Apply(DIFFERENCE, (a, b), a.dtype)
 
 
 def exp2_fast(x: Node) -> Node:

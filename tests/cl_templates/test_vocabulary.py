@@ -147,6 +147,7 @@ TYPES = {
     "lanes_up8": "float16", "evens": "float2 float16 uchar16 long8", "odds": "float2 float16 uchar16 long8",
     "longest": "int4 int8 int16", "flags": "int4 int8 int16",
     "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "any": "char16 short8 int int16 long8",
+    "difference": "float float16 double double8",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
     "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
@@ -377,6 +378,24 @@ def test_any_asks_every_lane_of_a_mask(context: cm.Context, code: str) -> None:
         text = f"o0[k] = cmr_any_{scalar}{lanes}({load(scalar, lanes, 'x')});"
         (found,) = computed(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
         assert found.tolist() == [0] + [1] * (lanes + 1), lanes
+
+
+@pytest.mark.parametrize("code", LANES)
+def test_a_difference_is_of_what_was_rounded(context: cm.Context, code: str, rng: np.random.Generator) -> None:
+    """A product is rounded before: less itself it leaves nothing."""
+    scalar = {"f4": "float", "f8": "double"}[code]
+    if code == "f8" and not context.device.fp64:
+        pytest.skip("no float64 here")
+    dtype, count, wide = np.dtype(code), 1024, LANES[code][-1]
+    x, y = (rng.normal(size=count).astype(dtype) * dtype.type(1e6) for _ in "xy")
+    given, results = np.concatenate([x, y, x * y]), []
+    for lanes in (1, wide):
+        a, b, c = (load(scalar, lanes, f"(x + {at})") for at in (0, count, 2 * count))
+        text = f"{load(scalar, lanes, f'o{len(results)}')} = cmr_difference_{of_kind(scalar, lanes)}({a} * {b}, {c});"
+        results.append((f"if (k < {count // lanes}) {{ {text} }}", np.full(count, 7, dtype)))
+    kinds = [("difference", scalar), ("difference", of_kind(scalar, wide))]
+    for made in computed(context, given, results, kinds):
+        np.testing.assert_array_equal(made, 0)
 
 
 @pytest.mark.parametrize("code", LANES)

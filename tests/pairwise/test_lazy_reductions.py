@@ -275,3 +275,22 @@ def test_words_that_change_nothing(rng: np.random.Generator, context: cm.Context
     lazy = Vi(x) * Vj(y)
     lazy.backend = "2D"
     check(lazy.sum(1, context=context), wanted, "f8", "attribute")
+
+
+@pytest.mark.parametrize("code", ["f4", "f8"])
+@pytest.mark.parametrize("exponent", [8, 10, 20, 30])
+def test_exponents_whose_roundings_are_many_powers(
+    code: str, exponent: int, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:  # fmt: skip
+    """Of 10^10 a float32 is off by hundreds: the largest one, less itself, is 0 all the same."""
+    if code == "f8" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    x, y = np.ones((3, 1), code), (10.0**exponent * rng.uniform(0.1, 1, (50, 1))).astype(code)
+    g, how = rng.normal(size=(50, 2)).astype(code), {"axis": 1, "context": context, "mode": mode}
+    for sign in (1, -1):
+        exponents, largest = sign * cm.Vi(x) * cm.Vj(y), (sign * y).max()
+        best = (sign * y).argmax()
+        np.testing.assert_allclose(exponents.logsumexp(**how), np.full((3, 1), largest), rtol=4e-7)
+        np.testing.assert_allclose(exponents.sumsoftmaxweight(cm.Vj(g), **how), np.tile(g[best], (3, 1)), rtol=1e-6)
+        found = exponents.reduction("Max_SumShiftExp", **how)
+        np.testing.assert_allclose(found, np.tile([largest, 1], (3, 1)), rtol=4e-7)

@@ -10,6 +10,9 @@ has never been raised: the row held no column, or only -inf and NaN. Of +inf com
 overflows). NaN propagates: no comparison holds for it, and the exponential hands it to the sum. exp2 may be any that is
 1 at 0, below 2^-100 at -inf, at least 2^33 above 33, inf at inf and NaN at NaN.
 
+Exponents are rounded before the top is taken from them (`difference`): the top is a rounded one too, and of 10^10 the
+rounding alone is some hundred powers of two.
+
 Precision: a tile's terms are summed in the block, a fresh sum relative to the same top (`seed`), and the tiles' sums in
 the row's. A row of 10⁶ columns is so two chains of about 10³ additions instead of one of 10⁶, at the cost of one merge
 per tile and nothing per column.
@@ -27,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.dtypes import DType, floating
-from clmapreduce.formula.fast import exp2_fast
+from clmapreduce.formula.fast import difference, exp2_fast
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Node, Record
 from clmapreduce.reductions.base import Component
@@ -138,7 +141,7 @@ class BoundShiftedSums(PairBound):
             return None
         first = self._marks()(self.value, 1, 0, acc, acc, [(0, None)])
         last = type(self)(self.value, 1, 1, acc, None, [term for term in self.terms if term[1] in (None, 1)])
-        return TwoPasses(first, lambda value, top: self._exponential(value - top), last)
+        return TwoPasses(first, lambda value, top: self._exponential(difference(value, top)), last)
 
     def in_plain_sums(self) -> PlainSums | None:
         return PlainSums(self._terms_of, BoundSmallShifts(self)) if self.exponents and self.block is not None else None
@@ -174,7 +177,7 @@ class BoundShiftedSums(PairBound):
         return tree_sum(self._powers(acc, values, d)) > REACH
 
     def _powers(self, acc: Record, values: Sequence[Values], d: int) -> list[Node]:
-        return [self._exponential(cast(value[d], self.computing) - acc[f"top{d}"]) for value in values]
+        return [self._exponential(difference(cast(value[d], self.computing), acc[f"top{d}"])) for value in values]
 
     def _exponential(self, x: Node) -> Node:
         return exp2_fast(x)

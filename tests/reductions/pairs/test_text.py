@@ -14,7 +14,7 @@ from clmapreduce.formula.node import Node, Record
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
 INT32 = np.dtype("i4")
-INLINED = {"cmr_exp2_fast_float16", "cmr_lesser_float16", "cmr_greater_one_float16"}
+INLINED = {"cmr_exp2_fast_float16", "cmr_lesser_float16", "cmr_greater_one_float16", "cmr_difference_float16"}
 
 
 def bind(name: str, code: str = "f4", width: int = 1, weights: int = 1, **options: Any) -> PairBound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -178,6 +178,13 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
     flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     with translated():
         hostsched.JobGraph([hostsched.WriteJob(target.buffer, flat)]).submit(target.context.queue).wait()
+
+
+def await_events(context: Context, wait_for: Sequence[Any]) -> None:
+    """Waits for what a call is told to wait for, where the host reads an array before anything is launched."""
+    if wait_for:
+        with translated():
+            hostsched.JobGraph([]).submit(context.queue, wait_for).wait()
 
 
 def element(x: DeviceArray, place: int) -> Any:

@@ -12,7 +12,7 @@ import hostsched
 from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.context import Context
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, alignment, leaves
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.runtime import Executable, take, translated
@@ -129,11 +129,10 @@ class Call:
         if not flat.size:
             return self.scratch(1)  # a kernel that reads nothing still has the argument
         self._alive.append(flat)
-        if self._context.facts.host_unified and flat.size:
+        if self._context.facts.host_unified and starts_aligned(values):
             return self._arena.borrow(flat, writable=False)
         buffer = self.scratch(flat.nbytes)
-        if flat.size:
-            self._before.append(hostsched.WriteJob(buffer, flat))
+        self._before.append(hostsched.WriteJob(buffer, flat))
         return buffer
 
     def scratch(self, nbytes: int) -> hostsched.Buffer:
@@ -189,8 +188,9 @@ class Call:
 
     def _host_output(self, i: int, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
         direct = (
-            target is not None and target.dtype == dtype and target.flags.c_contiguous and not self._overlaps(target)
-        )
+            target is not None and target.dtype == dtype and target.flags.c_contiguous and starts_aligned(target)
+            and not self._overlaps(target)
+        )  # fmt: skip
         made = target if direct and target is not None else aligned_empty(shape, dtype)
         flat = made.reshape(-1).view(np.uint8)
         if self._is_partial(i) and made is not target:
@@ -228,6 +228,12 @@ class Call:
             )
             for g in self._arguments.given
         )
+
+
+def starts_aligned(values: NumpyArray) -> bool:
+    """Whether kernels may read and write an array where it is: NumPy takes numbers at fewer places."""
+    parts = [values.dtype] if values.dtype.names is None else [part for part, _ in leaves(values.dtype).values()]
+    return bool(values.ctypes.data % max(map(alignment, parts)) == 0)
 
 
 def as_argument(value: Any, dtype: DType) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,29 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
 def name_of(function: Callable[..., Any]) -> str:
     """A function as messages name it, the same in every run."""
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """A function that equals only itself."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *values: Any) -> Any:
+        return self.function(*values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Own) and other.function is self.function
+
+    def __hash__(self) -> int:
+        return id(self.function)
+
+
+def own(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for caches of what was traced: of other callables, which may compare equal or have no hash, one that
+    equals only itself.
+    """
+    return function if isinstance(function, FunctionType | BuiltinFunctionType | MethodType) else _Own(function)
 
 
 def check_arity(function: Callable[..., Any], given: int, what: str) -> None:

@@ -86,7 +86,7 @@ def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
         return MEAN, NAMED["sum"]
     if isinstance(op, str) and op in SPREADS:
         return op, SPREADS[op]
-    if isinstance(op, str) and op not in NAMED:
+    if not isinstance(op, ReductionOp) and (not isinstance(op, str) or op not in NAMED):
         raise ModeError(f"operator {op!r} is unknown; use one of {', '.join(SEGMENT_NAMES)}, or a cm.Operator")
     found = operator(op)
     return found.name if isinstance(op, str) else "", found
@@ -96,6 +96,9 @@ def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulat
     """The operator for values of a dtype. Raises DTypeError for values it cannot reduce."""
     if name == MEAN and value.names is not None:
         raise DTypeError(f"mean: values of dtype {value} are records; give cm.Operator a combine that names the fields")
+    long = value.kind in "iu" and value.itemsize == 8
+    if name == MEAN and long and fp64:  # a sum of them may not fit 64 bits, as their mean does
+        value = np.dtype(np.float64)
     whole = op.bind(value, accumulate, fp64)
     tile = whole
     if accumulate == "auto" and op.name != "product":  # a tile's products would lose digits, each its own

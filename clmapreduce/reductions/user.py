@@ -90,7 +90,8 @@ def number(value: Any, dtype: DType, what: str) -> Any:
         raise DTypeError(f"{what} {value!r} is not a number")
     with np.errstate(all="ignore"):
         kept = given.astype(dtype) if is_complex(dtype) else given.real.astype(dtype)
-    exact = is_complex(dtype) or (given.imag == 0 and (is_float(dtype) or kept == given))
+    lost = is_float(dtype) and np.isfinite(given.real) and not np.isfinite(kept)
+    exact = is_complex(dtype) or (given.imag == 0 and not lost and (is_float(dtype) or kept == given))
     if not exact:
         raise DTypeError(f"{what} {value!r} does not fit {dtype} values")
     return kept[()]
@@ -99,12 +100,22 @@ def number(value: Any, dtype: DType, what: str) -> Any:
 def fields(identity: Any, dtype: DType, what: str) -> Any:
     """The identity as a scalar of a structured dtype; raises DTypeError when it is none."""
     try:
-        given = np.asarray(identity, dtype=dtype)
+        with np.errstate(all="ignore"):
+            given = np.asarray(identity, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise DTypeError(f"{what} {identity!r} is no {dtype}: {error}") from None
     if given.ndim:
         raise DTypeError(f"{what} {identity!r} is not one value but {given.shape}")
+    told = np.asarray(identity, dtype=_untyped(dtype))
+    for leaf, (part, _) in leaves(dtype).items():
+        number(leaf_view(told, leaf)[()], part, f"{what}, field {leaf if isinstance(leaf, str) else leaf[0]!r}:")
     return given
+
+
+def _untyped(dtype: DType) -> DType:
+    """The same fields of whatever is put into them."""
+    assert dtype.names is not None
+    return np.dtype([(name, object, dtype[name].shape) for name in dtype.names])
 
 
 class Operator(ReductionOp):

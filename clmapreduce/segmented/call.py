@@ -157,6 +157,11 @@ def layout_of(
     return layout
 
 
+def check_numbers(layout: SegmentLayout, asked: SegmentCall) -> None:
+    """Raises DTypeError for numbers that the values' dtype, or the result's, does not hold."""
+    given_to(layout, asked, (), np.zeros(1, layout.offsets))
+
+
 def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Given]:
     """What a call gives to the inputs of a layout, the offsets first."""
     op = layout.op

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
+from clmapreduce.array import DeviceArray, await_events
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Node, index
@@ -84,6 +84,8 @@ def check_offsets(
     if len(offsets) > (MANY if host else FEW) and (shared or not host):
         look = partial(_wrong_on_device, offsets, sources, length, count, starts, options)
         return Check(look, (tell,), (question,), sources is None)
+    if not host and options.context is not None:
+        await_events(options.context, options.wait_for)
     tell()
     question.keep(None)
     return None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, array, element
+from clmapreduce.array import DeviceArray, array, await_events, element
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.segments import Segments
@@ -50,17 +50,19 @@ def geometry(
     """The geometry for offsets and sources as `segmented_reduce` takes them. Raises ShapeError or DTypeError, before
     anything but checks has run; a check may be left to be made.
     """
-    given = offsets = indices(offsets, name)
+    given = offsets = indices(offsets, name, options.wait_for)
     if not starts and not len(given):
         raise ShapeError(f"{name} is empty; S segments have S + 1, and no segments have [0]")
     segments = len(given) - (not starts)
     length = count
     if sources is not None:
-        sources = indices(sources, "sources")
+        sources = indices(sources, "sources", options.wait_for)
         if starts:
             raise ShapeError(f"with sources, {name} must hold S + 1 numbers: the last segment ends nowhere else")
         if len(sources) != segments:
             raise ShapeError(f"sources has length {len(sources)}, but {name} has {len(given)} for {segments} segments")
+        if isinstance(given, DeviceArray):
+            await_events(context, options.wait_for)
         length = max(0, int(element(given, -1) if isinstance(given, DeviceArray) else given[-1]))
     options = replace(options, context=context, out=None)
     check = None

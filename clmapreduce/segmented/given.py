@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Shape, held, home_of
-from clmapreduce.array import DeviceArray, array, contiguous
+from clmapreduce.array import DeviceArray, array, await_events, contiguous
 from clmapreduce.context import Context
 from clmapreduce.dtypes import INT32, INT64, is_integer
 from clmapreduce.errors import DTypeError, ShapeError
@@ -24,10 +24,13 @@ class Gathered:
     on_device: bool
 
 
-def gathered(arrays: Sequence[Any], context: Context | None) -> Gathered:
-    """The arrays in C order, each a DeviceArray or a NumPy array; None stays None. Raises DeviceError for several
-    contexts.
+def gathered(arrays: Sequence[Any], context: Context | None, needed: Sequence[str] = ()) -> Gathered:
+    """The arrays in C order, each a DeviceArray or a NumPy array; None stays None. needed: names of the first ones,
+    which may not be None; "" for one that may. Raises DTypeError for one that is, DeviceError for several contexts.
     """
+    for name, given in zip(needed, arrays, strict=False):
+        if name and given is None:
+            raise DTypeError(f"{name} is None; give an array")
     made = [None if v is None else held(v, context) for v in arrays]
     homes = {id(v.context): v.context for v in made if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
@@ -35,8 +38,10 @@ def gathered(arrays: Sequence[Any], context: Context | None) -> Gathered:
     return Gathered(tuple(plain), home, bool(homes))
 
 
-def indices(x: Any, name: str) -> Any:
-    """One-dimensional int32 or int64; other integers become int64. Raises ShapeError or DTypeError."""
+def indices(x: Any, name: str, wait_for: Sequence[Any] = ()) -> Any:
+    """One-dimensional int32 or int64; other integers become int64. Raises ShapeError or DTypeError. wait_for: of the
+    call, for arrays on a device.
+    """
     if x.ndim != 1:
         raise ShapeError(f"{name} has shape {x.shape}; it must have one dimension")
     if x.dtype in (INT32, INT64):
@@ -46,6 +51,7 @@ def indices(x: Any, name: str) -> Any:
     if not is_integer(x.dtype):
         raise DTypeError(f"{name} has dtype {x.dtype}; it must hold integers, int32 or int64 at best")
     if isinstance(x, DeviceArray):
+        await_events(x.context, wait_for)
         return array(_wide(x.to_numpy(), name), x.context)
     return _wide(x, name)
 

@@ -7,9 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context
 from clmapreduce.formula.formula import Access
+from clmapreduce.formula.trace import own
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.warm import WarmCall, is_kept
 
@@ -20,6 +23,13 @@ KEPT = 32
 def array_places(prepared: Prepared) -> list[int | None]:
     """The places of what a call was given; None for numbers."""
     return [None if g.signature.access is Access.ARGUMENT else k for k, g in enumerate(prepared.call.given)]
+
+
+def told(value: Any) -> Hashable:
+    """What a call depends on, as a key: zeros of either sign are two, and so are 1 and 1.0."""
+    if isinstance(value, (float, complex, np.floating, np.complexfloating)):
+        return type(value), np.asarray(value).tobytes()
+    return type(value), own(value) if callable(value) else value
 
 
 class Kept:
@@ -63,7 +73,9 @@ class Kept:
         if not all(type(v) is DeviceArray and v.context is self._context for v in given):
             return None
         shapes = tuple((place, v.shape, v.dtype) for place, v in arrays.items())
-        key = (options.mode, shapes, tuple((type(a), a) for a in asked))
+        if any(isinstance(a, DeviceArray) for a in asked):  # a number that is read in every call
+            return None
+        key = (options.mode, shapes, tuple(map(told, asked)))
         try:
             hash(key)
         except TypeError:  # a record as init, say

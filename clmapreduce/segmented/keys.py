@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, array
-from clmapreduce.call import check_out
+from clmapreduce.call import Output, check_out
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
@@ -47,7 +47,7 @@ def reduce_by_key(
     Raises ShapeError where the lengths differ, else as `cm.segmented_reduce`.
     """
     arrays, front = front_of(values, map)
-    found = gathered([keys, *arrays], context)
+    found = gathered([keys, *arrays], context, ("keys", *["values"] * len(arrays)))
     options = Options(mode, found.context, wait_for, out)
     given = columns(found.arrays[1:])
     if found.arrays[0].ndim == 1 and len(found.arrays[0]) != given.length:
@@ -60,7 +60,7 @@ def reduce_by_key(
         return _by_places(found, given, asked, equal, key, count, options)
     marks = find_marks(found, equal, key, True, box, options)
     rows = given.length if count == "device" else int(marks.count.to_numpy())
-    keys_out, reduced_out = _targets(out, rows, found.arrays[0].dtype, found.context)
+    keys_out, reduced_out = _targets(out, [((rows,), found.arrays[0].dtype)], found.context)
     targets = None if out is None else (reduced_out, keys_out)
     last = Options(mode, found.context, wait_for, targets)
     reduced, told = prepare_marked(layout, asked, given, marks, rows, last, found.on_device).run()
@@ -72,21 +72,24 @@ def _by_places(
 ) -> Any:
     """reduce_by_key where runs' places are found first: runs are segments then."""
     result = column_result(given, asked, found.context)
+    read = [v.buffer for v in given.arrays if isinstance(v, DeviceArray)]
+
+    def outputs(rows: int, dtype: DType) -> tuple[Output, ...]:
+        return ((rows,), dtype), ((rows, *given.trailing), result)
 
     def target(rows: int, dtype: DType) -> DeviceArray | None:
-        keys_out, reduced_out = _targets(options.out, rows, dtype, found.context)
-        if reduced_out is not None:
-            check_out(reduced_out, [((rows, *given.trailing), result)], found.context)
-        return keys_out if isinstance(keys_out, DeviceArray) else None
+        keys_out, _ = _targets(options.out, outputs(rows, dtype), found.context)
+        spare = isinstance(keys_out, DeviceArray) and all(keys_out.buffer is not buffer for buffer in read)
+        return keys_out if spare else None
 
     runs = find_runs(found, equal, key, options, count, target)
-    keys_out, reduced_out = _targets(options.out, runs.rows, runs.keys.dtype, found.context)
+    keys_out, reduced_out = _targets(options.out, outputs(runs.rows, runs.keys.dtype), found.context)
     prepared = prepare_columns(
         _geometry(runs, found.context), given, asked,
         Options(options.mode, found.context, options.wait_for, reduced_out), found.on_device,
     )  # fmt: skip
-    told = keys_out if runs.keys is keys_out else _delivered(runs.keys, keys_out, found.on_device)
     reduced = (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
+    told = keys_out if runs.keys is keys_out else _delivered(runs.keys, keys_out, found.on_device)
     return (told, reduced) if count == "host" else (told, reduced, _delivered(runs.count, None, found.on_device))
 
 
@@ -94,13 +97,13 @@ def _geometry(runs: Runs, context: Context) -> Geometry:
     return Geometry(context, runs.begins, runs.rows, runs.length, runs.length)
 
 
-def _targets(out: Any, rows: int, key: DType, context: Context) -> tuple[Any, Any]:
-    """(for keys, for reductions) of a call's `out`."""
+def _targets(out: Any, outputs: Sequence[Output], context: Context) -> tuple[Any, Any]:
+    """(for keys, for reductions) of a call's `out`. outputs: the first of these, or both, to check."""
     if out is None:
         return None, None
     if not isinstance(out, tuple) or len(out) != 2:
         raise ShapeError("out must be a tuple of two arrays, for keys and reductions")
-    check_out(out[0], [((rows,), key)], context)
+    check_out(out[: len(outputs)], outputs, context)
     return out
 
 
@@ -122,7 +125,7 @@ def run_lengths(
 
     Arguments as for `cm.reduce_by_key`. A DeviceArray gives DeviceArrays; the number of runs is waited for.
     """
-    found = gathered([keys], context)
+    found = gathered([keys], context, ("keys",))
     runs = find_runs(found, equal, key, Options(mode, found.context, wait_for))
     counts, starts = _lengths(runs, found.context, mode, found.on_device)
     return _delivered(runs.keys, None, found.on_device), counts, starts
@@ -151,7 +154,7 @@ class KeyPlan:
         self, keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto",
         context: Context | None = None,
     ) -> None:  # fmt: skip
-        given = gathered([keys], context)
+        given = gathered([keys], context, ("keys",))
         self.context = given.context
         self._on_device = given.on_device
         found, options = sent(given), Options(mode, given.context)
@@ -168,7 +171,7 @@ class KeyPlan:
 
     @property
     def keys(self) -> Any:
-        """(R,) a key of every run: a DeviceArray if the plan was given one, else a NumPy array."""
+        """(R,) a key of every run: a NumPy array; the plan's own, to be read only, where it was given a DeviceArray."""
         return _delivered(self._runs.keys, None, self._on_device)
 
     def __repr__(self) -> str:
@@ -184,12 +187,12 @@ class KeyPlan:
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
     ) -> Any:  # fmt: skip
-        """(keys, reduced), bit for bit what `cm.reduce_by_key` gives. out: for the reductions alone."""
+        """(keys, reduced), bit for bit what `cm.reduce_by_key` gives; the keys are `keys`. out: for the reductions."""
         arrays, front = front_of(values, map)
         options = Options(mode, self.context, wait_for, out)
 
         def prepare() -> Prepared | list[Any]:
-            found = gathered(arrays, self.context)
+            found = gathered(arrays, self.context, ["values"] * len(arrays))
             asked, given = asked_for(op, front, accumulate, init, None), columns(found.arrays)
             layout = None
             if self._marks is not None and marks_box(options) is not None:

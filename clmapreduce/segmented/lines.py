@@ -17,6 +17,7 @@ from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
+from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
@@ -63,7 +64,9 @@ Kind = tuple[Signature, int, int]
 def traced(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> Formula:
     """The formula for inputs of these kinds; equal ones share it."""
     inputs = [replace(given.input(i), ahead=ahead, every=every) for i, (given, ahead, every) in enumerate(kinds)]
-    return trace(function, inputs, "the keys' equality")
+    formula = trace(function, inputs, "the keys' equality")
+    check_guards(formula.nodes, (), "the keys' equality")
+    return formula
 
 
 @lru_cache(maxsize=64)

@@ -95,7 +95,7 @@ def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate
     in `geometry`.
     """
     indptr, columns, data, sources = found.arrays[:4]
-    columns = indices(columns, "indices")
+    columns = indices(columns, "indices", options.wait_for)
     if data is not None and tuple(data.shape) != tuple(columns.shape):
         raise ShapeError(f"data has shape {tuple(data.shape)}, indices has {tuple(columns.shape)}; they must agree")
     rows = geometry(indptr, len(columns), sources, False, validate, found.context, options, "indptr")

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context
 from clmapreduce.dtypes import INT32, DType
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
-from clmapreduce.formula.trace import check_arity
+from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
 from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
-from clmapreduce.segmented.call import Element, SegmentCall, layout_of, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, check_numbers, layout_of, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.given import Columns, columns, gathered
 from clmapreduce.segmented.kept import Kept
@@ -36,7 +37,8 @@ def segmented_reduce(
 
     values: (n, *trailing) of any dtype the operator takes; trailing axes are reduced apart. With `map` a tuple of such
     arrays (some without trailing axes, if need be) and a function of theirs, traced as `cm.Map` does, or an expression
-    string; `cm.index` in it is the element's number, counted through all segments.
+    string; `cm.index` in it is the element's number, counted through all segments. A function is traced once for arrays
+    of some dtypes: what it reads beside its arguments counts as it was then.
     offsets: (S + 1,) int32 or int64 (others are converted), the first one 0, never decreasing, the last one n: segment
     i holds values[offsets[i]:offsets[i + 1]], or nothing. `starts=True`: (S,) of them, the last segment ends with the
     values.
@@ -44,7 +46,8 @@ def segmented_reduce(
     see the elements in order. argmin and argmax count from the segment's begin.
     sources: (S,) integers: segment i holds values[sources[i] + k] for k below its length; these stretches may overlap.
     init: folded into every segment once, in front. empty: the result of an empty segment; by default what `init` makes
-    of the identity, -1 for argmin and argmax, NaN for mean, var and std.
+    of the identity, -1 for argmin and argmax, NaN for mean, var and std. `init` must fit the values' dtype, `empty` the
+    result's.
     validate=False: offsets and sources are taken as they are; wrong ones then read and write anywhere.
 
     A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but the check of offsets that live on the
@@ -53,7 +56,7 @@ def segmented_reduce(
     offsets.
     """
     arrays, front = front_of(values, map)
-    found = gathered([offsets, sources, *arrays], context)
+    found = gathered([offsets, sources, *arrays], context, ("offsets", "", *["values"] * len(arrays)))
     offsets, sources, *arrays = found.arrays
     options = Options(mode, found.context, wait_for, out)
     given = columns(arrays)
@@ -77,7 +80,7 @@ def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]
     if not callable(function):
         raise FormulaError(f"map takes a function or an expression string, not {mapped!r}")
     check_arity(function, len(arrays), "the mapped function")
-    return arrays, function
+    return arrays, own(function)
 
 
 @lru_cache(maxsize=256)
@@ -89,7 +92,12 @@ def asked_for(
     op: str | ReductionOp, front: Callable[..., Any], accumulate: Accumulate, init: Any, empty: Any
 ) -> SegmentCall:
     name, operator = segment_operator(op)
-    return SegmentCall(name, operator, front, accumulate, init, empty)
+    return SegmentCall(name, operator, front, accumulate, _read(init), _read(empty))
+
+
+def _read(number: Any) -> Any:
+    """A number as the host has it."""
+    return number.to_numpy()[()] if isinstance(number, DeviceArray) else number
 
 
 def elements_of(shape: Geometry, given: Columns) -> list[Element]:
@@ -115,15 +123,19 @@ def prepare_columns(
 
 
 def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType:
-    """The dtype of what arrays reduce to. Raises as `layout_of`."""
-    return layout_of(asked, [Element(v, (), bool(v.shape[1:])) for v in given.arrays], INT32, True, context).op.result
+    """The dtype of what arrays reduce to. Raises as `layout_of`, and DTypeError for numbers that do not fit."""
+    elements = [Element(v, (), bool(v.shape[1:])) for v in given.arrays]
+    layout = layout_of(asked, elements, INT32, True, context)
+    check_numbers(layout, asked)
+    return layout.op.result
 
 
 class SegmentPlan:
     """Segments, checked and brought to the device once, for many reductions.
 
     offsets, sources, starts, validate: as for `cm.segmented_reduce`. count: the length of the values to come. The plan
-    keeps copies on the device; with sources also the place of every element.
+    keeps offsets on the device, and with sources the place of every element: NumPy arrays are copied; what lives on the
+    device is read where it is, and must stay as it was checked while the plan is in use.
     """
 
     def __init__(
@@ -134,7 +146,7 @@ class SegmentPlan:
             raise DTypeError(f"count is {count!r}; give the number of values")
         if count < 0:
             raise ShapeError(f"count is {count}; give the number of values, 0 or more")
-        found = gathered([offsets, sources], context)
+        found = gathered([offsets, sources], context, ("offsets",))
         self.context = found.context
         options = Options(mode, found.context)
         made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, found.context, options)
@@ -198,7 +210,7 @@ class SegmentPlan:
         options: Options,
     ) -> Prepared | list[Any]:  # fmt: skip
         arrays, front = front_of(values, mapped)
-        found = gathered(arrays, self.context)
+        found = gathered(arrays, self.context, ["values"] * len(arrays))
         if found.context is not self.context:
             raise DeviceError(f"the values live on {found.context!r}, the plan on {self.context!r}")
         asked = asked_for(op, front, accumulate, init, empty)

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray, array, await_events
 from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, value_dtype
-from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, components
-from clmapreduce.formula.trace import check_arity
+from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.plan import Plan
 from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.reductions import Bound, operator
@@ -61,7 +62,7 @@ def find_runs(
     keys, changes, given = changes_among(found, equal, key)
     context, pairs = found.context, len(keys) - 1
     if pairs < 1:
-        return _at_most_one(keys, context, count)
+        return _at_most_one(keys, context, count, options)
     padded = count == "device"
     first, second, begins = _executables(changes, pairs, key == "last", padded, found, options)
     line = Arguments(context, given, (pairs,), True)
@@ -101,7 +102,10 @@ def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, 
     if key not in KEPT:
         raise ModeError(f"key={key!r} is unknown; use one of {', '.join(KEPT)}")
     if equal is not None:
+        if not callable(equal):
+            raise FormulaError(f"equal takes a function of two keys, not {equal!r}")
         check_arity(equal, 2, "equal")
+        equal = own(equal)
     changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
     _check_equal(changes)
     check_device(changes.dtypes, context)
@@ -112,6 +116,8 @@ def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, 
 def _changes(equal: Equal | None) -> Callable[..., Any]:
     def changes(key: Any, after: Any) -> Any:
         same = _alike(key, after) if equal is None else equal(key, after)
+        if isinstance(same, (bool, np.bool_)):
+            same = as_node(bool(same), BOOL)
         return apply("logical_not", same) if isinstance(same, Node) and same.dtype == BOOL else same
 
     return changes
@@ -163,8 +169,10 @@ def _executables(
     return first, context.executable((*key, last, padded), lambda: plan(1)), begins_dtype(pairs)
 
 
-def _at_most_one(keys: Any, context: Any, count: str) -> Runs:
+def _at_most_one(keys: Any, context: Context, count: str, options: Options) -> Runs:
     """The runs of no or one key."""
+    if isinstance(keys, DeviceArray):
+        await_events(context, options.wait_for)
     begins = array(np.arange(len(keys) + 1, dtype=begins_dtype(0)), context)
     rows: Any = len(keys)
     kept = array(keys.to_numpy() if isinstance(keys, DeviceArray) else keys.copy(), context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from clmapreduce.arguments import Shape
@@ -13,7 +14,7 @@ from clmapreduce.schemes.segment_chunks import GATE
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.cuts import Cuts
-from clmapreduce.segmented.kept import array_places
+from clmapreduce.segmented.kept import array_places, told
 from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 
@@ -72,7 +73,8 @@ def reduce_once(
     if on_device and segments and all(type(array) is DeviceArray for array in arrays):
         kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.given) for e in elements)
         sizes = (offsets.dtype, offsets.shape, length, trailing, segments)
-        key = _hashable(("segments", asked, type(asked.init), type(asked.empty), kinds, sizes, options.mode, near))
+        numbers = (told(asked.init), told(asked.empty))
+        key = _hashable(("segments", replace(asked, init=None, empty=None), numbers, kinds, sizes, options.mode, near))
     found = find(context, key) if key is not None else None
     if isinstance(found, SingleCall) and _takes(found, options.out, arrays, context):
         return _run(Again(found, arrays, context, options), check)

@@ -8,7 +8,7 @@ from typing import Any
 from clmapreduce.context import Context
 from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.trace import check_arity
+from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
 from clmapreduce.reductions.base import Accumulate, ReductionOp
@@ -75,7 +75,7 @@ def spmv(
     as `cm.segmented_reduce` does.
     """
     indptr, columns, data, width = matrix_arrays(matrix)
-    found = gathered([indptr, columns, data, sources, x], context)
+    found = gathered([indptr, columns, data, sources, x], context, ("indptr", "indices", "", "", "x"))
     options = Options(mode, found.context, wait_for, out)
     vector = found.arrays[4]
     _check_vector(vector, width)
@@ -106,8 +106,7 @@ def _front(multiply: Any, unary: bool) -> Callable[..., Any]:
     if not callable(multiply):
         raise FormulaError(f"multiply takes a name or a function, not {multiply!r}")
     check_arity(multiply, 1 if unary else 2, "multiply")
-    front: Callable[..., Any] = multiply
-    return front
+    return own(multiply)
 
 
 def _elements(matrix: Matrix, x: Any) -> list[Element]:
@@ -126,7 +125,8 @@ def _elements(matrix: Matrix, x: Any) -> list[Element]:
 class SpmvPlan:
     """A sparse matrix, checked and brought to the device once, for many vectors.
 
-    matrix, sources, validate: as for `cm.spmv`.
+    matrix, sources, validate: as for `cm.spmv`. NumPy arrays are copied. Arrays that live on the device are read where
+    they are: indptr, indices and sources must stay as they were checked, and what is written to data counts.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class SpmvPlan:
         context: Context | None = None,
     ) -> None:  # fmt: skip
         indptr, columns, data, width = matrix_arrays(matrix)
-        found = gathered([indptr, columns, data, sources], context)
+        found = gathered([indptr, columns, data, sources], context, ("indptr", "indices"))
         self.context = found.context
         self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
         self._kept = Kept(found.context)
@@ -192,7 +192,7 @@ class SpmvPlan:
         return _front(multiply, self._matrix.data is None)
 
     def _prepare(self, x: Any, asked: SegmentCall, options: Options) -> Prepared | list[Any]:
-        found = gathered([x], self.context)
+        found = gathered([x], self.context, ("x",))
         if found.context is not self.context:
             raise DeviceError(f"x lives on {found.context!r}, the plan on {self.context!r}")
         vector, made = found.arrays[0], self._matrix

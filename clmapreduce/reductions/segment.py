@@ -6,7 +6,7 @@ as for a whole line. Places count from the segment's begin; a mean divides by th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from typing import cast as typed
 
@@ -50,6 +50,13 @@ class SegmentOp:
     def empty(self) -> Any:
         """The result of an empty segment where it is not the identity's; else None."""
         return -1 if isinstance(self.whole, BoundArgument) else None
+
+    @property
+    def chained(self) -> SegmentOp:
+        """The same where one item walks many elements of a tile: a running mean in float32 loses digits of the spread
+        with every step, as many as the mean has before it.
+        """
+        return replace(self, tile=self.whole) if self.name in SPREADS else self
 
     def widened(self, acc: Record) -> Record:
         """A tile's accumulator as one between tiles."""

@@ -296,3 +296,15 @@ def test_this_is_the_scheme_that_cpus_take(cpu: cm.Context, rng: np.random.Gener
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     assert "segmented_lanes" in str([stage.spec.template for stage in prepared.executable.plan.stages])
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("length", [10, 64, 1000])
+def test_spreads_beside_large_means(name: str, length: int, context: cm.Context, rng: np.random.Generator) -> None:
+    """A running mean of ten thousand times the spread: float32 would keep none of its last digits."""
+    if not context.facts.fp64:
+        pytest.skip("no float64 here")
+    x = (1e4 + rng.normal(size=(50, length))).astype("f4")
+    offsets = np.arange(51) * length
+    found = cm.segmented_reduce(x.ravel(), offsets, name, context=context, mode="sequential")
+    np.testing.assert_allclose(found, getattr(x.astype("f8"), name)(axis=1), rtol=1e-6)

@@ -55,7 +55,7 @@ def kernel_spec(
 
 def _vendor(facts: Facts) -> str:
     """Whose vocabulary kernels are written in."""
-    return facts.vendor if facts.vendor in ("nvidia", "pocl") else "portable"
+    return facts.vendor if facts.vendor in ("nvidia", "pocl", "intel") else "portable"
 
 
 def subgroup(mode: ComputeMode, facts: Facts) -> int:

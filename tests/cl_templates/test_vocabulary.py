@@ -124,13 +124,13 @@ def test_spans_of_items_are_a_cut_of_the_groups_stretch(length: int, block: int)
 
 
 # ------------------------------------------------------------------------------------------------------------- vendors
-@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl"])
+@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl", "intel"])
 def test_every_helper_is_a_function_of_its_type_alone(vendor: str) -> None:
     for function, arguments in signatures(f"vendor/{vendor}").items():
         assert arguments == "(T)", function
 
 
-@pytest.mark.parametrize("vendor", ["nvidia", "pocl"])
+@pytest.mark.parametrize("vendor", ["nvidia", "pocl", "intel"])
 def test_a_vendor_only_overrides(vendor: str) -> None:
     assert set(signatures(f"vendor/{vendor}")) <= set(signatures("vendor/portable"))
 
@@ -176,7 +176,7 @@ def test_every_helper_is_tried() -> None:
     assert set(TYPES) == set(signatures("vendor/portable"))
 
 
-@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl"])
+@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl", "intel"])
 @pytest.mark.parametrize("function", TYPES)
 def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: str) -> None:
     if function not in signatures(f"vendor/{vendor}"):
@@ -257,7 +257,7 @@ def computed(
     """What a kernel of one work-item writes. results: per output the C of its element number k of `given`, and an array
     of its dtype and length. functions: the helpers it calls, with their types.
     """
-    vendor = context.facts.vendor if context.facts.vendor in ("nvidia", "pocl") else "portable"
+    vendor = context.facts.vendor if context.facts.vendor in ("nvidia", "pocl", "intel") else "portable"
     double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if any("double" in kind for _, kind in functions) else ""
     helpers = [
         helper(vendor if name in signatures(f"vendor/{vendor}") else "portable", name, kind) for name, kind in functions

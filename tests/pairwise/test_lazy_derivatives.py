@@ -101,3 +101,22 @@ def test_variables_may_be_shared(data: Any, context: cm.Context) -> None:
     np.testing.assert_allclose(got, 2 * (x[:, None] - x) + 2 * x[:, None], atol=1e-12)
     none = (Vj(x) | Vj(x)).grad(Vi(data[0] + 1), 1.0)
     assert not none.dense(context=context).any() and none.shape == (M, M, D)
+
+
+@pytest.mark.parametrize("code", ["f4", "f8"])
+def test_sines_of_sines(code: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Their slopes, and those slopes' slopes: Intel's compiler ended the process over sin(u) cos(u) cos(x) of u = sin x."""
+    if code == "f8" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    x, y = rng.normal(size=(4, 1)).astype(code), rng.normal(size=(5, 1)).astype(code)
+    row, column = cm.Vi(x), cm.Vj(y)
+    how = {"axis": 1, "context": context, "mode": mode}
+    off = {"rtol": 1e-5, "atol": 1e-5} if code == "f4" else {"rtol": 1e-12, "atol": 1e-12}
+    slope = np.cos(np.sin(y)) * np.cos(y)
+    bend = -np.sin(np.sin(y)) * np.cos(y) ** 2 - np.cos(np.sin(y)) * np.sin(y)
+    first = column.sin().sin().grad(column, row)
+    np.testing.assert_allclose(first.sum(**how), x * slope.sum(), **off)
+    np.testing.assert_allclose(first.grad(column, row).sum(**how), x**2 * bend.sum(), **off)
+    nested = column.sin().sin() * column.cos() * column.sin().cos() * row
+    wanted = np.sin(np.sin(y)) * np.cos(y) * np.cos(np.sin(y))
+    np.testing.assert_allclose(nested.sum(**how), x * wanted.sum(), **off)

@@ -11,7 +11,7 @@ import numpy as np
 from clmapreduce.arguments import Shape, held, home_of
 from clmapreduce.array import DeviceArray, array, await_events, contiguous
 from clmapreduce.context import Context
-from clmapreduce.dtypes import INT32, INT64, is_integer
+from clmapreduce.dtypes import INT32, INT64, is_integer, refuse_bfloat16
 from clmapreduce.errors import DTypeError, ShapeError
 
 
@@ -24,18 +24,21 @@ class Gathered:
     on_device: bool
 
 
-def gathered(arrays: Sequence[Any], context: Context | None, needed: Sequence[str] = ()) -> Gathered:
-    """The arrays in C order, each a DeviceArray or a NumPy array; None stays None. needed: names of the first ones,
-    which may not be None; "" for one that may. Raises DTypeError for one that is, DeviceError for several contexts.
+def gathered(arrays: Sequence[Any], context: Context | None, names: Sequence[str]) -> Gathered:
+    """The arrays in C order, each a DeviceArray or a NumPy array. names: of all; one with a question mark may be None,
+    and stays so. Raises DTypeError for another None and for bfloat16, DeviceError for several contexts.
     """
-    for name, given in zip(needed, arrays, strict=False):
-        if name and given is None:
+    for name, given in zip(names, arrays, strict=True):
+        if given is None and not name.endswith("?"):
             raise DTypeError(f"{name} is None; give an array")
     made = [None if v is None else held(v, context) for v in arrays]
     homes = {id(v.context): v.context for v in made if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
-    plain = (v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in made)
-    return Gathered(tuple(plain), home, bool(homes))
+    plain = tuple(v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in made)
+    for name, one in zip(names, plain, strict=True):
+        if one is not None:
+            refuse_bfloat16(one.dtype, name.rstrip("?"))
+    return Gathered(plain, home, bool(homes))
 
 
 def indices(x: Any, name: str, wait_for: Sequence[Any] = ()) -> Any:

@@ -56,7 +56,7 @@ def segmented_reduce(
     offsets.
     """
     arrays, front = front_of(values, map)
-    found = gathered([offsets, sources, *arrays], context, ("offsets", "", *["values"] * len(arrays)))
+    found = gathered([offsets, sources, *arrays], context, ("offsets", "sources?", *["values"] * len(arrays)))
     offsets, sources, *arrays = found.arrays
     options = Options(mode, found.context, wait_for, out)
     given = columns(arrays)
@@ -146,7 +146,7 @@ class SegmentPlan:
             raise DTypeError(f"count is {count!r}; give the number of values")
         if count < 0:
             raise ShapeError(f"count is {count}; give the number of values, 0 or more")
-        found = gathered([offsets, sources], context, ("offsets",))
+        found = gathered([offsets, sources], context, ("offsets", "sources?"))
         self.context = found.context
         options = Options(mode, found.context)
         made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, found.context, options)

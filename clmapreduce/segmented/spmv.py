@@ -56,6 +56,10 @@ MULTIPLY: dict[str, Callable[..., Any]] = {
 """What an entry and the number it meets make, by name."""
 
 
+NAMES = ("indptr", "indices", "data?", "sources?")
+"""Of a matrix's arrays; those with a question mark may be None."""
+
+
 def spmv(
     matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
     sources: Any = None, init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", validate: bool = True,
@@ -75,7 +79,7 @@ def spmv(
     as `cm.segmented_reduce` does.
     """
     indptr, columns, data, width = matrix_arrays(matrix)
-    found = gathered([indptr, columns, data, sources, x], context, ("indptr", "indices", "", "", "x"))
+    found = gathered([indptr, columns, data, sources, x], context, (*NAMES, "x"))
     options = Options(mode, found.context, wait_for, out)
     vector = found.arrays[4]
     _check_vector(vector, width)
@@ -134,7 +138,7 @@ class SpmvPlan:
         context: Context | None = None,
     ) -> None:  # fmt: skip
         indptr, columns, data, width = matrix_arrays(matrix)
-        found = gathered([indptr, columns, data, sources], context, ("indptr", "indices"))
+        found = gathered([indptr, columns, data, sources], context, NAMES)
         self.context = found.context
         self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
         self._kept = Kept(found.context)

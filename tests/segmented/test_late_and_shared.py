@@ -8,6 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
@@ -186,6 +187,11 @@ def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
         (lambda: cm.reduce_by_key(x, x, equal="a == b", context=context), cm.FormulaError, "equal takes a function"),
         (lambda: cm.segmented_reduce(x, at, np.add, context=context), cm.ModeError, "mean, var, std"),
         (lambda: cm.segmented_reduce(x.astype("f4"), at, init=1e300, context=context), cm.DTypeError, "does not fit"),
+    ]
+    half = x.astype(ml_dtypes.bfloat16)
+    wrong += [
+        (lambda: cm.segmented_reduce(half, at, context=context), cm.DTypeError, "values has dtype bfloat16"),
+        (lambda: cm.spmv((at, [0, 1, 2], half), x, context=context), cm.DTypeError, "data has dtype bfloat16"),
     ]
     for call, kind, told in wrong:
         with pytest.raises(kind, match=told):

@@ -60,7 +60,7 @@ def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
             context = dict(kernel_spec("map", mode, facts, True, True, {}, {}).context())
-            assert context["vendor"] == (name if name in ("nvidia", "pocl") else "portable")
+            assert context["vendor"] == (name if name in ("nvidia", "pocl", "intel") else "portable")
             assert context["subgroup"] == (32 if name == "nvidia" and mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")
             assert context["streaming"] == context["cpu"]

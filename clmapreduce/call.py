@@ -124,7 +124,9 @@ class Call:
         return (buffer, *(number for pair in given.strides for number in pair))
 
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
-        """A buffer that holds a host array: its own memory where the device shares it, else a copy."""
+        """A buffer that holds a host array: its own memory where the device shares it and may read it there, else a
+        copy.
+        """
         flat = values.reshape(-1).view(np.uint8)  # drivers take no array of bfloat16
         if not flat.size:
             return self.scratch(1)  # a kernel that reads nothing still has the argument

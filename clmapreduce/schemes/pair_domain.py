@@ -19,8 +19,8 @@ from clmapreduce.plan import Arguments, Size
 class Spread:
     """Groups and what they are told. word: the domain's vocabulary in cl_templates/domain. groups: of one element of
     the batch. behind: arguments behind the kernel's arrays. splits: accumulators per row at most. parts: accumulators
-    that a second launch merges, 0 where no columns are split. merged: its groups and arguments where they follow from a
-    table. why: for `explain`.
+    that a second launch merges, 0 where no columns are split. total: accumulators of the whole batch, where every row
+    leaves some. merged: that launch's groups and arguments where they follow from a table. why: for `explain`.
     """
 
     word: str
@@ -28,6 +28,7 @@ class Spread:
     behind: Arguments
     splits: int
     parts: int
+    total: int
     why: str
     tables: Mapping[str, Table] = field(default_factory=dict)
     merged: tuple[int, Arguments] | None = None
@@ -69,11 +70,12 @@ class After:
 def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: int) -> Spread:
     """All pairs, in `blocks` blocks of rows and `splits` shares of columns."""
     parts = splits * domain.rows if splits > 1 else 0
-    sizes = (domain.rows, domain.columns, share, blocks, splits, splits * domain.rows * domain.batch)
+    total = splits * domain.rows * domain.batch
+    sizes = (domain.rows, domain.columns, share, blocks, splits, total)
     why = f"split (2D): {splits} shares of {share} columns"
     if splits == 1:
         why = f"rows (1D): {blocks * domain.batch} groups fill {units} compute units"
-    return Spread("dense", blocks * splits, _numbers(sizes), splits, parts, why)
+    return Spread("dense", blocks * splits, _numbers(sizes), splits, parts, total, why)
 
 
 def dense_merge(rows: int, columns: int, splits: int, share: int) -> Arguments:
@@ -87,8 +89,8 @@ def rows_launch(spread: Spread, domain: Pairwise, block: int) -> tuple[int, Argu
     """
     if spread.merged is not None:
         return spread.merged
-    blocks, total = -(-domain.rows // block), spread.splits * domain.rows * domain.batch
-    return blocks * domain.batch, _numbers((domain.rows, domain.columns, blocks, spread.splits, total))
+    blocks = -(-domain.rows // block)
+    return blocks * domain.batch, _numbers((domain.rows, domain.columns, blocks, spread.splits, spread.total))
 
 
 def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
@@ -99,16 +101,17 @@ def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     if parts:
         scale = np.array([size, size, size, 1, 1])
         tables["merges"] = merges if size == 1 else Table(merges.values * scale, domain.narrow)
-    sizes = (rows, domain.columns, len(work.pieces), parts, parts * size * domain.batch)
+    total = parts * size * domain.batch
+    sizes = (rows, domain.columns, len(work.pieces), parts, total)
     behind: Arguments = ("pieces", "intervals", *_numbers(sizes))
-    numbers = (rows * size, len(merges), parts * size, parts * size * domain.batch)
+    numbers = (rows * size, len(merges), parts * size, total)
     merging: Arguments = ("merges", *_numbers(numbers))
     merged = (len(merges) * domain.batch, merging)
     splits = int(merges.values[:, 3].max(initial=1))
     why = f"blocks: {len(work.pieces)} pieces of at most {cut.rows} rows"
     if parts:
         why += f", some with a share of the columns of {len(merges)} stretches of rows"
-    return Spread("ranges", len(work.pieces), behind, splits, parts * size, why, tables, merged)
+    return Spread("ranges", len(work.pieces), behind, splits, parts * size, total, why, tables, merged)
 
 
 def _numbers(sizes: tuple[int, ...]) -> tuple[Size, ...]:

@@ -138,11 +138,6 @@ class _Nearest(LongSides):
         return [look, order.stage(self.domain, self.mode, self.facts, names)]
 
     # ----------------------------------------------------------------------------------------------------- lists
-    def _left(self, spread: Spread) -> int:
-        """Rows of all splits, which leave lists or buckets."""
-        domain = self.domain
-        return (spread.parts if isinstance(domain, BlockSparse) else spread.splits * domain.rows) * domain.batch
-
     @cached_property
     def again(self) -> Again:
         """The launches for what is in doubt: blocks are cut as for the lists."""
@@ -155,8 +150,8 @@ class _Nearest(LongSides):
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         rows = self.domain.rows * self.domain.batch
-        lists = 4 * self.text.lists_each * self.text.kept * self._left(self.spread)
-        bars = {BUCKETS_LEFT: 4 * self.buckets * self._left(self.looked), BARS: 4 * rows} if self.barred else {}
+        lists = 4 * self.text.lists_each * self.text.kept * self.spread.total
+        bars = {BUCKETS_LEFT: 4 * self.buckets * self.looked.total, BARS: 4 * rows} if self.barred else {}
         return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.again.scratch
 
     def stage(self) -> Stage:

@@ -12,7 +12,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.formula.node import postorder as nodes_below
 from clmapreduce.vector.pair import Contraction, Expansion, Role, is_constant
-from clmapreduce.vector.quotient import quotient_of, written
+from clmapreduce.vector.quotient import DIVISIONS, quotient_of, written
 
 
 class _Needs(IntFlag):
@@ -37,8 +37,7 @@ def factored(node: Node, long: Set[int]) -> tuple[Node | None, Node] | None:
         return any(id(one) in long for one in nodes_below([part]))
 
     def opened(factor: Node) -> bool:
-        whole = isinstance(factor, Apply) and factor.function.name.startswith("divide") and has(factor.args[1])
-        return not whole
+        return not (isinstance(factor, Apply) and factor.function.name in DIVISIONS and has(factor.args[1]))
 
     above, below = quotient_of(node, opened)
     long_factors = written(factor for factor in above if has(factor))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node
 
+DIVISIONS = ("divide", "divide_fast")
+
 
 def quotient_of(node: Node, opened: Callable[[Node], bool] = lambda _: True) -> tuple[list[Node], list[Node]]:
     """The factors above and below the line; a factor that occurs twice is there twice. opened: whether a factor may be
@@ -20,7 +22,7 @@ def quotient_of(node: Node, opened: Callable[[Node], bool] = lambda _: True) -> 
         name = factor.function.name if isinstance(factor, Apply) and opened(factor) else ""
         if isinstance(factor, Apply) and name == "multiply":
             todo += [(arg, up, down) for arg in factor.args[::-1]]
-        elif isinstance(factor, Apply) and name in ("divide", "divide_fast"):
+        elif isinstance(factor, Apply) and name in DIVISIONS:
             todo += [(factor.args[1], down, up), (factor.args[0], up, down)]
         elif isinstance(factor, Apply) and name == "negative":
             up.append(Literal(-1, factor.dtype))

@@ -255,7 +255,7 @@ MATRIX_NEAREST = MatrixNearestBox(128, 2, 8, 2, groups=8)
 _NEAREST_CLUSTERED = {
     64: MATRIX_NEAREST, 32: replace(MATRIX_NEAREST, block=64), 16: replace(MATRIX_NEAREST, block=64, rows=1),
 }  # fmt: skip
-"""By rows of a group."""
+"""By rows of a group; as those of long vectors are, not measured yet."""
 MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32, sample=3)
 """Where a group's items read operands for themselves: to be right, not fast."""
 

@@ -17,6 +17,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
 % endfor
     ${domain.open_places(tile)}
     const int wanted = redo[get_group_id(0)];
+    cmr_end_unless_int(wanted);
     ${domain.open(f"(idx)get_group_id(0) / {wide.across}", apart * vectors, "wanted")}
     const idx first_d = (idx)get_group_id(0) % ${wide.across} * ${wide.numbers}, last_d = min((idx)(first_d + ${wide.numbers}), (idx)${wide.size});
     ${exact.offsets("batch")}

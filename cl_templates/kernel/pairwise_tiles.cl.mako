@@ -104,6 +104,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
     ${domain.open("(idx)get_group_id(0)", shape.tile_rows, f"redo[{flags}]" if flags else None)}
 % if flags:
     const int wanted = redo[${flags}];
+    cmr_end_unless_int(wanted);
 % endif
     ${pairs.offsets("batch")}
     ${tiles.pack_offsets("batch")}

@@ -36,6 +36,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % if flags:
     int wanted = 0;
     for (int k = 0; k < ${flags}; k++) wanted |= redo[(idx)get_group_id(0) / across * ${flags} + k];
+    cmr_end_unless_int(wanted);
 % endif
     ${domain.open("(idx)get_group_id(0) / across", block, "wanted" if flags else None)}
     const idx first_d = (idx)get_group_id(0) % across * ${beside};

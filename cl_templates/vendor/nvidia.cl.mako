@@ -86,10 +86,16 @@ ${portable.greater_one(T)}
 </%def>
 ## With its rounding named an instruction is fused with no other one.
 <%def name="difference(T)">
-% if T in ("float", "double"):
+<%
+S, lanes = portable.module.split(T)
+parts = [f".s{lane}" for lane in "0123456789abcdef"[:lanes]] if lanes > 1 else [""]
+%>
+% if S in ("float", "double"):
 INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) {
     ${T} r;
-    asm("sub.rn.${"f32" if T == "float" else "f64"} %0, %1, %2;" : "=${T[0]}"(r) : "${T[0]}"(a), "${T[0]}"(b));
+% for s in parts:
+    asm("sub.rn.${"f32" if S == "float" else "f64"} %0, %1, %2;" : "=${S[0]}"(r${s}) : "${S[0]}"(a${s}), "${S[0]}"(b${s}));
+% endfor
     return r;
 }
 % else:
@@ -127,6 +133,9 @@ INLINE uint cmr_ballot_${T}(${T} p) {
 </%def>
 <%def name="warp_sync(T)">
 INLINE void cmr_warp_sync_${T}(void) { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+</%def>
+<%def name="end_unless(T)">
+INLINE void cmr_end_unless_${T}(${T} wanted) { asm volatile("{ .reg .pred q; setp.eq.s32 q, %0, 0; @q exit; }" :: "r"(wanted)); }
 </%def>
 ## Past L1.
 <%def name="stream_load(T)">

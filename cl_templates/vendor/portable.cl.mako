@@ -360,6 +360,10 @@ INLINE uint cmr_ballot_${T}(${T} p) { return p != 0; }
 <%def name="warp_sync(T)">
 INLINE void cmr_warp_sync_${T}(void) { mem_fence(CLK_LOCAL_MEM_FENCE); }
 </%def>
+## All items of a group ask whether it has anything to do; where not, they may end here, before any barrier. Here they go on: PoCL miscompiles a return before a barrier.
+<%def name="end_unless(T)">
+INLINE void cmr_end_unless_${T}(${T} wanted) {}
+</%def>
 ## A load of what is read once.
 <%def name="stream_load(T)">
 INLINE ${T} cmr_stream_load_${T}(__global const ${split(T)[0]} *p) { return CMR_LOAD(${T}, p); }

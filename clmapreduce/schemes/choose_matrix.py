@@ -17,7 +17,7 @@ from clmapreduce.schemes.operand_text import DEPTH
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.schemes.pairwise_matrix import factoring_of
 from clmapreduce.schemes.pairwise_matrix_chained import chained_products_of
-from clmapreduce.schemes.pairwise_matrix_nearest import lists_fit
+from clmapreduce.schemes.pairwise_matrix_nearest import columns_of, lists_fit
 from clmapreduce.schemes.pairwise_matrix_weighted import suits_weights
 from clmapreduce.schemes.pairwise_matrix_wide import wide_factoring_of
 from clmapreduce.schemes.pairwise_tiles import choose_tiles
@@ -111,7 +111,8 @@ def nearest_box_of(
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
     pairs = domain.blocks.pairs if isinstance(domain, BlockSparse) else domain.rows * domain.columns
-    box = matrix_nearest_box(bound.kept, pairs * domain.batch, _aligned(domain))
+    wanted, columns = (bound.kept, found.product.size), columns_of(domain)
+    box = matrix_nearest_box(*wanted, columns, pairs * domain.batch, _aligned(domain))
     return box if box is not None and lists_fit(layout, domain, box) else None
 
 

@@ -100,16 +100,15 @@ class NearestText(MatrixLongText):
         return f"isfinite(all{p} + largest_x{p})"
 
     def declare_lists(self) -> Iterator[str]:
-        """Declares the item's lists, empty, and bar{v}, what a bound of row v must be less than."""
+        """Declares the item's lists, empty, and bar{v}, what a bound of row v must be less than: of rows that are not
+        the group's, nothing is.
+        """
         count = len(self.warps.mine)
-        parts = self.listed.outer.parts
-        for name, kind in parts:
-            yield f"{kind} kept_{name}[{count}];"
-        fill = " ".join(f"kept_{name}[v] = none_{name};" for name, _ in parts)
-        yield f"{{ {self.listed.outer.declare('none')} for (int v = 0; v < {count}; v++) {{ {fill} }} }}"
+        yield f"float kept_bounds[{count * self.kept}]; idx kept_columns[{count * self.kept}]; int held[{count}];"
+        yield f"for (int v = 0; v < {count}; v++) held[v] = 0;"
         for v in self.warps.mine:
             bar = f"bars[batch * rows + {self.warps.row_index(v)}]" if self.barred else "INFINITY"
-            yield f"float bar{v} = {bar};"
+            yield f"float bar{v} = {self.warps.inside(v)} ? {bar} : -INFINITY;"
 
     def bounds(self) -> Iterator[str]:
         """Makes bounds of the item's products, infinite beyond the last column."""
@@ -159,25 +158,29 @@ class NearestText(MatrixLongText):
             yield f"if ({least} < bar{v}) {{ hits |= {1 << v}; below{v} = {below}; {stored} }}"
 
     def insert(self) -> Iterator[str]:
-        """Puts the columns of row v below its bar on the item's list, in order."""
-        rows, text = self.warps.mine, self.listed
-        parts = text.outer.parts
-        for name, kind in parts:
-            yield f"{kind} acc_{name} = kept_{name}[v];"
+        """Puts the columns of row v below its bar on the item's list, in any order; on a full one in place of the
+        worst. held[v] counts them; of a full list it is how many there may be, and the number of the worst.
+        """
+        rows, kept = self.warps.mine, self.kept
         yield "float bar = bar0; uint below = below0;"
         for v in rows[1:]:
             yield f"bar = v == {v} ? bar{v} : bar; below = v == {v} ? below{v} : below;"
+        yield "int full = held[v];"
         yield "do {"
         yield f"const int c = CMR_LOWEST(below); below &= below - 1; const float value = near[v * {self.columns} + c];"
         yield "if (value < bar) {"
         place = "at_column + c / 2 * 8 + c % 2"
-        yield f"const idx place = {f'places[now * {self.box.tile} + {place}]' if self.scattered else f'j0 + {place}'};"
-        yield text.absorb("acc", 0, ["place"], text.outer, valued=lambda _v, _c: ("", ["value"]))
-        block = Block(1, self.pairs.narrow, "bar_")
-        last = block.text(self.lists.bar(block.record("acc", text.outer.dtypes))).c
-        yield f"{block} bar = fmin(bar, {last}); }} }} while (below);"
-        for name, _ in parts:
-            yield f"kept_{name}[v] = acc_{name};"
+        yield f"const int at = v * {kept} + full - (full < {kept} ? 0 : {kept});"
+        yield "kept_bounds[at] = value;"
+        yield f"kept_columns[at] = {f'places[now * {self.box.tile} + {place}]' if self.scattered else f'j0 + {place}'};"
+        yield f"if (full < {kept}) full++;"
+        yield f"if (full >= {kept}) {{"
+        yield "float worst = -INFINITY;"
+        yield f"for (int n = 0; n < {kept}; n++) {{ const float one = kept_bounds[v * {kept} + n]; "
+        yield f"if (one >= worst) {{ worst = one; full = {kept} + n; }} }}"
+        yield "bar = fmin(bar, worst);"
+        yield "} } } while (below);"
+        yield "held[v] = full;"
         for v in rows:
             yield f"bar{v} = v == {v} ? bar : bar{v};"
 
@@ -199,15 +202,20 @@ class NearestText(MatrixLongText):
         return f"warp % {self.box.across} * 4 + lane % 4"
 
     def leave(self) -> Iterator[str]:
-        """Stores the item's lists."""
+        """Stores the item's lists, in order."""
         text, kept = self.listed, self.kept
         yield f"for (int v = 0; v < {len(self.warps.mine)}; v++) {{"
+        yield text.outer.declare("acc")
+        yield f"for (int n = 0; n < min(held[v], {kept}); n++) {{"
+        yield f"const idx place = kept_columns[v * {kept} + n]; const float value = kept_bounds[v * {kept} + n];"
+        yield text.absorb("acc", 0, ["place"], text.outer, valued=lambda _v, _c: ("", ["value"]))
+        yield "}"
         yield f"const idx row = {self.warps.row('v')};"
         yield f"if ({self.warps.inside('v')}) {{"
         yield f"const size_t at = (size_t)({self._list}) * {kept} * total + kept + row;"
         for name, _ in text.outer.parts:
             array = LISTS[name.startswith("place")]
-            yield f"{array}[at + {name.rpartition('_')[2]} * (size_t)total] = kept_{name}[v];"
+            yield f"{array}[at + {name.rpartition('_')[2]} * (size_t)total] = acc_{name};"
         yield "} }"
 
 

@@ -28,6 +28,8 @@ from clmapreduce.vector import Variable
 pytestmark = pytest.mark.drawn(seldom="pocl")
 
 DIM = 37
+SAMPLE = 16
+"""Tiles of which one is looked at, for so many coordinates, 10 columns wanted of 10⁵."""
 DISTANCE = f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"
 X, Y = Variable(0, DIM, 0), Variable(1, DIM, 1)
 WIDE = MatrixNearestBox(64, 1, 2, 2, groups=8, tiles=2, merge_block=32, sample=2)
@@ -316,17 +318,27 @@ def test_what_suits_the_scheme() -> None:
 
 
 def test_where_it_is_chosen() -> None:
-    """On devices with matrix units, for many pairs; bars are for several columns. Sums stay what they were."""
+    """On devices with matrix units, for many pairs; bars are for several columns, looked for in more of them where
+    there are few. Sums stay what they were.
+    """
     facts, many, few = FACTS["nvidia"], Pairwise(10**5, 10**5, 1, 10**7), Pairwise(1000, 1000, 1, 10**6)
     one, ten = layout_of(DISTANCE, "ArgMin"), layout_of(DISTANCE, "ArgKMin", k=10)
     assert choose_matrix(one, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=0)
-    assert choose_matrix(ten, many, PARALLEL, facts) == MATRIX_NEAREST
+    assert choose_matrix(ten, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=SAMPLE)
+    samples = []
+    for columns in (1, 2, 16, 1024):
+        columns *= MATRIX_NEAREST.tile * MATRIX_NEAREST.tiles
+        box = choose_matrix(ten, Pairwise(10**6, columns, 1, 10**7), PARALLEL, facts)
+        assert isinstance(box, MatrixNearestBox)
+        samples.append(box.sample)
+    assert samples == [2, 2, 4, 32]
     assert choose_matrix(ten, few, PARALLEL, facts) is None
     assert choose_matrix(ten, many, SEQUENTIAL, facts) is None
     assert choose_matrix(ten, many, PARALLEL, replace(facts, matrix_units=False)) is None
     assert type(choose_matrix(layout_of(f"Exp(-{DISTANCE})"), many, PARALLEL, facts)) is MatrixLongBox
     assert choose_matrix(ten, Pairwise(10**9, 1000, 1, 10**9), PARALLEL, facts) is None
     for size, box in ((1000, MATRIX_NEAREST), (16, replace(MATRIX_NEAREST, block=64, rows=1))):
+        box = replace(box, sample=SAMPLE)
         begins = np.arange(0, 96_000, size)
         clusters = np.stack([begins, begins + size], 1)
         whole = np.tile([[0, 10**5]], (len(begins), 1))

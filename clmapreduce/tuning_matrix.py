@@ -257,16 +257,16 @@ _NEAREST_CLUSTERED = {
     64: MATRIX_NEAREST, 32: replace(MATRIX_NEAREST, rows=1), 16: replace(MATRIX_NEAREST, block=64, rows=1),
 }  # fmt: skip
 """By rows of a group."""
-SAMPLES, LISTED = (2, 4, 8, 16, 32), 2500
-"""Of how many tiles one is looked at for bars; and what a column on a list costs, in coordinates of pairs: as in
-schemes/matrix_bars, at the costs of lists.
+SAMPLES, LISTED = (2, 4, 8, 16, 32), 50
+"""Of how many tiles one is looked at for bars; and how many products take as long as a column that passes, here (E in
+schemes/matrix_bars): 28 were measured for D = 50 and 300, and for few columns bars pass more than are wanted.
 """
 MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32, sample=3)
 """Where a group's items read operands for themselves: to be right, not fast."""
 
 
 def matrix_nearest_box(
-    kept: int, coordinates: int, columns: float, pairs: int, padded: Callable[[int], float] | None = None
+    kept: int, columns: float, pairs: int, padded: Callable[[int], float] | None = None
 ) -> MatrixNearestBox | None:  # fmt: skip
     """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. kept: columns
     that are wanted; a single one needs no bars. columns: that a row meets. pairs: of the whole problem. padded: as
@@ -278,7 +278,7 @@ def matrix_nearest_box(
     box = MATRIX_NEAREST if padded is None else clustered[_suited(padded, list(clustered))]
     if kept == 1:
         return replace(box, sample=0)
-    sample = min(math.sqrt(columns * coordinates / (kept * LISTED)), columns / (box.tile * box.tiles))
+    sample = min(math.sqrt(columns / (kept * LISTED)), columns / (box.tile * box.tiles))
     return replace(box, sample=min(SAMPLES, key=lambda one: abs(math.log(sample / one))))
 
 

@@ -111,8 +111,7 @@ def nearest_box_of(
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
     pairs = domain.blocks.pairs if isinstance(domain, BlockSparse) else domain.rows * domain.columns
-    wanted, columns = (bound.kept, found.product.size), columns_of(domain)
-    box = matrix_nearest_box(*wanted, columns, pairs * domain.batch, _aligned(domain))
+    box = matrix_nearest_box(bound.kept, columns_of(domain), pairs * domain.batch, _aligned(domain))
     return box if box is not None and lists_fit(layout, domain, box) else None
 
 

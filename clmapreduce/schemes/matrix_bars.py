@@ -6,10 +6,10 @@ known to be at least as good as their bounds, and where an operator keeps k valu
 nothing worse than it can matter for.
 
 What it is worth: of n columns about k · sample pass such a bar, each of which costs some thousand times what a product
-does (E); the look costs n / sample products. Their sum is least at sample = √(n / (k E)): about 5 for the 10 least of
-10⁶ columns, and 10 for the least of 3·10⁵, or more: where few pass, bars sink further as soon as some did (4 a row with
-a sample of 16, simulated). Without bars every item begins with nothing: L items that share a row compute about
-L k (1 + ln(n / (L k))) columns.
+does (E) where it is computed at once, some thirty times where it is listed; the look costs n / sample products. Their
+sum is least at sample = √(n / (k E)): computed at once about 5 for the 10 least of 10⁶ columns, and 10 for the least of
+3·10⁵, or more: where few pass, bars sink further as soon as some did (4 a row with a sample of 16, simulated). Without
+bars every item begins with nothing: L items that share a row compute about L k (1 + ln(n / (L k))) columns.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 
 DIM = 37
 SAMPLE = 16
-"""Tiles of which one is looked at, for so many coordinates, 10 columns wanted of 10⁵."""
+"""Tiles of which one is looked at where 10 columns are wanted of 10⁵."""
 DISTANCE = f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"
 X, Y = Variable(0, DIM, 0), Variable(1, DIM, 1)
 WIDE = MatrixNearestBox(64, 1, 2, 2, groups=8, tiles=2, merge_block=32, sample=2)
@@ -331,7 +331,7 @@ def test_where_it_is_chosen() -> None:
         box = choose_matrix(ten, Pairwise(10**6, columns, 1, 10**7), PARALLEL, facts)
         assert isinstance(box, MatrixNearestBox)
         samples.append(box.sample)
-    assert samples == [2, 2, 4, 32]
+    assert samples == [2, 2, 8, 32]
     assert choose_matrix(ten, few, PARALLEL, facts) is None
     assert choose_matrix(ten, many, SEQUENTIAL, facts) is None
     assert choose_matrix(ten, many, PARALLEL, replace(facts, matrix_units=False)) is None

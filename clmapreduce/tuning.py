@@ -238,32 +238,43 @@ class TileBox:
 
 
 _TILES_GPU = (TileBox(256, 8, 8), TileBox(256, 4, 8), TileBox(256, 4, 4), TileBox(256, 2, 4), TileBox(256, 1, 4))
+_TILES_SMALL = (TileBox(128, 1, 4), TileBox(64, 1, 4))
+"""For accumulators of which more items would leave no local memory; not faster than no tiles."""
 _TILES_CPU = TileBox(32, 2, 2, depth=8, unroll=1, groups=8, tiles=2, merge_block=32)
 TILE_WORDS = 96
 """Registers of 32 bits that an item's sums and accumulators may take; the coordinates at hand need the others."""
 
 
-def tile_box(words: int, acc_words: int, facts: Facts, rows: float = float("inf")) -> TileBox | None:
+def tile_box(
+    words: int, acc_words: int, facts: Facts, rows: float = float("inf"), redo: bool = False
+) -> TileBox | None:  # fmt: skip
     """The box for pairs of long vectors; None where no group would fit. words: of one pair's sums over coordinates, in
-    units of 32 bits. acc_words: of one accumulator. rows: that come together.
+    units of 32 bits. acc_words: of one accumulator. rows: that come together. redo: for what another scheme leaves,
+    which small groups may compute too.
     """
-    boxes = (_TILES_CPU,) if facts.kind == "cpu" else _TILES_GPU
+    boxes = (_TILES_CPU,) if facts.kind == "cpu" else _TILES_GPU + (_TILES_SMALL if redo else ())
     for box in boxes:
         if 8 * box.rows >= rows and box is not boxes[-1]:  # at least half of the tile's would be idle
             continue
-        waiting = 4 * box.block * acc_words
-        kept = 0 if box.rows * waiting <= facts.local_memory // 2 else acc_words  # what local memory does not hold
-        fits = box.block <= facts.max_group_size and waiting <= facts.local_memory // 2
+        waits = _waits(box.block, acc_words, facts)
+        kept = 0 if _waits(box.rows * box.block, acc_words, facts) else acc_words  # what local memory does not hold
+        fits = box.block <= facts.max_group_size and waits
         if fits and (box.rows * (box.columns * words + kept) <= TILE_WORDS or facts.kind == "cpu"):
             return box
     return None
 
 
-def tile_box_of(rows: int, facts: Facts) -> TileBox:
-    """The box whose groups have so many rows, 16 times a power of two."""
+def _waits(count: int, acc_words: int, facts: Facts) -> bool:
+    """Whether so many accumulators may wait in local memory."""
+    return 4 * count * acc_words <= facts.local_memory // 2
+
+
+def tile_box_of(rows: int, acc_words: int, facts: Facts) -> TileBox:
+    """The box whose groups have so many rows, 16 times a power of two. acc_words: as above."""
     if facts.kind == "cpu" or facts.max_group_size < _TILES_GPU[0].block:
         return replace(_TILES_CPU, rows=rows // 8)
-    return TileBox(256, rows // 16, 8 if rows > 32 else 4)
+    block = next((block for block in (256, 128) if _waits(block, acc_words, facts)), 64)
+    return TileBox(block, rows // (16 if block > 64 else 8), 8 if rows > 32 else 4)
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,8 @@ _NEAREST_CLUSTERED = {
     64: MATRIX_NEAREST, 32: replace(MATRIX_NEAREST, rows=1), 16: replace(MATRIX_NEAREST, block=64, rows=1),
 }  # fmt: skip
 """By rows of a group."""
+FEW_KEPT, FEW_ROWS = 12, 32
+"""Of more values kept tiles have registers for so many rows of blocks, if some are in doubt."""
 SAMPLES, LISTED = (2, 4, 8, 16, 32), 50
 """Of how many tiles one is looked at for bars; and how many products take as long as a column that passes, here (E in
 schemes/matrix_bars): 28 were measured for D = 50 and 300, and for few columns bars pass more than are wanted.
@@ -274,8 +276,8 @@ def matrix_nearest_box(
     """
     if pairs < MANY_PAIRS:
         return None
-    clustered = _NEAREST_CLUSTERED
-    box = MATRIX_NEAREST if padded is None else clustered[_suited(padded, list(clustered))]
+    sizes = [rows for rows in _NEAREST_CLUSTERED if kept <= FEW_KEPT or rows <= FEW_ROWS]
+    box = MATRIX_NEAREST if padded is None else _NEAREST_CLUSTERED[_suited(padded, sizes)]
     if kept == 1:
         return replace(box, sample=0)
     sample = min(math.sqrt(columns / (kept * LISTED)), columns / (box.tile * box.tiles))

@@ -228,6 +228,11 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
             layout = layout_of(text, op, rank=1, **more)
             yield f"nearest by matrix {op}", plan(layout, 500, 20_000, batch=6, box=nearest)
         yield "nearest by matrix, few", plan(layout_of(distance, "Max"), 70, 70, box=nearest)
+    many = layout_of(distance, "ArgKMin", k=20)
+    if choose_tiles(many.pair, many.bound, ComputeMode.PARALLEL, facts, redo=True) is not None:
+        narrow = replace(nearest, rows=1)
+        yield "nearest by matrix, many", plan(many, 500, 20_000, box=nearest)
+        yield "nearest by matrix of blocks", plan(many, 500, 20_000, box=narrow, sparse=True)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
     chained = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED

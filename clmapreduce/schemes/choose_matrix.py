@@ -107,7 +107,8 @@ def nearest_box_of(
     bound = layout.bound
     if mode is ComputeMode.SEQUENTIAL or layout.few or not domain.narrow:
         return None
-    found = nearest_of(layout.pair, bound) if choose_tiles(layout.pair, bound, mode, facts) is not None else None
+    anew = choose_tiles(layout.pair, bound, mode, facts, redo=True)
+    found = nearest_of(layout.pair, bound) if anew is not None else None
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
     pairs = domain.blocks.pairs if isinstance(domain, BlockSparse) else domain.rows * domain.columns

@@ -36,6 +36,8 @@ from clmapreduce.tuning_matrix import MatrixNearestBox
 
 CHAINS, MOST_CHAINS = 2, 8
 """Buckets of an item for each of its rows, and the most of blocks: they are registers."""
+LISTED_BLOCK = 64
+"""Work-items of a group that makes results of lists, a row each, about."""
 BUCKETS_LEFT, BARS = "buckets0", "bars0"
 """The best bounds of every row's buckets, and its bar."""
 
@@ -182,7 +184,10 @@ class _Nearest(LongSides):
 
     def listed_stage(self) -> Stage:
         """The launch that makes results of the lists, and says which rows are in doubt."""
-        layout, domain, spread, exact, block = self.layout, self.domain, self.spread, self.exact, self.again.rows
+        layout, domain, spread, exact = self.layout, self.domain, self.spread, self.exact
+        block = self.again.rows
+        if not isinstance(domain, BlockSparse):  # several of its groups are one here
+            block = max(block, min(LISTED_BLOCK, self.facts.max_group_size) // block * block)
         text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
         groups, behind = rows_launch(spread, domain, block)

@@ -24,15 +24,20 @@ from clmapreduce.vector.pair import Pair, PairInput, Role
 
 
 def choose_tiles(
-    pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts, rows: float = float("inf")
+    pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts, rows: float = float("inf"), redo: bool = False
 ) -> TileBox | None:
     """The box, where the scheme suits: sums over coordinates, none inside another, work-items, and an order of merging
-    that is free. rows: of a cluster.
+    that is free. rows: of a cluster. redo: for what another scheme leaves.
     """
     if mode is ComputeMode.SEQUENTIAL or not pair.contractions or pair.nested or not bound.commutative:
         return None
     words = sum(-(-c.result.dtype.itemsize // 4) for c in pair.contractions)
-    return tile_box(words, sum(-(-c.dtype.itemsize // 4) for c in bound.components), facts, rows)
+    return tile_box(words, _words(bound), facts, rows, redo)
+
+
+def _words(bound: PairBound) -> int:
+    """Of 32 bits, of an accumulator."""
+    return sum(-(-c.dtype.itemsize // 4) for c in bound.components)
 
 
 @dataclass(frozen=True)
@@ -190,7 +195,7 @@ def tiles_anew(
 def _anew(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
 ) -> _Tiling:  # fmt: skip
-    box = replace(tile_box_of(rows, facts), products=False)
+    box = replace(tile_box_of(rows, _words(layout.bound), facts), products=False)
     tiling = _Tiling(layout, domain, mode, facts, box, after).fitted()
     assert tiling.shape.tile_rows == rows
     return tiling
@@ -211,7 +216,7 @@ def again_by_tiles(
     layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
 ) -> Again:  # fmt: skip
     """Those of groups of which an array of flags of all rows names the first, by differences."""
-    box = choose_tiles(layout.pair, layout.bound, mode, facts)
+    box = choose_tiles(layout.pair, layout.bound, mode, facts, redo=True)
     assert box is not None
     tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
     return _again(replace(tiling, after=After(tiling.spread, 1, flags, of_rows=True)))

@@ -76,7 +76,7 @@ def assert_nearest(found: Any, square: Any, k: int, told: Any = "") -> None:
 
 
 @pytest.mark.parametrize("box", [None, WIDE], ids=str)
-@pytest.mark.parametrize("k", [1, 3, 9])
+@pytest.mark.parametrize("k", [1, 3, 15])
 def test_columns(context: cm.Context, rng: np.random.Generator, k: int, box: MatrixNearestBox | None) -> None:
     """Rows and columns around tiles, fewer columns than lists hold, and more than buckets of a look."""
     if box is not None and box.block > context.facts.max_group_size:
@@ -229,21 +229,24 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     assert np.all(values == np.inf) and np.all(places == 0)
 
 
-def test_all_in_doubt(context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("k", [3, 14])
+def test_all_in_doubt(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, k: int
+) -> None:  # fmt: skip
     """Where bounds tell nothing, tiles compute all rows; no other test has such vectors: plans are kept."""
     monkeypatch.setattr(Nearest, "doubt", property(lambda _self: 0.9))
     dim = 23
     x, y = points(rng, 300, dim), points(rng, 900, dim)
     text = f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"
     formula = vector(text)
-    call = PairCall(formula, PAIR_REDUCTIONS["ArgKMin"], 1, None, PairOptions(k=3))
+    call = PairCall(formula, PAIR_REDUCTIONS["ArgKMin"], 1, None, PairOptions(k=k))
     given = {Variable(0, dim, 0): x, Variable(1, dim, 1): y}
     blocks = drawn_blocks(rng, 300, 900)
     for ranges, keep in ((None, np.full((300, 900), True)), (Halves(1, blocks), mask_of(blocks))):
         prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context), ranges)
         assert isinstance(prepared, Prepared)
-        found = prepared.run()[0].reshape(300, 3)
-        assert_nearest(found, np.where(keep, squares(x, y), np.inf), 3)
+        found = prepared.run()[0].reshape(300, k)
+        assert_nearest(found, np.where(keep, squares(x, y), np.inf), k)
 
 
 @pytest.mark.parametrize("code", ["f4", "f2"])
@@ -333,6 +336,8 @@ def test_where_it_is_chosen() -> None:
         samples.append(box.sample)
     assert samples == [2, 2, 8, 32]
     assert choose_matrix(ten, few, PARALLEL, facts) is None
+    most = layout_of(DISTANCE, "ArgKMin", k=MOST_KEPT)
+    assert isinstance(choose_matrix(most, many, PARALLEL, facts), MatrixNearestBox)
     assert choose_matrix(ten, many, SEQUENTIAL, facts) is None
     assert choose_matrix(ten, many, PARALLEL, replace(facts, matrix_units=False)) is None
     assert type(choose_matrix(layout_of(f"Exp(-{DISTANCE})"), many, PARALLEL, facts)) is MatrixLongBox

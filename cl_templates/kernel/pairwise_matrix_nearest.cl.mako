@@ -1,6 +1,7 @@
 ## cmr_pairwise_matrix_nearest: for every row the columns of the least distances or inner products of long vectors (or the greatest), by matrix instructions: more than are wanted, and nearly.
 ##   A group walks tiles of pairs as cmr_pairwise_matrix_long does. An item keeps a list for each of its rows, in private arrays, because few columns ask for it;
-##   items of a warp that share a row know each other's bars. cmr_pairwise_nearest makes results of the lists.
+##   items of a warp that share a row know each other's bars. A list is in any order until the end, and a column takes the place of the worst where it is full:
+##   counts[v] is how many columns it has, or that and the number of the worst. cmr_pairwise_nearest makes results of the lists.
 ##   in…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
 ##   list_bounds, list_columns  [list][place] and then as accumulators: what the lists hold, the least first; bounds are infinite where they end
 ##   bars  [batch][row]  what bounds must be below at first, from a look at some columns: that one leaves buckets [bucket of a split] instead of lists
@@ -8,7 +9,10 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/long.cl.mako"/>
-<% pairs, sample = matrix.pairs, matrix.sample %>
+<%
+pairs, sample = matrix.pairs, matrix.sample
+here = f"now * {tile} + " if matrix.scattered else ""
+%>
 ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.parameters)} {
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
@@ -37,7 +41,29 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
         while (hits) {
             const int v = CMR_LOWEST(hits);
             hits &= hits - 1;
-            ${"\n".join(matrix.insert())}
+            ${"\n".join(matrix.open_row())}
+            int held = counts[v];
+            do {
+                const int c = CMR_LOWEST(below);
+                below &= below - 1;
+                const float bound = near[v * ${matrix.columns} + c];
+                if (bound < bar) {
+                    const int at = v * ${kept} + (held < ${kept} ? held : held - ${kept});
+                    kept_bounds[at] = bound;
+                    kept_columns[at] = ${domain.attr.place(f"{here}at_column + c / 2 * 8 + c % 2", True)};
+                    if (held < ${kept}) held++;
+                    if (held >= ${kept}) {
+                        float worst = -INFINITY;
+                        for (int n = 0; n < ${kept}; n++) {
+                            const float one = kept_bounds[v * ${kept} + n];
+                            if (one >= worst) { worst = one; held = ${kept} + n; }
+                        }
+                        bar = fmin(bar, worst);
+                    }
+                }
+            } while (below);
+            counts[v] = held;
+            ${"\n".join(matrix.close_row())}
         }
         ${"\n".join(matrix.share())}
 % endif

@@ -104,8 +104,8 @@ class NearestText(MatrixLongText):
         the group's, nothing is.
         """
         count = len(self.warps.mine)
-        yield f"float kept_bounds[{count * self.kept}]; idx kept_columns[{count * self.kept}]; int held[{count}];"
-        yield f"for (int v = 0; v < {count}; v++) held[v] = 0;"
+        yield f"float kept_bounds[{count * self.kept}]; idx kept_columns[{count * self.kept}]; int counts[{count}];"
+        yield f"for (int v = 0; v < {count}; v++) counts[v] = 0;"
         for v in self.warps.mine:
             bar = f"bars[batch * rows + {self.warps.row_index(v)}]" if self.barred else "INFINITY"
             yield f"float bar{v} = {self.warps.inside(v)} ? {bar} : -INFINITY;"
@@ -157,31 +157,15 @@ class NearestText(MatrixLongText):
             yield f"uint below{v} = 0;"
             yield f"if ({least} < bar{v}) {{ hits |= {1 << v}; below{v} = {below}; {stored} }}"
 
-    def insert(self) -> Iterator[str]:
-        """Puts the columns of row v below its bar on the item's list, in any order; on a full one in place of the
-        worst. held[v] counts them; of a full list it is how many there may be, and the number of the worst.
-        """
-        rows, kept = self.warps.mine, self.kept
+    def open_row(self) -> Iterator[str]:
+        """Declares `bar` and `below` as those of row v."""
         yield "float bar = bar0; uint below = below0;"
-        for v in rows[1:]:
+        for v in self.warps.mine[1:]:
             yield f"bar = v == {v} ? bar{v} : bar; below = v == {v} ? below{v} : below;"
-        yield "int full = held[v];"
-        yield "do {"
-        yield f"const int c = CMR_LOWEST(below); below &= below - 1; const float value = near[v * {self.columns} + c];"
-        yield "if (value < bar) {"
-        place = "at_column + c / 2 * 8 + c % 2"
-        yield f"const int at = v * {kept} + full - (full < {kept} ? 0 : {kept});"
-        yield "kept_bounds[at] = value;"
-        yield f"kept_columns[at] = {f'places[now * {self.box.tile} + {place}]' if self.scattered else f'j0 + {place}'};"
-        yield f"if (full < {kept}) full++;"
-        yield f"if (full >= {kept}) {{"
-        yield "float worst = -INFINITY;"
-        yield f"for (int n = 0; n < {kept}; n++) {{ const float one = kept_bounds[v * {kept} + n]; "
-        yield f"if (one >= worst) {{ worst = one; full = {kept} + n; }} }}"
-        yield "bar = fmin(bar, worst);"
-        yield "} } } while (below);"
-        yield "held[v] = full;"
-        for v in rows:
+
+    def close_row(self) -> Iterator[str]:
+        """Keeps the bar."""
+        for v in self.warps.mine:
             yield f"bar{v} = v == {v} ? bar : bar{v};"
 
     def share(self) -> Iterator[str]:
@@ -206,7 +190,7 @@ class NearestText(MatrixLongText):
         text, kept = self.listed, self.kept
         yield f"for (int v = 0; v < {len(self.warps.mine)}; v++) {{"
         yield text.outer.declare("acc")
-        yield f"for (int n = 0; n < min(held[v], {kept}); n++) {{"
+        yield f"for (int n = 0; n < min(counts[v], {kept}); n++) {{"
         yield f"const idx place = kept_columns[v * {kept} + n]; const float value = kept_bounds[v * {kept} + n];"
         yield text.absorb("acc", 0, ["place"], text.outer, valued=lambda _v, _c: ("", ["value"]))
         yield "}"

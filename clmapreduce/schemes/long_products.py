@@ -156,7 +156,7 @@ def _slope(node: Apply, slope: Mapping[int, Node], role: Mapping[int, Role]) -> 
     if name == "negative":
         return known[0]
     left, right = known if len(known) == 2 else (None, None)
-    if name in ("add", "subtract"):
+    if name in ("add", "subtract", "difference"):
         return left if right is None else right if left is None else None
     for mine, other in ((left, node.args[-1]), (right, node.args[0])):
         alone = mine is not None and id(other) not in slope and role[id(other)] is Role.PARAMETER

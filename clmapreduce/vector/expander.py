@@ -20,6 +20,8 @@ MONOMIALS = 64
 """A product of more is not multiplied out."""
 SUMMANDS = 1024
 """A sum of more is no polynomial: every sum of a long chain holds those of the one before."""
+SIGNS = {"add": (1.0, 1.0), "subtract": (1.0, -1.0), "difference": (1.0, -1.0), "negative": (-1.0,)}
+"""Of the operands of what adds up."""
 SMALLEST, LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 """The coefficients that float32 has."""
 
@@ -57,7 +59,7 @@ class Expander:
         name, args = node.function.name, node.args
         if name == "divide" and self.role[id(args[1])] is not Role.PAIR:
             name, args = "multiply", (args[0], self._reciprocal(args[1]))
-        if name not in ("add", "subtract", "negative", "multiply"):
+        if name not in SIGNS and name != "multiply":
             return None
         parts = [part for arg in args if (part := self._of(arg)) is not None]
         if len(parts) < len(args):
@@ -65,7 +67,7 @@ class Expander:
         if name == "multiply":
             square = self._square(args[0], parts[0]) if args[0] is args[1] else None
             return square or _product(parts[0], parts[1])
-        signs = {"add": (1.0, 1.0), "subtract": (1.0, -1.0), "negative": (-1.0,)}[name]
+        signs = SIGNS[name]
         terms = added([p.terms for p in parts], signs)
         if not all(any(factors(monomial, role) for monomial in terms) for role in (Role.ROW, Role.COLUMN)):
             centred = terms  # a side is cancelled

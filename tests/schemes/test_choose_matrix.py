@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import ml_dtypes  # noqa: F401  # names bfloat16
+import numpy as np
 import pytest
-from pairplans import DISTANCE, layout_of, pair_plan
+from pairplans import DISTANCE, form_of, layout_of, pair_plan
 from plans import FACTS, PARALLEL, SEQUENTIAL
 
 from clmapreduce.domain.pairwise import Pairwise
-from clmapreduce.pairwise.planned import choose_box
+from clmapreduce.pairwise.form import made_of
+from clmapreduce.pairwise.planned import choose_box, planned
 from clmapreduce.schemes.choose_matrix import choose_matrix
+from clmapreduce.schemes.long_products import long_products
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pairwise import PairLayout
 from clmapreduce.tuning import WideBox
@@ -42,6 +45,19 @@ def test_gradients_of_few_columns_are_made_of_differences() -> None:
     slope = f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))"
     assert [type(chosen(layout_of(slope), columns=columns)) for columns in (63, 64)] == [WideBox, MatrixChainedBox]
     assert type(chosen(layout_of(GAUSS.format(40) + "*Vj(2,40)"), columns=1)) is MatrixChainedBox
+
+
+def test_softmaxes_of_long_weights() -> None:
+    """What an exponent is taken from, rounded, is one of its terms: products are found, and their slopes."""
+    kernels = ((3, "cmr_pairwise_matrix_wide"), (40, "cmr_pairwise_matrix_chained"))
+    for dim, kernel in kernels:
+        for text in (f"Vi(0,{dim})|Vj(1,{dim})", f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))"):
+            made = made_of(form_of(text, "SumSoftMaxWeight", "Vj(2,64)"))
+            plan = planned(made, (np.dtype("f4"),), Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW)
+            assert kernel in [stage.spec.kernel for stage in plan.stages], text
+            if dim > 16:
+                (product,) = long_products(replace(made.pair, expansion=None), made.bound)
+                assert product.slopes is not None and len(product.slopes) == 1
 
 
 def test_scalars_of_many_numbers_go_elsewhere() -> None:

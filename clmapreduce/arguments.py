@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, contiguous, host_array, is_foreign, wrap_foreign
-from clmapreduce.context import Context, current_context
+from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import (
     COMPLEX64,
     COMPLEX128,
@@ -198,7 +198,7 @@ def held(value: Any, context: Context | None) -> Any:
 
 def home_of(homes: list[Context], context: Context | None) -> Context:
     if not homes:
-        return context or current_context()
+        return context_of(context)
     if len(homes) > 1 or (context is not None and context is not homes[0]):
         names = ", ".join(repr(h) for h in [*homes, *([context] if context is not None else [])])
         raise DeviceError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import hostsched
-from clmapreduce.context import Context, current_context
+from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import DeviceError, DeviceMemoryError, DTypeError, ShapeError
 from clmapreduce.runtime import take, translated
@@ -69,24 +70,50 @@ class DeviceArray:
         return out
 
     def reshape(self, *shape: Any) -> DeviceArray:
-        """The same memory in another shape, given as a tuple or as integers. Raises ShapeError where sizes differ."""
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        """The same memory in another shape, given as a tuple or as integers, of which one may be -1: what is left.
+        Raises ShapeError where sizes differ.
+        """
+        given = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if not all(isinstance(extent, (int, np.integer)) and extent >= -1 for extent in given) or given.count(-1) > 1:
+            raise ShapeError(f"{given} is no shape; give whole numbers, one of which may be -1")
+        known = -_size(given) if -1 in given else 0
+        wanted = tuple(int(extent) if extent >= 0 else self.size // max(1, known) for extent in given)
         if _size(wanted) != self.size:
-            raise ShapeError(f"an array of shape {self.shape} has no shape {wanted}; both need as many elements")
+            raise ShapeError(f"an array of shape {self.shape} has no shape {given}; both need as many elements")
         return _View(self, wanted, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
-        """The same memory as numbers of another dtype along the last axis. Raises ShapeError where they do not fit."""
+        """The same memory as numbers of another dtype along the last axis. Raises ShapeError where they do not fit,
+        DTypeError for dtypes that no kernel can hold.
+        """
         wanted = np.dtype(dtype)
+        if check_stored(wanted, "the view") != wanted or aligned(wanted) != wanted:
+            raise DTypeError(f"{wanted} is in another byte order than the device's, or fields are not aligned")
         nbytes = self.shape[-1] * self.dtype.itemsize if self.shape else 0
         if not self.shape or nbytes % wanted.itemsize:
             raise ShapeError(f"an array of shape {self.shape} and dtype {self.dtype} cannot be seen as {wanted}")
         return _View(self, (*self.shape[:-1], nbytes // wanted.itemsize), wanted)
 
+    def __copy__(self) -> DeviceArray:
+        made = empty(self.shape, self.dtype, self.context)
+        if self.size:
+            with translated():
+                copied = hostsched.JobGraph([hostsched.CopyJob(self.buffer, made.buffer, self.nbytes)])
+                copied.submit(self.context.queue)
+        return made
+
+    def __deepcopy__(self, _memo: Any) -> DeviceArray:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a DeviceArray belongs to its context and is not pickled; pickle x.to_numpy()")
+
     def _check_fits(self, out: NumpyArray) -> None:
+        if not isinstance(out, np.ndarray):
+            raise DTypeError(f"out is {type(out).__name__}; pass a NumPy array")
         if out.shape != self.shape or not out.flags.writeable:
-            kind = "" if out.flags.writeable else "read-only "
-            raise ShapeError(f"out is a {kind}array of shape {out.shape}; pass a writable one of shape {self.shape}")
+            kind = "an" if out.flags.writeable else "a read-only"
+            raise ShapeError(f"out is {kind} array of shape {out.shape}; pass a writable one of shape {self.shape}")
         if out.dtype != self.dtype:
             raise DTypeError(f"out has dtype {out.dtype}, the values have {self.dtype}")
 
@@ -147,7 +174,7 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
         return upload(x.to_numpy(), context)
     if is_foreign(x):
         return wrap_foreign(x, context)
-    return upload(host_array(x), context or current_context())
+    return upload(host_array(x), context_of(context))
 
 
 def host_array(x: Any) -> NumpyArray:
@@ -233,6 +260,7 @@ def _size(shape: tuple[int, ...]) -> int:
 # ------------------------------------------------------------------------------------------ pyopencl.array.Array
 _foreign_contexts: dict[int, tuple[Any, Context]] = {}
 _foreign_buffers: dict[tuple[int, Context], tuple[Any, hostsched.Buffer]] = {}
+_foreign_lock = threading.RLock()
 
 
 def is_foreign(x: Any) -> bool:
@@ -252,6 +280,10 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     if x.offset:
         raise ShapeError(f"a pyopencl array with an offset of {x.offset} bytes cannot be used in place; pass x.copy()")
     data = x.data
+    if not hasattr(type(data), "from_int_ptr"):
+        raise DeviceError(f"a pyopencl array in a {type(data).__name__} cannot be used in place; pass x.get()")
+    if data.associated_memobject is not None:  # no command on it would wait for those on the whole buffer
+        raise DeviceError("a pyopencl array in a part of a buffer cannot be used in place; pass x.copy()")
     home = context if context is not None else foreign_context(x)
     if data.context != home.queue.context:
         raise DeviceError(
@@ -266,7 +298,7 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
 
 def is_wrapped(x: DeviceArray) -> bool:
     """Whether `x` lies in a pyopencl array's memory."""
-    return any(known is x.buffer for _, known in _foreign_buffers.values())
+    return any(known is x.buffer for _, known in list(_foreign_buffers.values()))
 
 
 def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
@@ -274,22 +306,24 @@ def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
 
     It holds the memory by a reference of its own, and is let go once that is the last one.
     """
-    for key, (own, _) in list(_foreign_buffers.items()):
-        if own.reference_count == 1:
-            del _foreign_buffers[key]
-    key = (data.int_ptr, home)
-    if key not in _foreign_buffers:
-        own = type(data).from_int_ptr(data.int_ptr, True)
-        with translated():
-            _foreign_buffers[key] = (own, home.queue.arena.from_cl(own, own.size))
-    return _foreign_buffers[key][1]
+    with _foreign_lock:
+        for key, (own, _) in list(_foreign_buffers.items()):
+            if own.reference_count == 1:
+                del _foreign_buffers[key]
+        key = (data.int_ptr, home)
+        if key not in _foreign_buffers:
+            own = type(data).from_int_ptr(data.int_ptr, True)
+            with translated():
+                _foreign_buffers[key] = (own, home.queue.arena.from_cl(own, own.size))
+        return _foreign_buffers[key][1]
 
 
 def foreign_context(x: Any) -> Context:
     """Our context on a pyopencl array's OpenCL context and device."""
     owner = x.context if x.context is not None else x.base_data.context
     key = owner.int_ptr
-    if key not in _foreign_contexts:
-        device = x.queue.device if x.queue is not None else owner.devices[0]
-        _foreign_contexts[key] = (owner, Context(device, cl_context=owner))
-    return _foreign_contexts[key][1]
+    with _foreign_lock:
+        if key not in _foreign_contexts:
+            device = x.queue.device if x.queue is not None else owner.devices[0]
+            _foreign_contexts[key] = (owner, Context(device, cl_context=owner))
+        return _foreign_contexts[key][1]

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
 from clmapreduce.domain.table import Table
+from clmapreduce.errors import DeviceError
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.runtime import Built, Executable, SentTable, facts_of, translated
 from hostsched import Device as Device
@@ -157,6 +158,15 @@ def current_context() -> Context:
         found = shared_context(select_device())
         _default.context = found
     return found
+
+
+def context_of(given: Context | None) -> Context:
+    """The context that a call is given, or this thread's. Raises DeviceError for what is none."""
+    if given is None:
+        return current_context()
+    if not isinstance(given, Context):
+        raise DeviceError(f"context is {given!r}; pass a cm.Context, which takes a device or its name")
+    return given
 
 
 class use:

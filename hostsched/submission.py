@@ -57,6 +57,8 @@ class Submission:
 
 def events_of(wait_for: Iterable[Any]) -> list[Any]:
     """The events in `wait_for`: of events, Submissions, and objects with an `.event` (left out where that is None)."""
+    if not isinstance(wait_for, Iterable):
+        raise TypeError(f"wait_for is {wait_for!r}; pass a list of events")
     events: list[Any] = []
     for item in wait_for:
         if isinstance(item, Submission):

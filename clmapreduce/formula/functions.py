@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,8 @@ def apply(name: str, *operands: Operand) -> Node:
                 f"{name}: an array of shape {operand.shape} cannot stand inside a formula; pass it as an argument"
             )
         if not isinstance(operand, (Node, bool, int, float, complex, np.generic, np.ndarray)):
-            raise FormulaError(f"{name}: {operand!r} is neither a traced value nor a number")
+            told = f"a record of {', '.join(map(repr, operand))}" if isinstance(operand, Mapping) else repr(operand)
+            raise FormulaError(f"{name}: {told} is neither a traced value nor a number")
     kinds = [_kind(operand) for operand in operands]
     if name == "power" and isinstance(operands[0], Node) and isinstance(operands[1], (int, np.integer)):
         if operands[1] < 0 and is_integer(promote(*kinds)):

@@ -144,6 +144,8 @@ def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: b
         inputs = Inputs([unknown])
         operator = operator * made(inputs.variables[0], inputs)
     else:
+        if not isinstance(var, Symbolic) or len(var.inputs.slots) != 1:
+            raise FormulaError(f"var is {var!r}; give the placeholder that is solved for, such as cm.Vi(0, 2)")
         (unknown,) = var.inputs.slots
     place = operator.inputs.places.get(unknown.key)
     if place is None:

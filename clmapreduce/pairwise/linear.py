@@ -128,6 +128,8 @@ class Matrix(Reductions):
             raise ShapeError(f"{key!r} indexes no vector; give an integer or a slice, or a tuple of rows and columns")
         if key.step not in (None, 1):
             raise ShapeError(f"a slice of coordinates goes by single steps, not by {key.step}")
+        if not all(end is None or isinstance(end, (int, np.integer)) for end in (key.start, key.stop)):
+            raise ShapeError(f"coordinates {key.start!r} … {key.stop!r}: slices go from one whole number to another")
         first = 0 if key.start is None else key.start + dim * (key.start < 0)
         end = dim if key.stop is None else key.stop + dim * (key.stop < 0)
         if not 0 <= first < end <= dim:
@@ -221,7 +223,7 @@ def _check_selection(chosen: Any, length: int | None, letter: str) -> None:
     try:
         if length is not None and np.empty((length, 0))[chosen].ndim != 2:
             raise IndexError("one axis of indices is needed")
-    except IndexError as error:
+    except (IndexError, ValueError, TypeError) as error:  # also of steps of 0, and of what is no index
         raise ShapeError(f"{chosen!r} does not index {length} values of {letter}: {error}") from None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.context import Context, current_context, devices, select_device, shared_context
+from clmapreduce.context import Context, context_of, devices, select_device, shared_context
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.ranges import as_ranges
 
@@ -113,7 +113,7 @@ def placed_on(kind: str | None, device_id: Any, context: Context | None) -> Cont
         return context or chosen
     if kind is None:
         return context
-    wanted = context or current_context()
+    wanted = context_of(context)
     if wanted.device.kind == kind:
         return context
     if context is not None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.base import joined, lifted
 from clmapreduce.pairwise.calculus import Calculus
@@ -164,7 +166,7 @@ class Reductions(Calculus):
     def _axis(self, axis: int | None, dim: int | None) -> int:
         """0 for i, 1 for j, INNER for the coordinates."""
         given, count = axis if dim is None else dim, self.nbatchdims
-        if isinstance(given, int) and not isinstance(given, bool):
+        if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
             place = given - count if given >= 0 else given + INNER + 1
             if place in (0, 1, INNER):
                 return place

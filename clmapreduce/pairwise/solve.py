@@ -108,6 +108,11 @@ def solve(
         raise DTypeError(f"b has dtype {given.dtype}; systems are solved in float32 or float64")
     if given.ndim == 0:
         raise ShapeError("b is a number; a right-hand side has shape (.., N, D) or (N,)")
+    for name, number in (("alpha", alpha), ("the tolerance", tolerance)):
+        if not isinstance(number, (int, float, np.integer, np.floating)):
+            raise DTypeError(f"{name} is {number!r}; give a number")
+    if max_iterations is not None and not (isinstance(max_iterations, (int, np.integer)) and max_iterations >= 0):
+        raise ShapeError(f"max_iterations is {max_iterations!r}; give a whole number, 0 or more")
     systems = _Systems(given, matvec, float(alpha), coupled, mode)
     cap = min(10 * systems.length, MOST_ITERATIONS) if max_iterations is None else max_iterations
     lines, squared, counts = systems.solved(tolerance, cap, preconditioner, x0)

@@ -27,8 +27,8 @@ class BoundMoments(OneByOne):
         share = b["count"] / apply("where", count > 0, count, 1)
         away = apply("where", a["count"] > 0, b["mean"] - a["mean"], b["mean"])
         mean = apply("where", a["count"] > 0, a["mean"] + away * share, b["mean"])
-        # the weight first: 0 of an empty side, whose distance may be too large to square
-        spread = a["spread"] + b["spread"] + away * (a["count"] * share) * away
+        # the weight first: 0 of an empty side, whose distance may be too large to square; an infinite one has no square
+        spread = a["spread"] + b["spread"] + (away * (a["count"] * share) * away + (away - away))
         return Record(count=count, mean=mean, spread=spread)
 
     def finish(self, acc: Record) -> Value:

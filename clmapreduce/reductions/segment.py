@@ -89,7 +89,7 @@ class SegmentOp:
 
 def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
     """(name, operator) for what was given. Raises ModeError for an unknown name."""
-    if op == MEAN:
+    if isinstance(op, str) and op == MEAN:
         return MEAN, NAMED["sum"]
     if isinstance(op, str) and op in SPREADS:
         return op, SPREADS[op]

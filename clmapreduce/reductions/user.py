@@ -10,7 +10,7 @@ import numpy as np
 from clmapreduce.dtypes import BOOL, DType, Leaf, aligned, check_supported, is_complex, is_float, leaf_view, leaves
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
-from clmapreduce.formula.node import Literal, Node, Record, Value, components, rebuild
+from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 
@@ -159,5 +159,7 @@ class Operator(ReductionOp):
             )
         bound = BoundUser(self.name, self.combine, self.identity, wanted, self.commutative)
         sample = Record({c.name: as_node(c.identity, c.dtype) for c in bound.components})
-        bound.merge(sample, sample)  # tells at once when combine misses a field
+        merged = bound.merge(sample, sample)  # tells at once when combine misses a field
+        if any(isinstance(node, Index) for node in postorder(list(merged.values()))):
+            raise FormulaError(f"operator {self.name}: values have no index; give it to them, by a map in front")
         return bound

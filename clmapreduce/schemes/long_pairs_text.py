@@ -17,13 +17,18 @@ from functools import cached_property, partial
 from clmapreduce.schemes.arrays_text import element
 from clmapreduce.schemes.long_products import LongProduct
 from clmapreduce.schemes.matrix_places import Warps
-from clmapreduce.schemes.operand_text import OperandPart, OperandText
+from clmapreduce.schemes.operand_text import DEPTH, OperandPart, OperandText
 from clmapreduce.schemes.pair_text import PairText
 from clmapreduce.tuning_matrix import MatrixLongBox
 from clmapreduce.vector.pair import Contraction, Pair, Role
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
+LOST = 2.0**-10
+"""Of an inner product in an exponent, what undoes the scales of row and column, multiplied, times its slope: so much
+it may be with 16 coordinates, and less as the root of their number grows. Pieces end at 2⁻²⁵ of a scaled number: with
+24 coordinates, one of them 10⁶ to 10¹² in all columns and none in rows, terms were off by 2⁻⁹·⁶ of that.
+"""
 PATIENCE, COST = 2, 32
 """Tiles that a warp may compute from the inputs before its group gives up, and one more of so many: each costs as much
 as so many others.
@@ -160,7 +165,8 @@ class LongPairsText(ABC):
 
     def keep_rows(self) -> str:
         """Stores what is known of the group's rows in local memory, and declares `largest_x`, of every product the
-        largest norm of the item's own, or NaN where one is not finite.
+        largest norm of the item's own, or what undoes the largest scale times the slope of its exponents, or NaN where
+        one is not finite.
         """
         each, block = self.sides[0].facts, self.box.block
         count, first = self.rows * each, self.warps.origin
@@ -173,8 +179,10 @@ class LongPairsText(ABC):
             for v in self.warps.mine:
                 at = f"((size_t)({first}) + {self.warps.row_place(v)}) * {each} + {part.first_fact}"
                 lines.append(f"all_x{p} += {' + '.join(f'row_facts[{at} + {k}]' for k in range(part.facts))};")
-                if part.centred:
+                if part.centred or self._in_exponents(p):
                     lines.append(f"largest_x{p} = fmax(largest_x{p}, row_facts[{at}]);")
+            if self._in_exponents(p):
+                lines.append(f"largest_x{p} *= steepest{p};")
             lines.append(f"if (!isfinite(all_x{p})) largest_x{p} = NAN;")
         return "\n".join(lines)
 
@@ -229,7 +237,11 @@ class LongPairsText(ABC):
         return f"(float{2 * count})({', '.join(facts)})"
 
     def _trusted(self, p: int) -> str:
-        """C text of whether an item's results of a product may stay. Inner products are as exact as terms allow."""
+        """C text of whether an item's results of a product may stay. Inner products are as exact as vectors, which is
+        enough but for exponents.
+        """
+        if self._in_exponents(p):
+            return f"all{p} * largest_x{p} <= {LOST * (DEPTH / max(DEPTH, self.products[p].size)) ** 0.5}f"
         if not self.parts[p].centred:
             return f"isfinite(all{p} + largest_x{p})"
         norms = f"(largest_x{p} + largest_y{p})"
@@ -237,6 +249,10 @@ class LongPairsText(ABC):
         if self.products[p].slopes is not None:
             enough = f"({enough} || {norms} * steepest{p} <= {self.bearable(p)}f)"
         return f"isfinite(all{p} + largest_x{p}) && {enough}"
+
+    def _in_exponents(self, p: int) -> bool:
+        """Whether a product is an inner one of which exponents are made, and nothing else."""
+        return not self.parts[p].centred and not self.bounded and self.products[p].slopes is not None
 
     def cut(self, p: int) -> float:
         """What instructions cut off, in units of 2⁻²² of a product: half of the last bit each on average, while half of
@@ -255,12 +271,12 @@ class LongPairsText(ABC):
         return ABSOLUTE / (1 + self.cut(p))
 
     def slopes(self) -> str:
-        """Declares `steepest`, of every distance the largest slope of an exponent."""
+        """Declares `steepest`, of every product the largest slope of an exponent, where only these are made of it."""
         return "\n".join(line for p in range(len(self.products)) for line in self._slopes(p))
 
     def _slopes(self, p: int) -> Iterator[str]:
         found = self.products[p].slopes
-        if not self.products[p].distance or found is None:
+        if found is None or self.bounded:
             return
         pair = Pair(self.pairs.pair.inputs, found, len(found))
         text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)

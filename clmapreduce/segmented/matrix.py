@@ -57,9 +57,11 @@ def matrix_arrays(matrix: Any) -> tuple[Any, Any, Any, int | None]:
         if len(matrix) != 3:
             raise ShapeError(f"matrix is a tuple of {len(matrix)}; give (indptr, indices, data), data may be None")
         return (*matrix, None)
-    kind = getattr(matrix, "format", None)
-    if kind is None or len(getattr(matrix, "shape", ())) != 2:
+    kind, shape = getattr(matrix, "format", None), getattr(matrix, "shape", ())
+    if kind is None:
         raise DTypeError(f"matrix is {type(matrix).__name__}; give a scipy.sparse matrix, or (indptr, indices, data)")
+    if len(shape) != 2:
+        raise ShapeError(f"matrix is a sparse array of shape {shape}; give one of two dimensions")
     if kind not in ("csr", "csc", "coo"):
         matrix, kind = matrix.tocsr(), "csr"
     if kind == "csr":

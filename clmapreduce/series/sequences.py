@@ -10,7 +10,7 @@ import numpy as np
 
 from clmapreduce.array import DeviceArray
 from clmapreduce.call import check_out
-from clmapreduce.context import Context, current_context
+from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.functions import cast
@@ -62,7 +62,7 @@ def factorials(
     for int64, 34 for float32, 170 for float64.
     """
     check_order(n, "n")
-    home = context or current_context()
+    home = context_of(context)
     wanted = default_dtype(home) if dtype is None else check_supported(np.dtype(dtype), "dtype")
     check_device([wanted], home)
     largest = largest_factorial(wanted)

@@ -152,6 +152,19 @@ def test_more_neighbours_than_there_are() -> None:
         Genred("SqDist(x, y)", ALIASES[:2], "ArgKMin", 1, opt_arg=6)(x, y)
 
 
+def test_axes_and_slices_of_any_integers() -> None:
+    """NumPy's too; what is none is told."""
+    lazy = Vi(zeros(7, 3)) - Vj(zeros(5, 3))
+    assert callable(lazy.sum(np.int64(1), call=False))  # type: ignore[arg-type]
+    for wrong in (lambda: lazy["a":], lambda: lazy[:, 0.5:], lambda: lazy[::0, :], lambda: lazy["a":, :]):
+        with pytest.raises(cm.ShapeError):
+            wrong()
+    kernel = (-(lazy**2).sum(-1)).exp()
+    for unknown in ("a", lazy):
+        with pytest.raises(cm.FormulaError, match="placeholder"):
+            kernel.solve(zeros(7, 1), var=unknown)
+
+
 @pytest.mark.parametrize("axis", [3, -4, 7, None, "j", 1.0, True])
 def test_axes_that_are_none(axis: Any) -> None:
     lazy = Vi(zeros(7, 3)) - Vj(zeros(5, 3))

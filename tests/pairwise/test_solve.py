@@ -242,6 +242,11 @@ class TestSolve:
             solve(lambda v: v, np.float32(1))
         with pytest.raises(cm.ShapeError, match="must keep"):
             solve(lambda v: v.reshape(1, 4), b)
+        for most in (-1, 1.5):
+            with pytest.raises(cm.ShapeError, match="max_iterations"):
+                solve(lambda v: v, b, max_iterations=most)  # type: ignore[arg-type]
+        with pytest.raises(cm.DTypeError, match="tolerance is 'a'"):
+            solve(lambda v: v, b, tolerance="a")  # type: ignore[arg-type]
         with pytest.raises(cm.ShapeError, match="x0"):
             solve(lambda v: v, b, x0=np.ones(3))
         with pytest.raises(cm.ShapeError, match="diagonal"):

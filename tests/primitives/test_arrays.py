@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pyopencl.array  # makes cl.array
+import pyopencl.tools  # makes cl.tools
 import pytest
 from oracles import PLAIN, PRIME, assert_same, into_poison, values
 
@@ -82,6 +85,37 @@ def test_a_device_array_behaves_like_an_array(context: cm.Context) -> None:
         np.asarray(held, copy=False)
     assert np.asarray(held, dtype=np.float32).dtype == np.float32
     assert_same(np.add(held, 1), np.arange(2, 8).reshape(2, 3), "NumPy's own functions take it")
+
+
+def test_copies_have_memory_of_their_own(context: cm.Context) -> None:
+    for copied in (copy.copy, copy.deepcopy):
+        held = cm.array(np.arange(6, dtype=np.float32).reshape(2, 3), context)
+        other = copied(held)
+        cm.Map(lambda x: x + 1)(held, out=held)
+        del held
+        again = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]
+        assert_same(other.to_numpy(), np.arange(6, dtype=np.float32).reshape(2, 3), again)
+    assert copy.copy(cm.array(np.ones((0, 3), np.float32), context)).shape == (0, 3)
+    with pytest.raises(TypeError, match="to_numpy"):
+        pickle.dumps(other)
+
+
+def test_other_shapes_and_dtypes_of_the_same_memory(context: cm.Context) -> None:
+    x = np.arange(6, dtype=np.float32)
+    held = cm.array(x, context)
+    for shape in ((2, 3), [3, 2], (-1,), (2, -1), (-1, 3, 1)):
+        assert_same(held.reshape(shape).to_numpy(), x.reshape(shape))
+    assert held.reshape(3, -1).shape == (3, 2)
+    assert cm.array(x[:0], context).reshape(-1, 3).shape == (0, 3)
+    assert_same(held.view("i4").to_numpy(), x.view("i4"))
+    for wrong in ((4,), (-2, -3), (-1, -1), (6.0,), (None,), ("6",), (4, -1), (0, -1)):
+        with pytest.raises(cm.ShapeError):
+            held.reshape(wrong)
+    for dtype in (">f4", "S4", "M8[s]", np.dtype([("a", "i1"), ("b", "<i2"), ("c", "i1")]), object):
+        with pytest.raises(cm.DTypeError):
+            held.view(dtype)
+    with pytest.raises(cm.DTypeError, match="list"):
+        held.to_numpy([0])  # type: ignore[arg-type]
 
 
 def test_reading_into_an_array(context: cm.Context, rng: np.random.Generator) -> None:
@@ -416,6 +450,33 @@ def test_pyopencl_arrays_of_another_context_are_refused(queue: cl.CommandQueue, 
         cm.array(theirs, context)
     with pytest.raises(cm.DeviceError):
         DOUBLE(theirs, context=context)
+
+
+def test_pyopencl_arrays_whose_memory_others_share(queue: cl.CommandQueue) -> None:
+    """In a part of a buffer, or of a pool: nothing would wait for commands on the whole, or tell when it is let go."""
+    whole = cl.array.to_device(queue, np.arange(4096, dtype=np.float32))
+    part = cl.array.Array(queue, (1024,), np.float32, data=whole.base_data.get_sub_region(4096, 4096))
+    pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
+    for theirs in (part, cl.array.to_device(queue, np.ones(8, np.float32), allocator=pool)):
+        with pytest.raises(cm.DeviceError, match="in place"):
+            cm.array(theirs)
+    assert float(cm.Reduce("sum")(part.copy())) == np.arange(1024, 2048).sum()
+
+
+def test_threads_that_meet_a_context_first_share_ours(queue: cl.CommandQueue) -> None:
+    theirs = [cl.array.to_device(queue, np.arange(8, dtype=np.float32)) for _ in range(6)]
+    started, found = threading.Barrier(6), []
+
+    def wrap(x: Any) -> None:
+        started.wait()
+        found.append(cm.array(x).context)
+
+    threads = [threading.Thread(target=wrap, args=(x,)) for x in theirs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6 and len(set(found)) == 1
 
 
 def test_pyopencl_arrays_of_dtypes_that_no_kernel_holds(queue: cl.CommandQueue) -> None:

@@ -271,6 +271,23 @@ def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, 
         assert np.all(np.abs(found - terms @ given[w] / terms.sum(1, keepdims=True)) <= off)
 
 
+@pytest.mark.parametrize("name", ["Sum", "LogSumExp"])
+def test_exponents_with_a_coordinate_that_rows_lack(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """So large that the others have no digits left beside it."""
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(3, 1, 1)
+    for power in (3, 7, rng.uniform(8, 20)):
+        given = {x: points(rng, 40, DIM), y: points(rng, 97, DIM) * 4}
+        given[x][:, 5], given[y][:, 5] = 0, 10**power
+        exponent = given[x].astype("f8") @ given[y].astype("f8").T
+        if name == "Sum":
+            given[b] = rng.normal(size=(97, 1)).astype("f4")
+            found = run(PairCall(F["Exp"](x | y) * b, PAIR_REDUCTIONS[name], 1), given, context)
+            assert_sums(found, exponent, given[b].astype("f8"), power)
+        else:
+            found = run(PairCall(x | y, PAIR_REDUCTIONS[name], 1), given, context)
+            np.testing.assert_allclose(found[:, 0], np.log(np.exp(exponent).sum(1)), rtol=PROMISED, atol=PROMISED)
+
+
 def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:
     """Rows and columns have scales of their own; what is not finite, or nearly so, is computed as it stands."""
     x, y = Variable(0, 20, 0), Variable(1, 20, 1)

@@ -308,3 +308,16 @@ def test_spreads_beside_large_means(name: str, length: int, context: cm.Context,
     offsets = np.arange(51) * length
     found = cm.segmented_reduce(x.ravel(), offsets, name, context=context, mode="sequential")
     np.testing.assert_allclose(found, getattr(x.astype("f8"), name)(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_spreads_of_what_is_infinite(name: str, dtype: str, context: cm.Context, mode: str) -> None:
+    """No number, wherever the infinity stands."""
+    if dtype == "f8" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    for length in (1, 2, 3, 70, 3000):
+        x = np.tile(np.arange(length, dtype=dtype), (3, 1))
+        x[0, -1], x[1, 0], x[2, length // 2] = -np.inf, np.inf, np.inf
+        found = cm.segmented_reduce(x.ravel(), np.arange(4) * length, name, context=context, mode=mode)
+        assert np.isnan(found).all(), (length, found)

@@ -13,6 +13,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+import scipy.sparse
 
 import clmapreduce as cm
 
@@ -175,6 +176,9 @@ def test_a_mean_of_integers_that_no_sum_holds(dtype: str, context: cm.Context, m
     np.testing.assert_allclose(found, x[0].astype("f8"), rtol=1e-12)
 
 
+INDEXED = cm.Operator(lambda a, b: a + b + cm.index, 0)
+
+
 def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
     """Errors of the library's, which say what was given."""
     x, at = np.ones(3), [0, 3]
@@ -189,6 +193,14 @@ def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
         (lambda: cm.reduce_by_key(x, x, equal="a == b", context=context), cm.FormulaError, "equal takes a function"),
         (lambda: cm.segmented_reduce(x, at, np.add, context=context), cm.ModeError, "mean, var, std"),
         (lambda: cm.segmented_reduce(x.astype("f4"), at, init=1e300, context=context), cm.DTypeError, "does not fit"),
+        (lambda: cm.segmented_reduce(x, at, x, context=context), cm.ModeError, "mean, var, std"),  # type: ignore[arg-type]
+        (lambda: cm.segmented_reduce(x, at, map=np.sin, context=context), cm.FormulaError, "numpy.sin"),
+        (lambda: cm.segmented_reduce(x, at, INDEXED, context=context), cm.FormulaError, "no index"),
+        (lambda: cm.Reduce(INDEXED)(x, context=context), cm.FormulaError, "no index"),
+        (lambda: cm.segmented_reduce(x, at, context="cpu"), cm.DeviceError, "context is 'cpu'"),  # type: ignore[arg-type]
+        (lambda: cm.array(x, context.device), cm.DeviceError, "pass a cm.Context"),  # type: ignore[arg-type]
+        (lambda: cm.Reduce("sum")(x, context=context, wait_for=3), TypeError, "wait_for is 3"),  # type: ignore[arg-type]
+        (lambda: cm.spmv(scipy.sparse.coo_array(x), x, context=context), cm.ShapeError, "two dimensions"),
     ]
     half = x.astype(ml_dtypes.bfloat16)
     wrong += [

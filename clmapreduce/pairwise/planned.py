@@ -92,10 +92,10 @@ def plan_pair(
 def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
     """The launch box, which says the scheme as well."""
     pair, bound = layout.pair, layout.bound
-    terms = len(pair.terms.rows)
+    terms, cost = len(pair.terms.rows), _cost(pair, bound)
     box: Box | None = choose_matrix(layout, domain, mode, facts) or choose_wide(pair, mode, facts)
     if box is None and layout.few:
-        box = few_box(terms, pair.cost, domain.rows, mode, facts)
+        box = few_box(terms, cost, domain.rows, mode, facts)
     elif box is None and domain.columns:
         together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
         box = choose_tiles(pair, bound, mode, facts, together)
@@ -103,9 +103,9 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
         return box
     rows, loops = domain.rows * domain.batch, bool(pair.contractions)
     if not isinstance(domain, BlockSparse):
-        return pair_box(_kind(bound), terms, pair.cost, loops, rows, domain.columns, mode, facts)
+        return pair_box(_kind(bound), terms, cost, loops, rows, domain.columns, mode, facts)
     cluster, columns = domain.typical
-    box = pair_box(_kind(bound), terms, pair.cost, loops, rows, int(columns), mode, facts)
+    box = pair_box(_kind(bound), terms, cost, loops, rows, int(columns), mode, facts)
     return clustered(box, cluster, pair.dtype.itemsize)
 
 
@@ -128,6 +128,11 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
     if isinstance(box, MatrixLongBox):
         return plan_matrix_long(layout, domain, mode, facts, box)
     return plan_pairwise(layout, domain, mode, facts, box)
+
+
+def _cost(pair: Pair, bound: PairBound) -> int:
+    """Operations per pair; where vectors are put in order, those on what is kept too, or builds would take minutes."""
+    return pair.cost + (len(bound.components) if bound.one_by_one and pair.width > 1 else 0)
 
 
 def _kind(bound: PairBound) -> str:

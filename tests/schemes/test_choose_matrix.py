@@ -60,6 +60,13 @@ def test_softmaxes_of_long_weights() -> None:
                 assert product.slopes is not None and len(product.slopes) == 1
 
 
+def test_vectors_in_order_are_taken_one_by_one() -> None:
+    """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
+    for text, taken in (("Vi(0,18)-Vj(1,18)", 1), (DISTANCE, 4)):
+        layout = layout_of(text, "KMin", k=10)
+        assert chosen(layout, facts=FACTS["intel"], mode=SEQUENTIAL).taken == taken, text
+
+
 def test_scalars_of_many_numbers_go_elsewhere() -> None:
     """Registers have no room for them beside the weights' sums."""
     for count, kind in ((2, MatrixWeightedBox), (16, WideBox)):

@@ -177,11 +177,11 @@ INLINE ${T} cmr_${name}_${T}(${T} x) {
 <%def name="exp2_fast(T)">${_exp2(T, "exp2_fast", True)}</%def>
 ## The same without the clamps.
 <%def name="exp2_near(T)">${_exp2(T, "exp2_near", False)}</%def>
-## Where a vendor has nothing faster these are the plain ones; library calls take 512 bits in halves, which PoCL's compiler asks for.
 ## Of rounded numbers: compilers fuse a product and a difference only where both stand in one expression.
 <%def name="difference(T)">
 INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) { return a - b; }
 </%def>
+## Where a vendor has nothing faster these are the plain ones; library calls take 512 bits in halves, which PoCL's compiler asks for.
 <%def name="divide_fast(T)">
 INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
 </%def>

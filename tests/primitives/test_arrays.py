@@ -93,8 +93,9 @@ def test_copies_have_memory_of_their_own(context: cm.Context) -> None:
         other = copied(held)
         cm.Map(lambda x: x + 1)(held, out=held)
         del held
-        again = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]
-        assert_same(other.to_numpy(), np.arange(6, dtype=np.float32).reshape(2, 3), again)
+        taken = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]  # what was given back
+        assert_same(other.to_numpy(), np.arange(6, dtype=np.float32).reshape(2, 3))
+        del taken
     assert copy.copy(cm.array(np.ones((0, 3), np.float32), context)).shape == (0, 3)
     with pytest.raises(TypeError, match="to_numpy"):
         pickle.dumps(other)

@@ -20,15 +20,15 @@ class BoundMoments(OneByOne):
 
     def single(self, value: Value, index: Node) -> Record:
         number = cast(typed(Node, value), self._acc)
-        return Record(count=as_node(1, self._acc), mean=number, spread=as_node(0, self._acc))
+        return Record(count=as_node(1, self._acc), mean=number, spread=number - number)  # NaN of what is infinite
 
     def merge(self, a: Record, b: Record) -> Record:
         count = a["count"] + b["count"]
         share = b["count"] / apply("where", count > 0, count, 1)
         away = apply("where", a["count"] > 0, b["mean"] - a["mean"], b["mean"])
         mean = apply("where", a["count"] > 0, a["mean"] + away * share, b["mean"])
-        # the weight first: 0 of an empty side, whose distance may be too large to square; an infinite one has no square
-        spread = a["spread"] + b["spread"] + (away * (a["count"] * share) * away + (away - away))
+        # the weight first: 0 of an empty side, whose distance may be too large to square
+        spread = a["spread"] + b["spread"] + away * (a["count"] * share) * away
         return Record(count=count, mean=mean, spread=spread)
 
     def finish(self, acc: Record) -> Value:

@@ -22,6 +22,8 @@ from clmapreduce.formula.source import c_source
 from clmapreduce.primitives.host import finished, merged
 from clmapreduce.primitives.reduce import fitted
 from clmapreduce.reductions import NAMED, Bound, Operator, operator
+from clmapreduce.reductions.base import OneByOne
+from clmapreduce.reductions.segment import SPREADS
 from clmapreduce.reductions.sum import widened
 
 REAL = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
@@ -433,6 +435,19 @@ def test_mean_and_variance_in_one_pass() -> None:
     assert given["count"] == 50
     assert given["mean"] == pytest.approx(numbers.mean())
     assert given["spread"] == pytest.approx(numbers.var() * 50)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_spreads_of_a_value_that_is_merged_with_nothing(name: str) -> None:
+    """As segments of one value may be: 0, and NaN of what is infinite or no number."""
+    bound = SPREADS[name].bind(np.dtype("f4"), "auto", True)
+    assert isinstance(bound, OneByOne)
+    value = Symbol("value", bound.value)
+    result = bound.finish(bound.single(value, Symbol("at", np.dtype("i8"))))
+    assert isinstance(result, Node)
+    with np.errstate(invalid="ignore"):
+        given = evaluate(result, {value: np.array([3, np.inf, -np.inf, np.nan], "f4")})
+    np.testing.assert_array_equal(given, [0, np.nan, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("code", ["?", "i1", "u8", "f4", "c8"])

@@ -3,8 +3,9 @@ parallel.
 """
 
 from clmapreduce import cluster, math, series
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context, Device, devices, select_device, use
+from clmapreduce.convert import array
 from clmapreduce.errors import (
     BuildError,
     ClMapReduceError,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, contiguous, host_array, is_foreign, wrap_foreign
+from clmapreduce.array import DeviceArray, contiguous
 from clmapreduce.context import Context, context_of
+from clmapreduce.convert import host_array
 from clmapreduce.dtypes import (
     COMPLEX64,
     COMPLEX128,
@@ -24,6 +25,7 @@ from clmapreduce.dtypes import (
     refuse_bfloat16,
 )
 from clmapreduce.errors import DeviceError, ShapeError
+from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.formula.formula import Access, Input, symbol
 from clmapreduce.formula.node import Symbol, Value
 

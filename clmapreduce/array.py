@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import hostsched
-from clmapreduce.context import Context, context_of
+from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, aligned, check_stored
-from clmapreduce.errors import DeviceError, DeviceMemoryError, DTypeError, ShapeError
+from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
 from clmapreduce.runtime import take, translated
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
@@ -161,36 +159,6 @@ class _View(DeviceArray):
         """The memory goes back with the base."""
 
 
-def array(x: Any, context: Context | None = None) -> DeviceArray:
-    """`x` as a DeviceArray on `context` (default: the current one, or the one `x` lives on).
-
-    x: a NumPy array or array-like, a pyopencl.array.Array (no copy), a CPU array with DLPack, or a DeviceArray
-    (returned as it is when it lives there). Raises DTypeError for dtypes that no kernel can hold, DeviceMemoryError
-    when there is no room.
-    """
-    if isinstance(x, DeviceArray):
-        if context is None or context is x.context:
-            return x
-        return upload(x.to_numpy(), context)
-    if is_foreign(x):
-        return wrap_foreign(x, context)
-    return upload(host_array(x), context_of(context))
-
-
-def host_array(x: Any) -> NumpyArray:
-    """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
-    if isinstance(x, np.ma.MaskedArray):
-        raise DTypeError("a masked array has values that do not count; pass x.filled(value) with one that is neutral")
-    if not isinstance(x, np.ndarray):
-        dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
-        try:
-            x = np.from_dlpack(x) if dlpack else np.asarray(x)
-        except ValueError as error:
-            raise ShapeError(f"{type(x).__name__} is no array: {error}") from None
-    dtype = check_stored(x.dtype, "the array")
-    return np.asarray(x, dtype=dtype)
-
-
 def upload(values: NumpyArray, context: Context) -> DeviceArray:
     """A copy of `values` on the device; waits until it has left host memory."""
     flat = contiguous(values)
@@ -255,75 +223,3 @@ def _size(shape: tuple[int, ...]) -> int:
     for extent in shape:
         size *= extent
     return size
-
-
-# ------------------------------------------------------------------------------------------ pyopencl.array.Array
-_foreign_contexts: dict[int, tuple[Any, Context]] = {}
-_foreign_buffers: dict[tuple[int, Context], tuple[Any, hostsched.Buffer]] = {}
-_foreign_lock = threading.RLock()
-
-
-def is_foreign(x: Any) -> bool:
-    """Whether `x` is a pyopencl.array.Array."""
-    return type(x).__module__.startswith("pyopencl.array") and hasattr(x, "base_data")
-
-
-def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
-    """A DeviceArray over a pyopencl array's own memory.
-
-    Without a context, one on the array's OpenCL context is made and kept.
-    """
-    if not x.flags.c_contiguous:
-        raise ShapeError(f"a pyopencl array with strides {x.strides} cannot be used in place; make it contiguous first")
-    if x.size == 0:
-        return empty(x.shape, check_stored(x.dtype, "the array"), context or foreign_context(x))
-    if x.offset:
-        raise ShapeError(f"a pyopencl array with an offset of {x.offset} bytes cannot be used in place; pass x.copy()")
-    data = x.data
-    if not hasattr(type(data), "from_int_ptr"):
-        raise DeviceError(f"a pyopencl array in a {type(data).__name__} cannot be used in place; pass x.get()")
-    if data.associated_memobject is not None:  # no command on it would wait for those on the whole buffer
-        raise DeviceError("a pyopencl array in a part of a buffer cannot be used in place; pass x.copy()")
-    home = context if context is not None else foreign_context(x)
-    if data.context != home.queue.context:
-        raise DeviceError(
-            "the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, "
-            "or copy it through the host"
-        )
-    for event in getattr(x, "events", ()):
-        with suppress(AttributeError):
-            event.wait()
-    return DeviceArray(home, _shared_buffer(data, home), x.shape, check_stored(x.dtype, "the array"))
-
-
-def is_wrapped(x: DeviceArray) -> bool:
-    """Whether `x` lies in a pyopencl array's memory."""
-    return any(known is x.buffer for _, known in list(_foreign_buffers.values()))
-
-
-def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
-    """The one Buffer over a pyopencl buffer: calls on it wait for each other only if they share it.
-
-    It holds the memory by a reference of its own, and is let go once that is the last one.
-    """
-    with _foreign_lock:
-        for key, (own, _) in list(_foreign_buffers.items()):
-            if own.reference_count == 1:
-                del _foreign_buffers[key]
-        key = (data.int_ptr, home)
-        if key not in _foreign_buffers:
-            own = type(data).from_int_ptr(data.int_ptr, True)
-            with translated():
-                _foreign_buffers[key] = (own, home.queue.arena.from_cl(own, own.size))
-        return _foreign_buffers[key][1]
-
-
-def foreign_context(x: Any) -> Context:
-    """Our context on a pyopencl array's OpenCL context and device."""
-    owner = x.context if x.context is not None else x.base_data.context
-    key = owner.int_ptr
-    with _foreign_lock:
-        if key not in _foreign_contexts:
-            device = x.queue.device if x.queue is not None else owner.devices[0]
-            _foreign_contexts[key] = (owner, Context(device, cl_context=owner))
-        return _foreign_contexts[key][1]

@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
+from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import ShapeError
 from clmapreduce.ranges.near import coordinates

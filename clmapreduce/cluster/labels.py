@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
+from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 

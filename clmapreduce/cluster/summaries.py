@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.cluster.labels import counts_of, labels_of
+from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers, from_counts
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.reductions.base import Accumulate

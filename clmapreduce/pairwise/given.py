@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, NumpyArray, host_array, is_foreign, wrap_foreign
+from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.convert import host_array
 from clmapreduce.dtypes import DType, is_complex, is_float
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.vector.node import Category
 
 Array: TypeAlias = "NumpyArray | DeviceArray"

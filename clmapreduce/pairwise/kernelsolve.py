@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clmapreduce.arguments import home_of
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.base import KINDS, Symbolic, lifted, made
 from clmapreduce.pairwise.genred import Genred

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import product
-from clmapreduce.array import DeviceArray, NumpyArray, array
+from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.convert import array
 from clmapreduce.dtypes import FLOAT32, FLOAT64
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.math import where

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import Any
 
-from clmapreduce.array import array
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode

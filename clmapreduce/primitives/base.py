@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Signature, product
-from clmapreduce.array import DeviceArray, is_wrapped
+from clmapreduce.array import DeviceArray
 from clmapreduce.call import Call, Output, check_out
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, check_constant
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
+from clmapreduce.foreign import is_wrapped
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import CAST
 from clmapreduce.formula.guard import check_guards

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Described, Given, product
-from clmapreduce.array import DeviceArray, contiguous, empty, host_array, is_wrapped
+from clmapreduce.array import DeviceArray, contiguous, empty
 from clmapreduce.call import Output, as_argument, check_out
+from clmapreduce.convert import host_array
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
+from clmapreduce.foreign import is_wrapped
 from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.primitives.explain import explained

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature, gather
-from clmapreduce.array import DeviceArray, NumpyArray, array
+from clmapreduce.array import DeviceArray, NumpyArray
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError

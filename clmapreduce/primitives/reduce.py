@@ -11,10 +11,11 @@ import numpy as np
 
 import clmapreduce.reductions as reductions
 from clmapreduce.arguments import Arguments, gather
-from clmapreduce.array import DeviceArray, array, write
+from clmapreduce.array import DeviceArray, write
 from clmapreduce.call import check_out
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, ModeError, ShapeError

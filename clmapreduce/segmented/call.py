@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned

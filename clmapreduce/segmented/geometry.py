@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, array, await_events, element
+from clmapreduce.array import DeviceArray, await_events, element
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.errors import ShapeError

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.call import Output, check_out
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import cast

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
+from clmapreduce.convert import array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.primitives.base import Options

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, array, await_events
+from clmapreduce.array import DeviceArray, await_events
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import FormulaError, ModeError, ShapeError

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.node import Node, index
 from clmapreduce.math import where

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature, gather
-from clmapreduce.array import DeviceArray, array
+from clmapreduce.array import DeviceArray
 from clmapreduce.call import check_out
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
+from clmapreduce.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.errors import DTypeError, ShapeError

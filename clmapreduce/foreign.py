@@ -1,0 +1,84 @@
+"""pyopencl's arrays, used in place: one context of ours per OpenCL context, one Buffer per buffer."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+import hostsched
+from clmapreduce.array import DeviceArray, empty
+from clmapreduce.context import Context
+from clmapreduce.dtypes import check_stored
+from clmapreduce.errors import DeviceError, ShapeError
+from clmapreduce.runtime import translated
+
+_contexts: dict[int, tuple[Any, Context]] = {}
+_buffers: dict[tuple[int, Context], tuple[Any, hostsched.Buffer]] = {}
+_lock = threading.RLock()
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether `x` is a pyopencl.array.Array."""
+    return type(x).__module__.startswith("pyopencl.array") and hasattr(x, "base_data")
+
+
+def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
+    """A DeviceArray over a pyopencl array's own memory.
+
+    Without a context, one on the array's OpenCL context is made and kept.
+    """
+    if not x.flags.c_contiguous:
+        raise ShapeError(f"a pyopencl array with strides {x.strides} cannot be used in place; make it contiguous first")
+    if x.size == 0:
+        return empty(x.shape, check_stored(x.dtype, "the array"), context or foreign_context(x))
+    if x.offset:
+        raise ShapeError(f"a pyopencl array with an offset of {x.offset} bytes cannot be used in place; pass x.copy()")
+    data = x.data
+    if not hasattr(type(data), "from_int_ptr"):
+        raise DeviceError(f"a pyopencl array in a {type(data).__name__} cannot be used in place; pass x.get()")
+    if data.associated_memobject is not None:  # no command on it would wait for those on the whole buffer
+        raise DeviceError("a pyopencl array in a part of a buffer cannot be used in place; pass x.copy()")
+    home = context if context is not None else foreign_context(x)
+    if data.context != home.queue.context:
+        raise DeviceError(
+            "the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, "
+            "or copy it through the host"
+        )
+    for event in getattr(x, "events", ()):
+        with suppress(AttributeError):
+            event.wait()
+    return DeviceArray(home, _shared_buffer(data, home), x.shape, check_stored(x.dtype, "the array"))
+
+
+def is_wrapped(x: DeviceArray) -> bool:
+    """Whether `x` lies in a pyopencl array's memory."""
+    return any(known is x.buffer for _, known in list(_buffers.values()))
+
+
+def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
+    """The one Buffer over a pyopencl buffer: calls on it wait for each other only if they share it.
+
+    It holds the memory by a reference of its own, and is let go once that is the last one.
+    """
+    with _lock:
+        for key, (own, _) in list(_buffers.items()):
+            if own.reference_count == 1:
+                del _buffers[key]
+        key = (data.int_ptr, home)
+        if key not in _buffers:
+            own = type(data).from_int_ptr(data.int_ptr, True)
+            with translated():
+                _buffers[key] = (own, home.queue.arena.from_cl(own, own.size))
+        return _buffers[key][1]
+
+
+def foreign_context(x: Any) -> Context:
+    """Our context on a pyopencl array's OpenCL context and device."""
+    owner = x.context if x.context is not None else x.base_data.context
+    key = owner.int_ptr
+    with _lock:
+        if key not in _contexts:
+            device = x.queue.device if x.queue is not None else owner.devices[0]
+            _contexts[key] = (owner, Context(device, cl_context=owner))
+        return _contexts[key][1]

@@ -36,6 +36,11 @@ class Genred:
     ) -> None:  # fmt: skip
         if dtype is not None or cuda_type is not None:
             warnings.warn("Genred takes the arrays' dtype; dtype= and cuda_type= change nothing", DeprecationWarning, 2)
+        if not isinstance(aliases, (list, tuple)) or not all(isinstance(alias, str) for alias in aliases):
+            raise FormulaError(f'aliases are {aliases!r}; give a list of texts, such as ["x = Vi(3)", "y = Vj(3)"]')
+        for name, text in (("formula", formula), ("formula2", "" if formula2 is None else formula2)):
+            if not isinstance(text, str):
+                raise FormulaError(f'{name} is {text!r}; give a text, such as "Exp(-SqDist(x, y))"')
         self.formula, self.aliases, self.reduction_op, self.axis = formula, tuple(aliases), reduction_op, axis
         self.opt_arg, self.formula2 = opt_arg, formula2
         named = _named(self.aliases)

@@ -10,7 +10,7 @@ import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, Integers, blocks
 from clmapreduce.domain.transposed import transposed
-from clmapreduce.errors import ModeError, ShapeError
+from clmapreduce.errors import DeviceMemoryError, DTypeError, ModeError, ShapeError
 from clmapreduce.ranges import check
 from clmapreduce.ranges.matrix import blocks_of_mask, blocks_of_matrix, boolean
 from clmapreduce.ranges.near import boxes, centroids, coordinates, near
@@ -121,10 +121,16 @@ class Ranges:
         pair = width if isinstance(width, tuple) else (width, width)
         if len(pair) != 2:
             raise ShapeError(f"width is {width}; give a whole number, or two: (below, above)")
-        below, above = (check.count(w, "width") for w in pair)
+        below, above = (min(check.count(w, "width"), max(rows, columns)) for w in pair)
         if check.count(block, "block") == 0:
             raise ShapeError("block is 0; give at least 1 row")
-        return cls._of(staircase(rows, columns, below, above, int(block)), shape=(rows, columns))
+        try:
+            half = staircase(rows, columns, below, above, int(block))
+        except (MemoryError, ValueError, OverflowError):  # NumPy's, for more rows than an array or an int64 holds
+            raise DeviceMemoryError(
+                f"a band of {rows} × {columns} in blocks of {block} has no room in host memory; give a larger block"
+            ) from None
+        return cls._of(half, shape=(rows, columns))
 
     @classmethod
     def lower_triangular(cls, M: int, N: int, *, block: int = 1) -> Ranges:
@@ -151,6 +157,8 @@ class Ranges:
             raise ShapeError(f"{given} is given without {missing}; give both, or none to compare x with itself")
         if between not in ("boxes", "centroids"):
             raise ModeError(f'between is {between!r}; "boxes" and "centroids" are known')
+        if np.ndim(distance) or np.asarray(distance).dtype.kind not in "iuf":
+            raise DTypeError(f"distance is {distance!r}; give a number")
         if not distance >= 0:
             raise ShapeError(f"distance is {distance}; give 0 or more")
         rows = check.clusters(ranges_i, "ranges_i")

@@ -110,6 +110,7 @@ OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"reduction_op": "Median"}, cm.ModeError, "Median.*ArgKMin"), ({"reduction_op": None}, cm.ModeError, "None"), ({"axis": 2}, cm.ShapeError, "axis=2"), ({"axis": True}, cm.ShapeError, "axis=True"), ({"axis": "j"}, cm.ShapeError, "axis='j'"),
     ({"reduction_op": "KMin"}, cm.ShapeError, "K, how many.*None"), ({"reduction_op": "ArgKMin", "opt_arg": 0}, cm.ShapeError, "it is 0"), ({"reduction_op": "ArgKMin", "opt_arg": 2.0}, cm.ShapeError, "it is 2.0"),
     ({"reduction_op": "Sum", "opt_arg": 3}, cm.ShapeError, "K=3"), ({"opt_arg": "float32"}, cm.ShapeError, "K='float32'"), ({"formula2": "b"}, cm.FormulaError, "Sum takes no weight"),
+    ({"formula": None}, cm.FormulaError, "formula is None; give a text"), ({"formula2": 3}, cm.FormulaError, "formula2 is 3; give a text"), ({"aliases": "x = Vi(3)"}, cm.FormulaError, "give a list of texts"), ({"aliases": None}, cm.FormulaError, "aliases are None"),
     ({"reduction_op": "SumSoftMaxWeight"}, cm.FormulaError, "SumSoftMaxWeight needs a weight"), ({"reduction_op": "LogSumExpWeight"}, cm.FormulaError, "needs a weight"), ({"reduction_op": "Max_SumShiftExp", "formula": "x - y"}, cm.FormulaError, "dimension 1, not 3"),
     ({"dtype_acc": "float128"}, cm.DTypeError, "float128"), ({"dtype_acc": "float32", "use_double_acc": True}, cm.ModeError, "float64.*float32"), ({"sum_scheme": "fast"}, cm.ModeError, "fast.*kahan_scheme"),
 ]  # fmt: skip

@@ -110,7 +110,7 @@ def test_labels_choose_among_a_coarse_matrix(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (0, 3), (1, 1), (7, 7), (5, 12), (12, 5)])
-@pytest.mark.parametrize("width", [0, 2, 50, (3, 0), (0, 4)])
+@pytest.mark.parametrize("width", [0, 2, 50, (3, 0), (0, 4), 10**30])
 def test_bands(rows: int, columns: int, width: int | tuple[int, int]) -> None:
     below, above = width if isinstance(width, tuple) else (width, width)
     apart = np.arange(columns) - np.arange(rows)[:, None]

@@ -57,11 +57,14 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: R.band(5, 5, (1, 2, 3)), cm.ShapeError, r"width is \(1, 2, 3\); give a whole number, or two"),  # type: ignore[arg-type]
     (lambda: R.band(5, 5, 1.5), cm.DTypeError, r"width is 1.5; give a whole number"),  # type: ignore[arg-type]
     (lambda: R.band(5, 5, 1, block=0), cm.ShapeError, r"block is 0"),
+    (lambda: R.band(10**30, 5, 1, block=7), cm.DeviceMemoryError, r"a band of 10{30} × 5 in blocks of 7 has no room in host memory; give a larger block"),
     (lambda: R.lower_triangular(5.0, 5), cm.DTypeError, r"M is 5.0"),  # type: ignore[arg-type]
     (lambda: R.radius(X, X[:, :1], 1.0, ROWS, ROWS), cm.ShapeError, r"x has points of 2 coordinates, y of 1"),
     (lambda: R.radius(X, X, 1.0, ROWS), cm.ShapeError, r"y is given without ranges_j"),
     (lambda: R.radius(X, None, 1.0, ROWS, ROWS), cm.ShapeError, r"ranges_j is given without y"),
     (lambda: R.radius(X, None, -1.0, ROWS), cm.ShapeError, r"distance is -1.0; give 0 or more"),
+    (lambda: R.radius(X, None, "1", ROWS), cm.DTypeError, r"distance is '1'; give a number"),  # type: ignore[arg-type]
+    (lambda: R.radius(X, None, [1.0], ROWS), cm.DTypeError, r"distance is \[1.0\]; give a number"),  # type: ignore[arg-type]
     (lambda: R.radius(X, None, np.nan, ROWS), cm.ShapeError, r"distance is nan"),
     (lambda: R.radius(X, None, 1.0, [[0, 10]]), cm.ShapeError, r"ranges_i\[0\] is \(0, 10\), but there are 9 points in x"),
     (lambda: R.radius(np.where(X == 5, np.nan, X), None, 1.0, ROWS), cm.ShapeError, r"x\[2\] is \[4.0, nan\]; coordinates must be finite"),

@@ -9,7 +9,16 @@ from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError
-from clmapreduce.tuning import LaunchBox, clustered, launch_box, pair_box, strictly_sequential, within_local_memory
+from clmapreduce.tuning import (
+    LaunchBox,
+    clustered,
+    few_box,
+    launch_box,
+    ordering,
+    pair_box,
+    strictly_sequential,
+    within_local_memory,
+)
 
 SCHEMES = (
     "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
@@ -71,3 +80,15 @@ def test_groups_are_no_larger_than_clusters_are_worth() -> None:
                 assert small.block & (small.block - 1) == 0 and small.block <= box.block, name
                 assert rows[-1] <= max(32, 2 * cluster) or mode is SEQUENTIAL
             assert rows == sorted(rows, reverse=True) and rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("kept", "itemsize", "bytes_"),
+    [(40, 4, 64), (200, 4, 64), (240, 4, 32), (1440, 4, 32), (1600, 4, 16), (10**5, 4, 4), (80, 8, 64), (480, 8, 32), (10**5, 8, 8), (400, 2, 32), (10**5, 2, 2)],
+)  # fmt: skip
+def test_vectors_are_shorter_where_much_is_put_in_order(kept: int, itemsize: int, bytes_: int) -> None:
+    """10, 50 and 60 numbers of 4 bytes, 360 and 400 of them; and others."""
+    for box in (pair_box("kmin", 3, 8, False, 10**4, 10**4, SEQUENTIAL, INTEL), few_box(3, 8, 4, SEQUENTIAL, INTEL)):
+        assert ordering(box, kept, itemsize) == replace(box, bytes=bytes_)
+    beside = pair_box("kmin", 3, 8, False, 10**4, 10**4, PARALLEL, INTEL)
+    assert ordering(beside, kept, itemsize) == beside

@@ -27,7 +27,7 @@ from clmapreduce.schemes.pairwise_parts import plan_parts
 from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
 from clmapreduce.schemes.pairwise_weighted import plan_weighted
 from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
-from clmapreduce.tuning import TileBox, WideBox, clustered, few_box, pair_box
+from clmapreduce.tuning import PairBox, TileBox, WideBox, clustered, few_box, ordering, pair_box
 from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
@@ -95,18 +95,16 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     terms, cost = len(pair.terms.rows), _cost(pair, bound)
     box: Box | None = choose_matrix(layout, domain, mode, facts) or choose_wide(pair, mode, facts)
     if box is None and layout.few:
-        box = few_box(terms, cost, domain.rows, mode, facts)
+        box = _keeping(few_box(terms, cost, domain.rows, mode, facts), layout)
     elif box is None and domain.columns:
         together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
         box = choose_tiles(pair, bound, mode, facts, together)
     if box is not None:
         return box
     rows, loops = domain.rows * domain.batch, bool(pair.contractions)
-    if not isinstance(domain, BlockSparse):
-        return pair_box(_kind(bound), terms, cost, loops, rows, domain.columns, mode, facts)
-    cluster, columns = domain.typical
-    box = pair_box(_kind(bound), terms, cost, loops, rows, int(columns), mode, facts)
-    return clustered(box, cluster, pair.dtype.itemsize)
+    cluster, columns = domain.typical if isinstance(domain, BlockSparse) else (None, domain.columns)
+    box = _keeping(pair_box(_kind(bound), terms, cost, loops, rows, int(columns), mode, facts), layout)
+    return box if cluster is None else clustered(box, cluster, pair.dtype.itemsize)
 
 
 def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:
@@ -133,6 +131,12 @@ def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
 def _cost(pair: Pair, bound: PairBound) -> int:
     """Operations per pair; where vectors are put in order, those on what is kept too, or builds would take minutes."""
     return pair.cost + (len(bound.components) if bound.one_by_one and pair.width > 1 else 0)
+
+
+def _keeping(box: PairBox, layout: PairLayout) -> PairBox:
+    """The box for what the operator keeps of a row."""
+    pair, bound = layout.pair, layout.bound
+    return ordering(box, bound.layout.itemsize, pair.dtype.itemsize) if bound.one_by_one else box
 
 
 def _kind(bound: PairBound) -> str:

@@ -201,9 +201,9 @@ def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:
 
 
 KEPT_SHORTER = ((32, 3200), (0, 12000))
-"""(bytes of a vector, bytes kept): longer vectors are halved while an item keeps more, so that it keeps less. Measured:
-with 30 to 200 numbers in order those of 32 bytes are as fast as of 64, or twice (PoCL), and take a third of the time to
-build. Still shorter ones are half as fast, where 360 numbers kept build for 12 to 20 s at 32 bytes, 50 to 60 at 64.
+"""(bytes of a vector, bytes): longer vectors are halved while an item keeps more than so many in them. Those of 32 are
+as fast as of 64, or twice as fast (PoCL), with 30 to 200 numbers kept in order, and build in a third of the time.
+Still shorter ones may be half as fast; 360 numbers build for 12 to 20 s with 32 bytes, for 50 to 60 with 64.
 """
 
 

@@ -115,7 +115,7 @@ class Ranges:
         """The pairs (i, j) of M rows and N columns with |i - j| <= width; -below <= j - i <= above for (below, above).
 
         block: so many rows make a cluster, which meets the columns that any of them would. Larger blocks are faster to
-        walk, 1 is exact.
+        walk, 1 is exact. Raises DeviceMemoryError where host memory has no room for the blocks.
         """
         rows, columns = check.count(M, "M"), check.count(N, "N")
         pair = width if isinstance(width, tuple) else (width, width)

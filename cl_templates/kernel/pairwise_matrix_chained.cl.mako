@@ -97,7 +97,7 @@ follow = None if part is matrix.parts[-1] else str(begun + part.steps)
         { const int first = ${end}; ${stage(p, brought[-1], part.mixed > 0, follow)} }
         ${matrix.results(p)}
 % endfor
-        if (doubtful) { ${matrix.doubt(here, "half_now")} ${matrix.exactly()} }
+        if (doubtful) { ${matrix.exactly(matrix.doubt(here, "half_now"))} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}

@@ -78,7 +78,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % endif
         ${matrix.results(p)}
 % endfor
-        if (doubtful) { ${matrix.doubt(here, "half_now") if weary else ""} ${matrix.exactly()} }
+        if (doubtful) { ${matrix.exactly(matrix.doubt(here, "half_now") if weary else "")} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}

@@ -84,7 +84,7 @@ class NearestText(MatrixLongText):
         """Whether results are bounds of products."""
         return True
 
-    def _with_norms(self, part: OperandPart, x: str, y: str, product: str) -> str:
+    def _result(self, part: OperandPart, x: str, y: str, product: str) -> str:
         if part.centred:
             return f"({x} * (1.0f + tilt) + {y} * (1.0f + tilt)) - {product}"
         return f"fma({x} * tilt, {y}, {product})"
@@ -95,9 +95,9 @@ class NearestText(MatrixLongText):
         statements, (factor,) = self.pairs.numbers([self.nearest.factor], v, c)
         return statements, f"q{v}_{c}_{p} * ({factor})"
 
-    def _trusted(self, p: int) -> str:
-        """C text of whether an item's results may stay: bounds say what they are off by."""
-        return f"isfinite(all{p} + largest_x{p})"
+    def _enough(self, p: int, distance: str, norms: str) -> str:
+        """Bounds say what they are off by."""
+        return "1"
 
     def declare_lists(self) -> Iterator[str]:
         """Declares the item's lists, empty, and bar{v}, what a bound of row v must be less than: of rows that are not

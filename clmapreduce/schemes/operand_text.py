@@ -25,6 +25,14 @@ DEPTH = 16
 """Coordinates that one instruction takes."""
 LARGEST = 14
 """The exponent to which the largest number is scaled; products of two of them stay far from the end of floats."""
+SMALL = "0x1p-4f"
+"""Scaled numbers from here on lose at most 2⁻²¹ of themselves. Smaller ones lose 2⁻²⁵ at most, and
+nothing if they are a multiple of 2⁻²⁴; else they are counted.
+"""
+COUNTED, POWER = "0x7fffffu", "0x7f800000u"
+"""Bits of a number that undoes a scale: those that have the count, as a power of two asks for none of them, and the
+power's own.
+"""
 FINITE = "0x1p100f"
 """Rows whose magnitudes add up to less can be scaled back in two steps without leaving the floats."""
 
@@ -56,12 +64,17 @@ class OperandPart:
         return rest if 3 * rest <= DEPTH else 0
 
     @property
+    def counts(self) -> bool:
+        """Whether it is known how many of a row's numbers have lost digits."""
+        return not self.centred and not self.whole.bounded
+
+    @property
     def facts(self) -> int:
         """Numbers that are kept of every row: its norm, where there is a centre, and what undoes its scale; a column's
         times two then, as a distance subtracts its products. Of inner products that are bounded, with what is added up
-        of the row, and the column's largest number, for a norm.
+        of the row, and the column's largest number, for a norm. Of others what undoes the scale, with that count.
         """
-        return 2 if self.centred or self.whole.bounded else 1
+        return 1 if self.counts else 2
 
     def measure(self, row: str) -> str:
         """Declares `scale`, 0 where there is none, and `unscale`."""
@@ -77,17 +90,20 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
 
     def keep(self, row: str, at: str) -> str:
         """Stores what is kept of a row as number `at`."""
-        own = f"facts[{self.whole.facts} * {at} + {self.first_fact}"
+        own, of_rows = f"facts[{self.whole.facts} * {at} + {self.first_fact}", self.side.role is Role.ROW
+        if self.counts:
+            return f"{own}] = usable ? as_float(as_uint(unscale) | lost) : NAN;"
         if not self.centred:
-            bound = "all" if self.side.role is Role.ROW else "most"
-            return f"{own}] = {bound}; {own} + 1] = unscale;" if self.whole.bounded else f"{own}] = unscale;"
-        twice = "2.0f * " if self.side.role is Role.COLUMN else ""
-        return f"{own}] = norms{self.number}[{row}]; {own} + 1] = {twice}unscale;"
+            return f"{own}] = {'all' if of_rows else 'most'}; {own} + 1] = unscale;"
+        return f"{own}] = norms{self.number}[{row}]; {own} + 1] = {'' if of_rows else '2.0f * '}unscale;"
 
     def put(self, row: str, at: str) -> str:
-        """Stores the pieces of a row's coordinates, step by step, as number `at` of all rows."""
+        """Stores the pieces of a row's coordinates, step by step, as number `at` of all rows. Declares `lost`, how many
+        lose digits, where that is kept.
+        """
         whole = self.whole
-        lines = [f"const idx tile = {at} / {whole.tile};"]
+        lines = ["uint lost = 0;"] if self.counts else []
+        lines.append(f"const idx tile = {at} / {whole.tile};")
         lines.append(f"const int inside = (int)({at} % {whole.tile}), line = inside % {whole.lines};")
         first = f"((size_t)tile * {whole.steps} + {self.first_step}) * {whole.stage}"
         lines.append(f"__global uint *to = operands + {first} + inside / {whole.lines} * {whole.words};")
@@ -105,6 +121,7 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
                 d = f"{first} + {c}"
                 lines += [self._scaled(name, row, d, f"usable && {d} < {self.side.size}")]
                 lines.append(f"const float {name}h = cmr_half_round_float({name});")
+                lines.append(self._count(name))
             high = f"cmr_half_pair_float({names[0]}h, {names[1]}h)"
             low = f"cmr_half_pair_float({names[0]} - {names[0]}h, {names[1]} - {names[1]}h)"
             lines.append(f"to[{self.whole.word(k, 0)}] = {high}; to[{self.whole.word(k, 1)}] = {low};")
@@ -117,6 +134,7 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
         for c in range(self.mixed):
             lines.append(self._scaled(f"v{c}", row, str(first + c), "usable"))
             lines.append(f"const float v{c}h = cmr_half_round_float(v{c});")
+            lines.append(self._count(f"v{c}"))
             low = f"v{c} - v{c}h"
             of_rows = self.side.role is Role.ROW
             slots[3 * c : 3 * c + 3] = (f"v{c}h", f"v{c}h", low) if of_rows else (f"v{c}h", low, f"v{c}h")
@@ -129,6 +147,10 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
         """Declares `name`, a number times the scale; 0 where it is not wanted."""
         statements, text = self._number(row, d)
         return f"float {name} = 0.0f; if ({wanted}) {{ {statements} {name} = scale * ({text}); }}"
+
+    def _count(self, name: str) -> str:
+        """Counts a scaled number if its pieces lack digits that it has."""
+        return f"lost += fabs({name}) < {SMALL} && 0x1p24f * {name} != rint(0x1p24f * {name});" if self.counts else ""
 
     def _number(self, row: str, d: str) -> tuple[str, str]:
         """Statements, and the text of a coordinate, less the centre."""

@@ -395,6 +395,18 @@ def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str,
     assert np.all(np.abs(found.astype("f8") - terms @ weights) <= off)
 
 
+def test_products_with_a_coordinate_that_others_lack(context: cm.Context, rng: np.random.Generator) -> None:
+    """So large that the others have no digits left beside it; beside products that have lost none."""
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, SIZE, 1)
+    for power in (5.5, rng.uniform(6, 8), rng.uniform(8, 20)):
+        xs, ys, weights = points(rng, 70), points(rng, 97), rng.normal(size=(97, SIZE)).astype("f4")
+        xs[:, 5], ys[rng.choice([slice(None), slice(7, 8)]), 5] = 0, 10**power
+        weights[:, 1:] *= (np.arange(97) == 7)[:, None]  # the others' terms are 0
+        found = run(PairCall((x | y) * b, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys, b: weights}, context)
+        sizes, wanted = np.abs(xs).astype("f8") @ np.abs(ys).T.astype("f8"), xs.astype("f8") @ ys.T.astype("f8")
+        assert np.all(np.abs(found - wanted @ weights) <= PROMISED * sizes @ np.abs(weights)), power
+
+
 @pytest.mark.parametrize("product", [True, False])
 def test_attention(context: cm.Context, rng: np.random.Generator, product: bool) -> None:
     """Softmax times long values: the second pass over all pairs is the scheme's. Far rows too, where the largest

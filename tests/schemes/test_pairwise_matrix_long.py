@@ -288,6 +288,38 @@ def test_exponents_with_a_coordinate_that_rows_lack(context: cm.Context, rng: np
             np.testing.assert_allclose(found[:, 0], np.log(np.exp(exponent).sum(1)), rtol=PROMISED, atol=PROMISED)
 
 
+def lacking(rng: np.random.Generator) -> Any:
+    """Rows and columns, with a coordinate of one side that the other lacks and that leaves the others of its vectors no
+    digits; numbers of any sign, or all alike.
+    """
+    for power in (3, 5.5, rng.uniform(6, 8), rng.uniform(8, 20)):
+        given = [points(rng, 40, DIM), points(rng, 97, DIM)]
+        if rng.integers(2):
+            given = [np.repeat(rng.uniform(0.5, 1, (len(one), 1)).astype("f4"), DIM, 1) for one in given]
+        side = int(rng.integers(2))
+        given[1 - side][:, 5] = 0
+        given[side][rng.choice([slice(None), slice(7, 8)]), 5] = 10**power
+        yield power, *given
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_products_with_a_coordinate_that_others_lack(
+    context: cm.Context, rng: np.random.Generator, squared: bool
+) -> None:
+    """Terms of one column alone: its products are exact whatever those beside it are."""
+    x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
+    call = PairCall((F["Square"](x | y) if squared else (x | y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    for power, xs, ys in lacking(rng):
+        for column in (7, int(rng.integers(97))):
+            weights = np.zeros((97, 1), "f4")
+            weights[column] = 1
+            found = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
+            terms = xs.astype("f8") * ys[column]
+            size, wanted = np.abs(terms).sum(1), terms.sum(1)
+            off = 2 * PROMISED * size**2 if squared else PROMISED * size
+            assert np.all(np.abs(found - (wanted**2 if squared else wanted)) <= off), (power, column)
+
+
 def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:
     """Rows and columns have scales of their own; what is not finite, or nearly so, is computed as it stands."""
     x, y = Variable(0, 20, 0), Variable(1, 20, 1)

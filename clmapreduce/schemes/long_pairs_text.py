@@ -337,8 +337,8 @@ class LongPairsText(ABC):
 
     def exactly(self, doubt: str = "") -> str:
         """The contractions of the item's pairs that are not exact enough from the inputs, two rows and two columns at a
-        time. They pass through an array, so that this rare case is a loop that asks for no registers of its own.
-        doubt: what is done where there are any.
+        time; all of them, where results are bounds. They pass through an array, so that this rare case is a loop that
+        asks for no registers of its own. doubt: what is done where there are any.
         """
         box, count = self.box, range(len(self.products))
         pairs = [(v, c) for v in range(2) for c in range(2)]
@@ -347,17 +347,23 @@ class LongPairsText(ABC):
             for c in range(self.columns):
                 block = str(v // 2 * box.columns + c // 2)
                 held += [(f"q{v}_{c}_{p}", f"exact[{self._exact(block, v % 2, c % 2, p)}]") for p in count]
-        each = f"for (int block = 0; block < {box.rows * box.columns}; block++) {{"
         lines = [f"float exact[{4 * box.rows * box.columns * len(count)}]; int computed = 0;"]
-        lines += [*(f"{place} = {name};" for name, place in held), "#pragma unroll 1", each]
-        lines.append(f"const int r = block / {box.columns}, n = block % {box.columns}; int trusted = 1;")
+        lines += [] if self.bounded else [f"{place} = {name};" for name, place in held]
+        lines += ["#pragma unroll 1", f"for (int block = 0; block < {box.rows * box.columns}; block++) {{"]
+        lines.append(f"const int r = block / {box.columns}, n = block % {box.columns};")
+        lines += [] if self.bounded else self._trust_block(pairs)
+        lines += [*self._compute_block(pairs), "computed = 1; }"]
+        lines += [f"{name} = {place};" for name, place in held]
+        return "\n".join([*lines, f"if (computed) {{ {doubt} }}" if doubt else ""])
+
+    def _trust_block(self, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
+        """Goes on with the next block where all results of this one may stay."""
+        yield "int trusted = 1;"
         for part in self.parts:
             for v, c in pairs:
                 q = f"const float q = exact[{self._exact('block', v, c, part.number)}];"
-                lines.append(f"{{ {q} trusted &= {self._trusted(part, v, c)}; }}")
-        lines += ["if (!trusted) {", *self._compute_block(pairs), "computed = 1; } }"]
-        lines += [f"{name} = {place};" for name, place in held]
-        return "\n".join([*lines, f"if (computed) {{ {doubt} }}" if doubt else ""])
+                yield f"{{ {q} trusted &= {self._trusted(part, v, c)}; }}"
+        yield "if (trusted) continue;"
 
     def _compute_block(self, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
         """Computes pairs of block r of rows and n of columns from the inputs."""

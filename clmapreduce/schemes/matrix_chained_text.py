@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.schemes.long_pairs_text import LongPairsText
+from clmapreduce.schemes.long_results_text import LongResultsText
 from clmapreduce.schemes.long_terms import LongTerm
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
 from clmapreduce.schemes.pair_text import PairText
@@ -30,7 +30,7 @@ LINES = (16, 8)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MatrixChainedText(LongPairsText):
+class MatrixChainedText(LongResultsText):
     """The statements that kernel/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
     expansion. term: that of the expansion. own: which product is the distance whose differences these are, if any.
     registers: whether items hold operands themselves; else these wait in local memory.

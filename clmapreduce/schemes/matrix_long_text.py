@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clmapreduce.schemes.common import PADDING
-from clmapreduce.schemes.long_pairs_text import LongPairsText
+from clmapreduce.schemes.long_results_text import LongResultsText
 from clmapreduce.schemes.operand_text import DEPTH, OperandText
 from clmapreduce.schemes.pairwise import PLACE_BYTES
 from clmapreduce.vector.pair import Role
@@ -18,7 +18,7 @@ OPERAND = 16 * DEPTH
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MatrixLongText(LongPairsText):
+class MatrixLongText(LongResultsText):
     """The statements that kernel/pairwise_matrix_long asks for. local_memory: bytes that a group may take."""
 
     local_memory: int

@@ -39,7 +39,7 @@ class Nearest:
     @property
     def doubt(self) -> float:
         """How far the product by instructions may be from one by the formula, as a share of both norms, or of the sum
-        of what is added up: four times what pieces and instructions lose on average (see LongPairsText.cut), and what
+        of what is added up: four times what pieces and instructions lose on average (see LongResultsText.cut), and what
         adding up may lose, of a distance that may be twice the norms. Where products of numbers fall below 2⁻¹²⁶ the
         formula loses more of them than that.
         """

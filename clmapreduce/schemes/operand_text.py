@@ -26,8 +26,8 @@ DEPTH = 16
 LARGEST = 14
 """The exponent to which the largest number is scaled; products of two of them stay far from the end of floats."""
 SMALL = "0x1p-4f"
-"""Scaled numbers from here on lose at most 2⁻²¹ of themselves. Smaller ones lose 2⁻²⁵ at most, and
-nothing if they are a multiple of 2⁻²⁴; else they are counted.
+"""Scaled numbers from here on lose at most 2⁻²¹ of themselves. Smaller ones lose nothing if they are multiples of 2⁻²⁴,
+else some 2⁻²⁵: those are counted.
 """
 COUNTED, POWER = "0x7fffffu", "0x7f800000u"
 """Bits of a number that undoes a scale: those that have the count, as a power of two asks for none of them, and the

@@ -19,7 +19,7 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes import long_pairs_text, matrix_chained_text
+from clmapreduce.schemes import long_results_text, matrix_chained_text
 from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.long_sides import REDO
 from clmapreduce.schemes.pairwise_matrix_chained import chained_products_of
@@ -343,7 +343,7 @@ def test_groups_that_give_up_and_such_that_never_do(
     """Blobs whose distances lose their digits: pairs alone and groups anew are both right. No other test has such
     vectors: plans are kept.
     """
-    monkeypatch.setattr(long_pairs_text, "PATIENCE", patience)
+    monkeypatch.setattr(long_results_text, "PATIENCE", patience)
     dim = 23 if patience else 24
     formula, (x, y, s, b) = gaussian(dim, SIZE)
     xs, ys = points(rng, 150, dim), points(rng, 400, dim)

@@ -17,7 +17,7 @@ import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes import long_pairs_text
+from clmapreduce.schemes import long_results_text
 from clmapreduce.schemes.long_sides import products_of
 from clmapreduce.schemes.matrix_long_text import MatrixLongText
 from clmapreduce.schemes.operand_text import OperandText
@@ -190,7 +190,7 @@ def test_groups_that_give_up_and_such_that_never_do(
     """Blobs whose distances lose their digits, with splits or blocks of pairs: pairs alone and tiles by differences
     are both right. No other test has such vectors: plans are kept.
     """
-    monkeypatch.setattr(long_pairs_text, "PATIENCE", patience)
+    monkeypatch.setattr(long_results_text, "PATIENCE", patience)
     dim = 23 if patience else 24
     formula, (x, y, s, b) = gaussian(dim)
     xs, ys = points(rng, 150, dim), points(rng, 700, dim)

@@ -75,11 +75,26 @@ class Inputs:
     def __init__(self, slots: Iterable[Slot] = ()) -> None:
         self.slots = tuple(slots)
         self.places = {slot.key: place for place, slot in enumerate(self.slots)}
-        self.rows = self._length(Category.I)
-        self.cols = self._length(Category.J)
+        lengths: dict[Category, Slot] = {}
+        typed: tuple[Slot, DType] | None = None
+        unbound: dict[int, Slot] = {}
+        for slot in self.slots:
+            if slot.length is not None:
+                other = lengths.setdefault(slot.category, slot)
+                if other.length != slot.length:
+                    raise _lengths_disagree(other, slot)
+            if slot.array is not None:
+                dtype = slot.array.dtype
+                typed = typed or (slot, dtype)
+                if typed[1] != dtype:
+                    raise DTypeError(f"{typed[0]} has dtype {typed[1]}, {slot} has {dtype}; cast one of them")
+            elif slot.index is not None and unbound.setdefault(slot.index, slot) is not slot:
+                other = unbound[slot.index]
+                raise FormulaError(f"variable {slot.index} is declared twice, as {other.told} and {slot.told}")
+        self.rows, self.cols = (lengths[c].length if c in lengths else None for c in LENGTHS)
         self.batch = self._batch()
-        self.dtype = self._dtype()
-        self.unbound = self._unbound()
+        self.dtype = None if typed is None else typed[1]
+        self.unbound = tuple(unbound[index] for index in sorted(unbound))
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -133,18 +148,6 @@ class Inputs:
         arrays = {id(slot): fitted(slot, x, dtype) for slot, x in zip(unbound, given, strict=True)}
         return Inputs(replace(s, array=arrays[id(s)], index=None) if id(s) in arrays else s for s in self.slots)
 
-    def _length(self, category: Category) -> int | None:
-        indexed = [slot for slot in self.slots if slot.category is category and slot.length is not None]
-        for slot in indexed:
-            first = indexed[0]
-            if slot.length != first.length:
-                letter = LENGTHS[category]
-                raise ShapeError(
-                    f"{first} and {slot} disagree on {letter}: {first.length} and {slot.length}; all variables indexed "
-                    f"by {category.name.lower()} have the same length, what has none is a parameter (Pm)"
-                )
-        return indexed[0].length if indexed else None
-
     def _batch(self) -> Shape:
         batches = {slot.batch for slot in self.slots}
         if len(batches) < 2:
@@ -157,22 +160,13 @@ class Inputs:
                 f"the batch axes, before the last two (the last one of a parameter), do not broadcast: {told}"
             ) from None
 
-    def _dtype(self) -> DType | None:
-        found = [(slot, slot.array.dtype) for slot in self.slots if slot.array is not None]
-        for slot, dtype in found:
-            first, wanted = found[0]
-            if dtype != wanted:
-                raise DTypeError(f"{first} has dtype {wanted}, {slot} has {dtype}; cast one of them")
-        return found[0][1] if found else None
 
-    def _unbound(self) -> tuple[Slot, ...]:
-        known: dict[int, Slot] = {}
-        for slot in self.slots:
-            if slot.index is not None and known.setdefault(slot.index, slot) is not slot:
-                raise FormulaError(
-                    f"variable {slot.index} is declared twice, as {known[slot.index].told} and {slot.told}"
-                )
-        return tuple(known[index] for index in sorted(known))
+def _lengths_disagree(one: Slot, other: Slot) -> ShapeError:
+    letter, index = LENGTHS[one.category], one.category.name.lower()
+    return ShapeError(
+        f"{one} and {other} disagree on {letter}: {one.length} and {other.length}; all variables indexed by {index} "
+        "have the same length, what has none is a parameter (Pm)"
+    )
 
 
 EMPTY = Inputs()

@@ -49,10 +49,12 @@ class MatrixWideBox(MatrixBox):
     longest: int = 4096
 
 
-MATRIX_FEW = 112
-"""With up to so many rows all warps of a group share them: 7 blocks."""
-MANY_PAIRS = 2 * 10**8
-"""Fewer leave too few groups of the largest boxes."""
+MATRIX_FEW, SHARED_BY_TWO = 7, 5
+"""With rows of up to so many blocks all warps of a group share them; from how many on the group is of two warps."""
+LITTLE, SOME_PAIRS, MANY_PAIRS = 10**7, 4 * 10**7, 2 * 10**8
+"""Pairs, times steps, below which a second launch that merges shares of the columns takes longer than walking all of
+them at once; pairs from which on tiles of 256 columns leave enough groups; and from which on the largest boxes do.
+"""
 EXPONENTIAL, LIGHT, FEW_TERMS = 3, 5, 4
 """Operations left of a pair beside which there is time for exponentials by multiplications; and with which two blocks
 of rows a warp are best; with more of them four, where no more numbers are kept of every row.
@@ -69,10 +71,14 @@ def matrix_box(
     share = 4 if work <= EXPONENTIAL and steps < 3 else 0
     if padded is not None:
         return replace(_clustered_box(padded, IDLE), share=share)
-    if rows <= MATRIX_FEW:
-        return MatrixBox(128, -(-rows // 16), 256, 4, share=0)
-    if rows * columns < MANY_PAIRS:
-        return MatrixBox(128, 2, 128, share=share, groups=16, tiles=2)
+    blocks, pairs = -(-rows // 16), rows * columns
+    if pairs * steps < LITTLE:
+        return MatrixBox(128, 1, 512, 4, share=share, groups=1)
+    if blocks <= MATRIX_FEW:
+        warps = 2 if blocks >= SHARED_BY_TWO else 4
+        return MatrixBox(32 * warps, blocks, 512, warps, share=share, tiles=1)
+    if pairs < MANY_PAIRS:
+        return MatrixBox(128, 2, 256 if pairs >= SOME_PAIRS else 128, share=share, groups=16, tiles=2)
     if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):
         return MatrixBox(128, 4, 256 if steps < 4 else 128, share=share)
     return MatrixBox(256, 2, 512, share=share)

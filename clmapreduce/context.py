@@ -55,6 +55,7 @@ class Context:
 
     device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share
     between threads. The plans and kernels used last are kept, a few hundred; a kernel lives while a plan needs it.
+    calls: what `warm` keeps here.
     """
 
     def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
@@ -64,6 +65,7 @@ class Context:
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
+        self.calls: OrderedDict[Hashable, Any] = OrderedDict()
         self._tables: WeakKeyDictionary[Table, SentTable] = WeakKeyDictionary()
         self._belongings: WeakKeyDictionary[Any, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
         self._lock = threading.RLock()

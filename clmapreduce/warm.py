@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from clmapreduce.array import DeviceArray, empty
 from clmapreduce.call import as_argument
@@ -21,7 +20,6 @@ from clmapreduce.runtime import take, translated
 KEPT = 64
 """Calls kept per context."""
 _lock = threading.Lock()
-_kept: WeakKeyDictionary[Context, OrderedDict[Hashable, WarmCall]] = WeakKeyDictionary()
 
 
 class WarmCall:
@@ -103,6 +101,6 @@ def keep(context: Context, key: Hashable, call: WarmCall, owner: Any = None) -> 
 
 def _calls(context: Context, owner: Any) -> OrderedDict[Hashable, WarmCall]:
     if owner is None:
-        return _kept.setdefault(context, OrderedDict())
+        return context.calls
     found: OrderedDict[Hashable, WarmCall] = context.belongings(owner).setdefault("warm calls", OrderedDict())
     return found

@@ -288,6 +288,6 @@ class Arena:
 
 
 def _unused(buffer: Buffer) -> bool:
-    """Whether every command that uses the buffer has ended."""
+    """Whether every command that uses the buffer has ended. What reads it has waited for what wrote it last."""
     last = buffer.last_write
-    return (last is None or ended(last)) and all(ended(event) for event in buffer.readers)
+    return all(map(ended, buffer.readers or (() if last is None else (last,))))

@@ -178,7 +178,7 @@ def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, Choices]
     formulas = [operands[0].formula]
     for operand in operands[1:]:
         inputs, places = inputs.joined(operand.inputs)
-        formulas.append(moved(operand.formula, operand.inputs, places))
+        formulas.append(moved(operand.formula, places))
         choices = choices.joined(operand.choices)
     return formulas, inputs, choices
 

@@ -16,6 +16,7 @@ from clmapreduce.vector.node import Category
 
 Array: TypeAlias = "NumpyArray | DeviceArray"
 
+CATEGORIES = tuple(Category)
 LETTERS = {Category.I: "Vi", Category.J: "Vj", Category.PARAMETER: "Pm"}
 """How a category is written in formulas."""
 
@@ -25,9 +26,9 @@ LAYOUTS = {Category.I: "(.., M, {})", Category.J: "(.., N, {})", Category.PARAME
 
 def category_of(axis: Any) -> Category:
     """The category of an `axis` or `cat` argument: 0, 1 or 2. Raises ShapeError for anything else."""
-    if isinstance(axis, bool) or axis not in (0, 1, 2):
+    if isinstance(axis, bool) or axis not in CATEGORIES:
         raise ShapeError(f"{axis!r} is no category; use 0 (indexed by i), 1 (indexed by j) or 2 (a parameter)")
-    return Category(axis)
+    return CATEGORIES[int(axis)]
 
 
 def as_array(x: Any, what: str = "the array") -> Array:

@@ -19,9 +19,10 @@ LENGTHS = {Category.I: "M", Category.J: "N"}
 SWAPPED = {Category.I: Category.J, Category.J: Category.I, Category.PARAMETER: Category.PARAMETER}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class Slot:
-    """One variable: its array, (.., length, dim) or (.., dim), or None for a placeholder, which has an `index`.
+    """One variable: its array, (.., length, dim) or (.., dim), or None for a placeholder, which has an `index`. Never
+    changed; freezing it would cost every call a microsecond.
 
     name: what messages call it. key: equal for slots that are the same variable. length: M or N; None where it has
     none, or is not known yet. batch: the axes before.
@@ -33,14 +34,17 @@ class Slot:
     array: Array | None = None
     index: int | None = None
     name: str = ""
-    length: int | None = field(init=False, default=None)
-    batch: Shape = field(init=False, default=())
+    length: int | None = field(init=False)
+    batch: Shape = field(init=False)
 
     def __post_init__(self) -> None:
+        self.length, self.batch = None, ()
         if self.array is not None:
-            whole, shape = self.category is Category.PARAMETER, self.array.shape
-            object.__setattr__(self, "length", None if whole else shape[-2])
-            object.__setattr__(self, "batch", shape[:-1] if whole else shape[:-2])
+            shape = self.array.shape
+            if self.category is Category.PARAMETER:
+                self.batch = shape[:-1]
+            else:
+                self.length, self.batch = shape[-2], shape[:-2]
 
     @property
     def told(self) -> str:
@@ -74,32 +78,36 @@ class Inputs:
 
     def __init__(self, slots: Iterable[Slot] = ()) -> None:
         self.slots = tuple(slots)
-        self.places = {slot.key: place for place, slot in enumerate(self.slots)}
+        self.places = {}
+        self.dtype: DType | None = None
+        self.batch: Shape = ()
         lengths: dict[Category, Slot] = {}
-        typed: tuple[Slot, DType] | None = None
         unbound: dict[int, Slot] = {}
-        for slot in self.slots:
+        for place, slot in enumerate(self.slots):
+            self.places[slot.key] = place
+            if slot.batch != self.batch:
+                self.batch = self._common(slot.batch)
             if slot.length is not None:
                 other = lengths.setdefault(slot.category, slot)
                 if other.length != slot.length:
                     raise _lengths_disagree(other, slot)
             if slot.array is not None:
-                dtype = slot.array.dtype
-                typed = typed or (slot, dtype)
-                if typed[1] != dtype:
-                    raise DTypeError(f"{typed[0]} has dtype {typed[1]}, {slot} has {dtype}; cast one of them")
+                if self.dtype is None:
+                    self.dtype = slot.array.dtype
+                elif self.dtype != slot.array.dtype:
+                    raise self._dtypes_disagree(slot)
             elif slot.index is not None and unbound.setdefault(slot.index, slot) is not slot:
                 other = unbound[slot.index]
                 raise FormulaError(f"variable {slot.index} is declared twice, as {other.told} and {slot.told}")
-        self.rows, self.cols = (lengths[c].length if c in lengths else None for c in LENGTHS)
-        self.batch = self._batch()
-        self.dtype = None if typed is None else typed[1]
-        self.unbound = tuple(unbound[index] for index in sorted(unbound))
+        i, j = lengths.get(Category.I), lengths.get(Category.J)
+        self.rows = None if i is None else i.length
+        self.cols = None if j is None else j.length
+        self.unbound = tuple(unbound[index] for index in sorted(unbound)) if unbound else ()
 
     @property
     def variables(self) -> tuple[Variable, ...]:
         """One per slot."""
-        return tuple(_variable(k, slot.dim, slot.category) for k, slot in enumerate(self.slots))
+        return tuple([_variable(k, slot.dim, slot.category) for k, slot in enumerate(self.slots)])
 
     @property
     def shape(self) -> Shape:
@@ -114,7 +122,8 @@ class Inputs:
             raise FormulaError(
                 f"{told} stands for an array that is not given; call the reduction with one per variable"
             )
-        return {v: slot.array for v, slot in zip(self.variables, self.slots, strict=True) if slot.array is not None}
+        arrays = [slot.array for slot in self.slots if slot.array is not None]
+        return dict(zip(self.variables, arrays, strict=True))
 
     def joined(self, other: Inputs) -> tuple[Inputs, tuple[int, ...]]:
         """The inputs of both, and the place of each of `other`'s slots among them."""
@@ -148,17 +157,20 @@ class Inputs:
         arrays = {id(slot): fitted(slot, x, dtype) for slot, x in zip(unbound, given, strict=True)}
         return Inputs(replace(s, array=arrays[id(s)], index=None) if id(s) in arrays else s for s in self.slots)
 
-    def _batch(self) -> Shape:
-        batches = {slot.batch for slot in self.slots}
-        if len(batches) < 2:
-            return batches.pop() if batches else ()
+    def _common(self, batch: Shape) -> Shape:
+        """The batch axes so far and those of one slot more."""
         try:
-            return np.broadcast_shapes(*batches)
+            return np.broadcast_shapes(self.batch, batch)
         except ValueError:
             told = ", ".join(str(slot) for slot in self.slots if slot.batch)
             raise ShapeError(
                 f"the batch axes, before the last two (the last one of a parameter), do not broadcast: {told}"
             ) from None
+
+    def _dtypes_disagree(self, slot: Slot) -> DTypeError:
+        other = next(one for one in self.slots if one.array is not None)
+        assert slot.array is not None
+        return DTypeError(f"{other} has dtype {self.dtype}, {slot} has {slot.array.dtype}; cast one of them")
 
 
 def _lengths_disagree(one: Slot, other: Slot) -> ShapeError:
@@ -208,14 +220,11 @@ def _variable(position: int, dim: int, category: Category) -> Variable:
     return Variable(position, dim, category)
 
 
-def moved(formula: Vector, inputs: Inputs, places: Sequence[int]) -> Vector:
-    """The formula of some inputs, once their slots stand at these places of a larger one."""
-    if tuple(places) == tuple(range(len(places))):
-        return formula
-    pairs = zip(inputs.variables, places, strict=True)
-    return renamed(
-        formula, tuple((v, _variable(place, v.dim, v.category)) for v, place in pairs if v.position != place)
-    )
+@lru_cache(maxsize=4096)
+def moved(formula: Vector, places: tuple[int, ...]) -> Vector:
+    """The formula, once variable k stands for slot places[k] of larger inputs."""
+    pairs = ((v, places[v.position]) for v in formula.variables)
+    return renamed(formula, tuple((v, _variable(place, v.dim, v.category)) for v, place in pairs))
 
 
 @lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ def is_complex_data(x: Any) -> bool:
 
 def operand(x: Any) -> LazyTensor:
     """`x` as a LazyTensor, complex where its numbers are."""
-    return KINDS[True](x) if is_complex_data(x) else lifted(x)
+    return lifted(x) if isinstance(x, Symbolic) or not is_complex_data(x) else KINDS[True](x)
 
 
 class Arithmetic(Symbolic):

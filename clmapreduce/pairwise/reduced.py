@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -78,10 +79,8 @@ class Reduced:
 
     def _asked(self, chosen: Mapping[str, Any]) -> PairCall:
         """The call without its arrays, its options checked."""
-        word = chosen["dtype_acc"]
-        options = PairOptions(self.k, None if word == "auto" else np.dtype(word), chosen["sum_scheme"])
-        _check_bound(self.reduction, self.formula.dim, 0 if self.weight is None else self.weight.dim, options)
-        return PairCall(self.formula, self.reduction, self.axis, self.weight, options, chosen["backend"])
+        words = (chosen["dtype_acc"], chosen["sum_scheme"], chosen["backend"])
+        return _call(self.formula, self.reduction, self.axis, self.weight, self.k, *words)
 
     def _check_neighbours(self, inputs: Inputs) -> None:
         rows, cols = inputs.shape[-2:]
@@ -107,7 +106,12 @@ def _operator(reduction: str | Operator) -> PairReduction:
 
 
 @lru_cache(maxsize=1024)
-def _check_bound(reduction: PairReduction, width: int, weights: int, options: PairOptions) -> None:
-    """Raises what binding the operator raises whatever the dtype is."""
-    accumulate = None if options.accumulate is None else FLOAT32
-    reduction.bind(FLOAT32, width, weights, INT32, PairOptions(options.k, accumulate, options.scheme))
+def _call(
+    formula: Vector, reduction: PairReduction, axis: int, weight: Vector | None, k: int | None, accumulator: str,
+    scheme: Any, backend: str,
+) -> PairCall:  # fmt: skip
+    """The call without its arrays, made once. Raises what binding the operator raises whatever the dtype is."""
+    options = PairOptions(k, None if accumulator == "auto" else np.dtype(accumulator), scheme)
+    checked = replace(options, accumulate=None if options.accumulate is None else FLOAT32)
+    reduction.bind(FLOAT32, formula.dim, 0 if weight is None else weight.dim, INT32, checked)
+    return PairCall(formula, reduction, axis, weight, options, backend)

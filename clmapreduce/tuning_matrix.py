@@ -75,8 +75,8 @@ def matrix_box(
     if pairs * steps < LITTLE:
         return MatrixBox(128, 1, 512, 4, share=share, groups=1)
     if blocks <= MATRIX_FEW:
-        warps = 2 if blocks >= SHARED_BY_TWO else 4
-        return MatrixBox(32 * warps, blocks, 512, warps, share=share, tiles=1)
+        warps, groups, tiles = (2, 40, 1) if blocks >= SHARED_BY_TWO else (4, 16, 2)
+        return MatrixBox(32 * warps, blocks, 512, warps, share=share, groups=groups, tiles=tiles, merge_block=256)
     if pairs < MANY_PAIRS:
         return MatrixBox(128, 2, 256 if pairs >= SOME_PAIRS else 128, share=share, groups=16, tiles=2)
     if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):

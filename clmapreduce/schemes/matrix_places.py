@@ -10,13 +10,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Warps:
     """block: work-items of a group. across: warps side by side that share rows, a power of two. blocks: of 16 rows per
-    warp. aligned: whether a group's rows may begin anywhere, and its blocks begin at multiples of 16.
+    warp. aligned: whether a group's rows may begin anywhere, and its blocks begin at multiples of 16. half: whether the
+    last block has but eight rows; all warps share them then.
     """
 
     block: int
     across: int
     blocks: int
     aligned: bool = False
+    half: bool = False
 
     @property
     def down(self) -> int:
@@ -26,12 +28,12 @@ class Warps:
     @property
     def rows(self) -> int:
         """Rows of a group."""
-        return 16 * self.blocks * self.down
+        return 16 * self.blocks * self.down - 8 * self.half
 
     @property
     def mine(self) -> range:
         """Numbers of an item's rows."""
-        return range(2 * self.blocks)
+        return range(2 * self.blocks - self.half)
 
     @property
     def sharers(self) -> list[int]:

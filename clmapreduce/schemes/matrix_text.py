@@ -80,13 +80,15 @@ class Side:
 @dataclass(frozen=True, eq=False)
 class MatrixText:
     """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
-    registers: whether items hold the rows' operands themselves, so that their place serves the columns.
+    registers: whether items hold the rows' operands themselves, so that their place serves the columns. half: as for
+    Warps.
     """
 
     exact: PairText
     factoring: Factoring
     box: MatrixBox
     registers: bool
+    half: bool = False
 
     @cached_property
     def pairs(self) -> PairText:
@@ -146,7 +148,7 @@ class MatrixText:
     @property
     def places(self) -> Warps:
         """Which rows the items compute."""
-        return Warps(self.box.block, self.box.across, self.box.blocks)
+        return Warps(self.box.block, self.box.across, self.box.blocks, half=self.half)
 
     @property
     def rows(self) -> int:
@@ -154,10 +156,15 @@ class MatrixText:
         return self.places.rows
 
     @property
+    def row_words(self) -> int:
+        """Words of the operands of a group's rows."""
+        return self.steps * self.places.down * self.box.blocks * ROW_WORDS
+
+    @property
     def words(self) -> int:
         """Words of local memory for the operands of a group's rows and of a tile."""
-        rows, columns = self.rows // 16 * ROW_WORDS, self.box.tile // 8 * COLUMN_WORDS
-        return self.steps * (max(rows, columns) if self.registers else rows + columns)
+        columns = self.steps * self.box.tile // 8 * COLUMN_WORDS
+        return max(self.row_words, columns) if self.registers else self.row_words + columns
 
     def row_operand(self, block: str, step: int) -> str:
         """Where the operand of 16 rows begins."""
@@ -165,7 +172,7 @@ class MatrixText:
 
     def column_operand(self, block: str, step: int) -> str:
         """Where the operand of 8 columns begins."""
-        behind = "" if self.registers else f"{self.steps * self.rows // 16 * ROW_WORDS} + "
+        behind = "" if self.registers else f"{self.row_words} + "
         return f"{behind}(({block}) * {self.steps} + {step}) * {COLUMN_WORDS}"
 
     # ---------------------------------------------------------------------------------------------------- a group
@@ -284,12 +291,11 @@ class MatrixText:
             for p in range(len(self.products)):
                 lines += self._product(f"m{r}_{p}_{e}", r, p)
         lines.append("}")
-        for r in range(self.box.blocks):
+        for v in self.places.mine:
             for p in range(len(self.products)):
-                for half in range(2):
-                    for c in range(2):
-                        part = f"m{r}_{p}_{e}.{'xyzw'[2 * half + c]}"
-                        lines.append(f"const float q{2 * r + half}_{2 * e + c}_{p} = {part};")
+                for c in range(2):
+                    part = f"m{v // 2}_{p}_{e}.{'xyzw'[v % 2 * 2 + c]}"
+                    lines.append(f"const float q{v}_{2 * e + c}_{p} = {part};")
         return "\n".join(lines)
 
     def columns(self, block: str, e: int = 0, text: PairText | None = None) -> str:

@@ -60,8 +60,14 @@ class _Matrix:
         layout, registers = self.layout, self.facts.vendor == "nvidia"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True, tiles="exact_tile")
         if not layout.bound.side:
-            return MatrixText(exact, self.factoring, self.box, registers)
+            return MatrixText(exact, self.factoring, self.box, registers, self.half)
         return FilterText(exact, self.factoring, self.box, registers)
+
+    @property
+    def half(self) -> bool:
+        """Whether all rows are one group's, whose last block has eight of them at most."""
+        shared, dense = self.box.block == 32 * self.box.across, not isinstance(self.domain, BlockSparse)
+        return dense and shared and self.domain.rows <= 16 * self.box.blocks - 8
 
     @cached_property
     def sample(self) -> Sample | None:
@@ -101,7 +107,7 @@ class _Matrix:
             "ahead": box.ahead, "partial": spread.partial, "domain": spread.word, "barred": self.sample is not None,
         }  # fmt: skip
         if not isinstance(text, FilterText):
-            numbers["unroll"] = box.unroll
+            numbers |= {"unroll": box.unroll, "half": self.half}
         spec = kernel_spec(
             "pairwise_matrix_filter" if isinstance(text, FilterText) else "pairwise_matrix",
             self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},

@@ -55,10 +55,6 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-def kept(context: cm.Context) -> int:
-    return len(warm._kept.get(context, ()))
-
-
 def test_a_call_made_again_gives_the_same_bits(
     context: cm.Context, mode: str, rng: np.random.Generator, counted: list[str]
 ) -> None:
@@ -168,7 +164,7 @@ def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
     context = cm.Context(cm.devices()[0])
     for rows in range(1, warm.KEPT + 12):
         reduce_pairs(ASKED, on(context, drawn(rng, rows, 3)))
-    assert kept(context) == warm.KEPT
+    assert len(context.calls) == warm.KEPT
     given = drawn(rng, 1, 3)
     close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
     context.wait()
@@ -177,19 +173,17 @@ def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
 def test_a_context_ends_with_its_calls() -> None:
     """What is kept for a context does not keep it alive, and goes with it."""
 
-    def used() -> weakref.ref[cm.Context]:
+    def used() -> list[weakref.ref[Any]]:
         context = cm.Context(cm.devices()[0])
         for _ in range(2):
             result = reduce_pairs(ASKED, on(context, drawn(np.random.default_rng(0))))
         result.to_numpy()
-        assert kept(context) == 1
-        return weakref.ref(context)
+        (call,) = context.calls.values()
+        return [weakref.ref(context), weakref.ref(call)]
 
     gone = used()
-    count = len(warm._kept)
     gc.collect()
-    assert gone() is None
-    assert len(warm._kept) <= count
+    assert [one() for one in gone] == [None, None]
 
 
 def test_threads_may_share_a_call(context: cm.Context) -> None:

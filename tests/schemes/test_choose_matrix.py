@@ -18,6 +18,7 @@ from clmapreduce.schemes.choose_matrix import choose_matrix
 from clmapreduce.schemes.long_products import long_products
 from clmapreduce.schemes.matrix_places import Warps
 from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.schemes.pairwise_matrix import plan_matrix
 from clmapreduce.tuning import WideBox
 from clmapreduce.tuning_matrix import (
     MatrixBox,
@@ -120,6 +121,19 @@ def test_boxes_follow_the_problem() -> None:
     few = matrix_box(1, 2, 0, 100, 10**7)
     assert 16 * few.blocks >= 100 and few.across == few.block // 32
     assert matrix_box(1, 2, 0, 10**4, 10**4).tile < matrix_box(1, 2, 0, 10**5, 10**5).tile
+
+
+def test_little_is_walked_at_once() -> None:
+    """By one launch, on whose few rows all warps of a group meet."""
+    for rows, columns in ((1000, 1000), (3000, 3000), (10**4, 500)):
+        domain = Pairwise(rows, columns, 1, 10**6)
+        layout = layout_of(GAUSS.format(3))
+        box = choose_matrix(layout, domain, PARALLEL, NEW)
+        assert isinstance(box, MatrixBox) and box.across == box.block // 32
+        assert len(plan_matrix(layout, domain, PARALLEL, NEW, box).stages) == 1
+
+
+def test_exponentials_are_shared_where_there_is_time() -> None:
     assert matrix_box(1, 9, 0, 10**5, 10**5).share == 0 < matrix_box(1, 2, 0, 10**5, 10**5).share
 
 

@@ -78,6 +78,20 @@ def test_sums(context: cm.Context, rng: np.random.Generator, across: int) -> Non
         assert_sums(found, exponents(given[x], given[y], given[s]), given[b].astype("f8"), (dim, rows, columns))
 
 
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_half_a_block(context: cm.Context, rng: np.random.Generator, blocks: int) -> None:
+    """Where all warps share few rows, the last block may have but eight; also in tiles computed as the formula says."""
+    formula, (x, y, s, b) = gaussian(3)
+    call, scale = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), np.ones(1, "f4")
+    block = box_of(context).block
+    for rows in (16 * blocks - 15, 16 * blocks - 8, 16 * blocks - 7, 16 * blocks):
+        for width in (1, 40):
+            given = {x: width * points(rng, rows, 3), y: width * points(rng, 193, 3), s: scale}
+            given[b] = rng.random((193, 1)).astype("f4")
+            found = run(call, given, context, blocks=blocks, across=block // 32)
+            assert_sums(found, exponents(given[x], given[y], scale), given[b].astype("f8"), (rows, width))
+
+
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any, Any]:
     """(rows, columns, scale) that a matrix of 16 bits might not bear."""
     x, y, s = points(rng, 70, 3), points(rng, 193, 3), np.ones(1, "f4")

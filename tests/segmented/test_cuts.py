@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import re
 import weakref
+from collections import OrderedDict
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from segments import CHUNKS, EDGES, geometries, shaped
 
 import clmapreduce as cm
-from clmapreduce import warm
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.primitives.base import Options, identity
@@ -140,7 +139,7 @@ def test_teams_see_wrong_offsets(
 ) -> None:
     """No launch reads them before the reduction; nothing is written but results that nobody gets."""
     box = TeamBox(most=4096, join_block=32, blocked=blocked, window=3)
-    monkeypatch.setattr(warm, "_kept", WeakKeyDictionary())
+    monkeypatch.setattr(context, "calls", OrderedDict())
     monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: box)
     monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
     values = rng.standard_normal(60_000).astype("f4")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -18,9 +18,11 @@ SEGMENTS, COUNT = 5000, 30_000
 
 
 @pytest.fixture(params=[False, True], ids=["as chosen", "teams"])
-def short_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[SingleCall]:
+def short_ways(
+    request: pytest.FixtureRequest, context: cm.Context, monkeypatch: pytest.MonkeyPatch
+) -> list[SingleCall]:
     """The calls that went the short way, from none kept on."""
-    monkeypatch.setattr(warm, "_kept", WeakKeyDictionary())
+    monkeypatch.setattr(context, "calls", OrderedDict())
     if request.param:
         monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
     calls: list[SingleCall] = []

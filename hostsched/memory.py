@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,9 @@ _SMALLEST = 256
 _LARGEST_POWER = 1 << 20
 _CHECKED_FROM = 1 << 20  # looking up the host's free memory takes about 0.1 ms: smaller requests go unchecked
 _IDLE_SHARE = 4  # idle memory is freed when it exceeds this part of the device's
-_LOOKS = 4  # how many of the newest and of the oldest idle buffers are asked whether their events have ended
+# Which idle buffers are asked whether their events have ended: of up to three all, else four of the newest, which may
+# still be in the caches, and four of the oldest.
+_LOOKS = ((), (-1,), (-1, -2), (-1, -2, -3), (-1, -2, -3, -4, 0, 1, 2, 3))
 
 
 class Buffer:
@@ -80,7 +82,7 @@ class Arena:
     def __init__(self, space: SharedContext) -> None:
         self._space = space
         self._facts = space.device.facts
-        self._idle: dict[int, deque[Buffer]] = {}
+        self._idle: defaultdict[int, deque[Buffer]] = defaultdict(deque)
         self._idle_bytes = 0
         self._idle_cap = self._facts.global_memory // _IDLE_SHARE
         self._reserved = 0
@@ -198,22 +200,17 @@ class Arena:
             buffer = self._returned.popleft()
             if buffer._counted is None or not buffer._counted.alive:
                 self._count(buffer)  # a finalizer gave it back when it was already counted as freed
-            self._idle.setdefault(buffer.nbytes, deque()).append(buffer)
+            self._idle[buffer.nbytes].append(buffer)
             self._idle_bytes += buffer.nbytes
         while self._lost:
             self._reserved -= self._lost.popleft()
 
     def _reuse(self, size: int) -> Buffer | None:
-        """An idle buffer of this size whose events have ended: the newest such (it is still in the caches), else an
-        old one.
-        """
+        """An idle buffer of this size whose events have ended, if one of some is found."""
         idle = self._idle.get(size)
         if not idle:
             return None
-        count = len(idle)
-        newest = range(count - 1, max(-1, count - 1 - _LOOKS), -1)
-        oldest = range(min(_LOOKS, count))
-        for index in (*newest, *oldest):
+        for index in _LOOKS[min(len(idle), len(_LOOKS) - 1)]:
             buffer = idle[index]
             if _unused(buffer):
                 del idle[index]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from clmapreduce.array import DeviceArray
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.choices import NONE, Choices
 from clmapreduce.pairwise.given import as_array, as_real, category_of, complex_of, is_number, numbers, placed
-from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, data_slot, moved, placeholder
+from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, moved, placeholder, variable_of
 from clmapreduce.pairwise.options import parse_backend
 from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.vector import OPERATIONS
@@ -51,7 +52,9 @@ class Symbolic:
         if isinstance(x, tuple):
             self.formula, self.inputs = _symbolic(x, axis)
             return
-        values = _complex_parts(x) if self.is_complex else numbers(x)
+        values = None
+        if not isinstance(x, (DeviceArray, np.ndarray)):
+            values = _complex_parts(x) if self.is_complex else numbers(x)
         if values is not None:
             if axis not in (None, 2):
                 raise ShapeError(
@@ -60,9 +63,7 @@ class Symbolic:
             self.formula, self.inputs = Constant(values), EMPTY
             return
         array, category = placed(as_array(x, "the array of a LazyTensor"), axis)
-        slot = data_slot(as_real(array), category)
-        self.inputs = Inputs([slot])
-        (self.formula,) = self.inputs.variables
+        self.formula, self.inputs = variable_of(as_real(array), category)
 
     # ----------------------------------------------------------------------------------------------------------- shape
     @property

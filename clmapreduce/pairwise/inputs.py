@@ -173,6 +173,11 @@ class Inputs:
         return DTypeError(f"{other} has dtype {self.dtype}, {slot} has {slot.array.dtype}; cast one of them")
 
 
+def variable_of(array: Array, category: Category) -> tuple[Variable, Inputs]:
+    """A variable that stands for an array, and the inputs it is the only one of."""
+    return _variable(0, array.shape[-1], category), Inputs((data_slot(array, category),))
+
+
 def _lengths_disagree(one: Slot, other: Slot) -> ShapeError:
     letter, index = LENGTHS[one.category], one.category.name.lower()
     return ShapeError(

@@ -11,7 +11,7 @@ from clmapreduce.array import DeviceArray, NumpyArray, upload
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.base import Symbolic, made
 from clmapreduce.pairwise.given import Array, as_array, as_real, reshaped
-from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed
+from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variable_of
 from clmapreduce.pairwise.operators import is_complex_data
 from clmapreduce.pairwise.reduced import Finish, Reduced
 from clmapreduce.pairwise.reductions import Reductions
@@ -47,9 +47,7 @@ class Matrix(Reductions):
             raise ShapeError(f"K @ v: K has shape {self.shape} and v is {told}; it needs (N,) or (.., N, E)")
         flat = given.ndim == 1
         array = as_real(reshaped(given, (*given.shape, 1)) if flat else given)
-        slot = data_slot(array, Category.J)
-        inputs = Inputs([slot])
-        operand = made(inputs.variables[0], inputs, is_complex=is_complex_data(given))
+        operand = made(*variable_of(array, Category.J), is_complex=is_complex_data(given))
         product = self * operand
         if not flat:
             return product.sum(product.dim() - 2, **kwargs)

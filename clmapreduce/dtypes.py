@@ -232,10 +232,10 @@ def promote(*operands: Any) -> DType:
         dtype = np.result_type(*operands)
     except (TypeError, OverflowError) as error:
         raise DTypeError(f"no common dtype for {', '.join(map(str, operands))}: {error}") from None
-    for number in operands:
-        if dtype.kind == "O" and isinstance(number, int):
-            check_constant(number, INT64)
     if not is_scalar(dtype):
+        for number in operands:  # NumPy takes an integer of more than 64 bits for an object
+            if isinstance(number, int):
+                check_constant(number, INT64)
         raise DTypeError(f"{', '.join(map(str, operands))} meet in {dtype}, which no kernel holds")
     return dtype
 

@@ -73,7 +73,7 @@ def matrix_box(
         return replace(_clustered_box(padded, IDLE), share=share)
     blocks, pairs = -(-rows // 16), rows * columns
     if pairs * steps < LITTLE:
-        return MatrixBox(128, 1, 512, 4, share=share, groups=1)
+        return MatrixBox(128, 1, 512, 4, share=share, groups=4)
     if blocks <= MATRIX_FEW:
         warps, groups, tiles = (2, 40, 1) if blocks >= SHARED_BY_TWO else (4, 16, 2)
         return MatrixBox(32 * warps, blocks, 512, warps, share=share, groups=groups, tiles=tiles, merge_block=256)

@@ -133,6 +133,14 @@ def test_little_is_walked_at_once() -> None:
         assert len(plan_matrix(layout, domain, PARALLEL, NEW, box).stages) == 1
 
 
+@pytest.mark.parametrize(("rows", "computed"), [(100, 104), (104, 104), (105, 112), (112, 112), (33, 40)])
+def test_few_rows_are_rounded_up_to_eight(rows: int, computed: int) -> None:
+    domain, layout = Pairwise(rows, 10**7, 1, 10**8), layout_of(GAUSS.format(3))
+    box = choose_matrix(layout, domain, PARALLEL, NEW)
+    assert isinstance(box, MatrixBox)
+    assert f"; {computed} rows a group" in plan_matrix(layout, domain, PARALLEL, NEW, box).why
+
+
 def test_exponentials_are_shared_where_there_is_time() -> None:
     assert matrix_box(1, 9, 0, 10**5, 10**5).share == 0 < matrix_box(1, 2, 0, 10**5, 10**5).share
 

@@ -8,6 +8,7 @@ from clmapreduce.context import Context, Device, devices, select_device, use
 from clmapreduce.convert import array
 from clmapreduce.errors import (
     BuildError,
+    Cancelled,
     ClMapReduceError,
     DeviceError,
     DeviceMemoryError,
@@ -43,6 +44,7 @@ from clmapreduce.version import __version__ as __version__
 
 __all__ = [
     "BuildError",
+    "Cancelled",
     "ClMapReduceError",
     "ComplexLazyTensor",
     "Context",

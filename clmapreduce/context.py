@@ -91,16 +91,19 @@ class Context:
         with self._lock:
             return self._belongings.setdefault(owner, OrderedDict())
 
-    def executable(self, key: Hashable, plan: Callable[[], Plan], owner: Any = None) -> Executable:
+    def executable(
+        self, key: Hashable, plan: Callable[[], Plan], owner: Any = None, work: float = 0.0
+    ) -> Executable:
         """The built plan for `key`, made by `plan()` when it is not kept yet.
 
-        Everything the plan depends on must be in the key, or the owner's, as whose belonging it is kept then.
+        Everything the plan depends on must be in the key, or the owner's, as whose belonging it is kept then. work: the
+        plan's operations, roughly; where they take long, launches go out in pieces.
         """
         with self._lock:
             kept = self._executables if owner is None else self.belongings(owner)
             found = kept.get(key)
             if found is None:
-                found = Executable(plan(), self.queue, self._kernels, self._sent)
+                found = Executable(plan(), self.queue, self._kernels, self._sent, work)
                 kept[key] = found
                 LOG.debug(
                     "planned %s: %s, %s",
@@ -120,6 +123,13 @@ class Context:
         if found is None:
             found = self._tables[table] = SentTable(table, self.queue)
         return found
+
+    def cancel(self) -> None:
+        """Drops what the long calls in progress here have not launched yet: each raises `cm.Cancelled` in its own
+        thread. Calls that begin later are not touched. May be called from any thread, a signal handler and a `progress`
+        function.
+        """
+        self.queue.cancel()
 
     def wait(self) -> None:
         """Returns when everything submitted has ended; lets Ctrl-C through."""

@@ -27,6 +27,10 @@ class DeviceError(ClMapReduceError, RuntimeError):
     """No fitting device, an ambiguous wish, or a driver that refused a launch."""
 
 
+class Cancelled(ClMapReduceError, RuntimeError):
+    """A long call was cancelled by `Context.cancel`: what it had not launched yet never runs, its results are void."""
+
+
 class BuildError(ClMapReduceError, RuntimeError):
     """A driver's compiler refused a kernel; the message shows the numbered source around the complaint."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import hostsched
 from cl_templates import RenderError, render
 from clmapreduce.domain.table import Table
-from clmapreduce.errors import BuildError, ClMapReduceError, DeviceError, DeviceMemoryError
+from clmapreduce.errors import BuildError, Cancelled, ClMapReduceError, DeviceError, DeviceMemoryError
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
 from hostsched import disk_cache
 
@@ -47,6 +47,8 @@ def translation(error: Exception) -> ClMapReduceError:
     """Our error for one of the scheduler's or the renderer's."""
     if isinstance(error, hostsched.OutOfDeviceMemory):
         return DeviceMemoryError(str(error))
+    if isinstance(error, hostsched.Cancelled):
+        return Cancelled(str(error))
     if isinstance(error, (hostsched.ProgramBuildError, RenderError)):
         return BuildError(str(error))
     return DeviceError(str(error))
@@ -96,9 +98,9 @@ class Built:
 class Launch:
     """A stage with its kernel built and its numbers typed: only the buffers are missing."""
 
-    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_kernel", "_reads", "_writes")
+    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_kernel", "_reads", "_work", "_writes")
 
-    def __init__(self, stage: Stage, built: Built, narrow: bool) -> None:
+    def __init__(self, stage: Stage, built: Built, narrow: bool, work: float) -> None:
         index = np.int32 if narrow else np.int64
         self._index = index
         self._built, self._kernel = built, built.kernel
@@ -107,6 +109,7 @@ class Launch:
             a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
         )
         self._reads, self._writes = stage.reads, stage.writes
+        self._work = work
 
     def job(self, arrays: Mapping[str, Any]) -> hostsched.KernelJob:
         """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of a Buffer and whole
@@ -126,6 +129,7 @@ class Launch:
             tuple(args),
             _buffers(self._reads, arrays),
             _buffers(self._writes, arrays),
+            self._work,
         )
 
     def slots(self, constants: Mapping[str, tuple[Any, ...]], numbers: Collection[str]) -> hostsched.Launch:
@@ -136,7 +140,9 @@ class Launch:
             if isinstance(name, str):
                 args += map(self._index, constants.get(name, ()))
         reads = tuple(name for name in self._reads if name not in numbers)
-        return hostsched.Launch(self._kernel, self._groups, self._group_size, tuple(args), reads, self._writes)
+        return hostsched.Launch(
+            self._kernel, self._groups, self._group_size, tuple(args), reads, self._writes, self._work
+        )
 
 
 def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched.Buffer, ...]:
@@ -180,19 +186,20 @@ class SentTable:
 
 class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it. sent: gives a table's copy on the device.
+    work: the plan's operations, roughly: each of its launches has so many at most.
 
     tables: the copies of the plan's tables.
     """
 
     def __init__(
         self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],
-        sent: Callable[[Table], SentTable],
+        sent: Callable[[Table], SentTable], work: float = 0.0,
     ) -> None:  # fmt: skip
         self.plan = plan
         self.tables = {name: sent(table) for name, table in plan.tables.items()}
         self._queue = queue
         self._launches = [
-            Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
+            Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage), work) for stage in plan.stages
         ]
 
     def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:

@@ -7,12 +7,22 @@ from .choice import devices, select_device
 from .context import SharedContext
 from .device import Device, DeviceFacts
 from .disk_cache import cache_folder
-from .errors import DeviceNotFound, ForkedProcess, HostSchedError, LaunchError, OutOfDeviceMemory, ProgramBuildError
+from .errors import (
+    Cancelled,
+    DeviceNotFound,
+    ForkedProcess,
+    HostSchedError,
+    InterpreterEnding,
+    LaunchError,
+    OutOfDeviceMemory,
+    ProgramBuildError,
+)
 from .graph import JobGraph
 from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from .memory import Arena, Buffer
 from .pinned import read_back
 from .profile import Profile, Record, trace_events
+from .progress import following
 from .queue import Queue
 from .replay import Launch, Replay
 from .report import RuntimeReport, report
@@ -22,6 +32,7 @@ from .submission import Submission
 __all__ = [
     "Arena",
     "Buffer",
+    "Cancelled",
     "CopyJob",
     "Device",
     "DeviceFacts",
@@ -29,6 +40,7 @@ __all__ = [
     "FillJob",
     "ForkedProcess",
     "HostSchedError",
+    "InterpreterEnding",
     "Job",
     "JobGraph",
     "Kernel",
@@ -51,6 +63,7 @@ __all__ = [
     "build",
     "cache_folder",
     "devices",
+    "following",
     "platforms",
     "read_back",
     "report",

@@ -18,7 +18,8 @@ from .context import SharedContext
 from .disk_cache import cache_key, load, store
 from .errors import OutOfDeviceMemory, ProgramBuildError
 from .failures import failure_of
-from .forks import guard
+from .pace import Pace
+from .refusal import guard
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -44,14 +45,17 @@ class Kernel:
 
     `max_group_size` is the largest work-group it runs in: the driver's answer, or the size that it was compiled for
     (NVIDIA's answers 256 for kernels that require 512, and runs them). `local_memory` is the bytes of local memory that
-    it declares. `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by
-    position.
+    it declares. `pace` is how long its operations take. `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and
+    `set_scalars((i, scalar, …))` set arguments by position.
     """
 
-    __slots__ = ("cl", "local_memory", "max_group_size", "name", "num_args", "set_buffers", "set_scalars", "space")
+    __slots__ = (
+        "cl", "local_memory", "max_group_size", "name", "num_args", "pace", "set_buffers", "set_scalars", "space",
+    )  # fmt: skip
 
-    def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext) -> None:
+    def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext, pace: Pace | None = None) -> None:
         self.cl = kernel
+        self.pace = pace or Pace(space.device.facts)
         self.name = name
         self.space = space
         self.num_args = kernel.num_args
@@ -73,7 +77,7 @@ class Kernel:
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """
         try:
-            made = Kernel(cl.Kernel(self.cl.program, self.name), self.name, self.space)
+            made = Kernel(cl.Kernel(self.cl.program, self.name), self.name, self.space, self.pace)
             if constants:
                 made.set_scalars(constants)
         except cl.Error as error:

@@ -18,9 +18,9 @@ import pyopencl as cl
 
 from .device import Device
 from .errors import DeviceNotFound
-from .forks import guard, opencl_in_use
 from .idle_queues import IdleQueues
 from .memory import Arena
+from .refusal import guard, opencl_in_use
 
 if TYPE_CHECKING:
     from .build import Program

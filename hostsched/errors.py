@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 __all__ = [
+    "Cancelled",
     "DeviceNotFound",
     "ForkedProcess",
     "HostSchedError",
+    "InterpreterEnding",
     "LaunchError",
     "OutOfDeviceMemory",
     "ProgramBuildError",
@@ -42,6 +44,21 @@ class ForkedProcess(DeviceNotFound):
     def __reduce__(self) -> tuple[type[ForkedProcess], tuple[()]]:
         """How a parent rebuilds it: it takes no arguments."""
         return type(self), ()
+
+
+class InterpreterEnding(HostSchedError):
+    """The interpreter is about to end: nothing is launched any more."""
+
+    def __init__(self) -> None:
+        super().__init__("the interpreter is about to end, and nothing is launched any more; make the call earlier")
+
+    def __reduce__(self) -> tuple[type[InterpreterEnding], tuple[()]]:
+        """How a parent rebuilds it: it takes no arguments."""
+        return type(self), ()
+
+
+class Cancelled(HostSchedError):
+    """A long call was cancelled; what was not launched yet never is."""
 
 
 class OutOfDeviceMemory(HostSchedError, MemoryError):

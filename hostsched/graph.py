@@ -10,16 +10,23 @@ waits are found across graphs, and a graph may be submitted again. Nothing here 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .errors import HostSchedError
+from .pieces import AT_ONCE, in_pieces, is_long
+from .progress import expect
 from .submission import Submission
 
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["JobGraph", "add_reader", "derive_waits", "record"]
+__all__ = ["COUNTED", "JobGraph", "add_reader", "derive_waits", "record", "settle"]
 
 _MAX_READERS = 16
+COUNTED = 1e-3
+"""Seconds of work from which on a submission counts among what is on its way."""
 
 
 class Tracked(Protocol):
@@ -40,7 +47,12 @@ class Touching(Protocol):
 
 
 class Submittable(Touching, Protocol):
-    """A job that can be handed to a queue."""
+    """A job that can be handed to a queue. `seconds` is how long it takes, 0 where nobody counted its operations; one
+    that takes longer can also be handed over in pieces (see pieces.Divisible).
+    """
+
+    @property
+    def seconds(self) -> float: ...
 
     def enqueue(self, queue: Any, waits: Sequence[Any]) -> Any: ...
 
@@ -89,30 +101,100 @@ class JobGraph:
         self.jobs = tuple(jobs)
 
     def submit(self, queue: Queue, wait_for: Iterable[Any] = ()) -> Submission:
-        """Enqueues every job with the waits that follow from its reads and writes, and returns without waiting.
+        """Enqueues every job with the waits that follow from its reads and writes, and returns without waiting, unless
+        there is much work: long launches go out in pieces, and it returns when the last ones are on their way.
 
         `wait_for` holds events, Submissions, or objects with an `.event`; no job starts before all of them have ended.
-        Raises what the queue raises (LaunchError, OutOfDeviceMemory, ValueError); jobs before the failing one are
-        enqueued.
+        Raises what the queue raises (LaunchError, OutOfDeviceMemory, ValueError) and Cancelled; jobs before the failing
+        one are enqueued. An exception that comes from outside, such as KeyboardInterrupt, leaves every buffer waiting
+        for what was enqueued.
         """
-        first_waits = queue.admit(wait_for) if wait_for else []
-        events: list[Any] = []
-        own: set[int] = set()
-        unwaited: dict[int, Any] = {}  # events of this graph that no later job of it waits for
-        with queue.lock:
-            for job in self.jobs:
-                waits = derive_waits(job)
-                if first_waits and own.isdisjoint(waits):  # else it waits for a job that has waited for them
-                    waits.update((id(event), event) for event in first_waits)
-                event = job.enqueue(queue, list(waits.values()))
+        order = _Order(queue, queue.admit(wait_for) if wait_for else [])
+        seconds = sum(job.seconds for job in self.jobs)
+        try:
+            if seconds > AT_ONCE:
+                order.enqueue_long(self.jobs)
+            else:
+                with queue.lock:
+                    for job in self.jobs:
+                        order.enqueue(job)
+                    if not order.events:
+                        order.mark()
+                    queue.flush()
+        except BaseException:
+            settle(queue, self.jobs)
+            raise
+        submission = order.submission()
+        if seconds > COUNTED:
+            queue.keep_short(submission.done, min(seconds, AT_ONCE))
+        return submission
+
+
+class _Order:
+    """The events of one submission: what has been enqueued, and what no later job of it waits for."""
+
+    def __init__(self, queue: Queue, first_waits: Sequence[Any]) -> None:
+        self.queue = queue
+        self.events: list[Any] = []
+        self._first_waits = first_waits
+        self._own: set[int] = set()
+        self._unwaited: dict[int, Any] = {}
+
+    def enqueue(self, job: Submittable) -> None:
+        """Enqueues a job. The queue's lock is held."""
+        waits = self._waits(job)
+        event = job.enqueue(self.queue, list(waits.values()))
+        record(job, event)
+        self._add(event, waits)
+
+    def enqueue_long(self, jobs: Iterable[Any]) -> None:
+        """Enqueues jobs of which some go out in pieces. The queue's lock is not held."""
+        before = self.queue.cancellations
+        jobs = tuple(jobs)
+        expect(sum(job.work for job in jobs if is_long(job)))
+        for job in jobs:
+            if not is_long(job):
+                with self.queue.lock:
+                    self.enqueue(job)
+                continue
+            with self.queue.lock:
+                waits = self._waits(job)
+            event = in_pieces(
+                self.queue, job, list(waits.values()), partial(record, job),
+                lambda: bool(self.queue.cancellations != before),
+            )  # fmt: skip
+            with self.queue.lock:
                 record(job, event)
-                for key in waits:
-                    unwaited.pop(key, None)
-                events.append(event)
-                own.add(id(event))
-                unwaited[id(event)] = event
-            if not events:
-                event = queue.marker(first_waits)
-                events, unwaited = [event], {id(event): event}
-            queue.flush()
-        return Submission(queue, events, list(unwaited.values()))
+            self._add(event, waits)
+        self.queue.flush()
+
+    def mark(self) -> None:
+        """Adds an event for no job at all."""
+        self._add(self.queue.marker(self._first_waits), {})
+
+    def submission(self) -> Submission:
+        return Submission(self.queue, self.events, list(self._unwaited.values()))
+
+    def _waits(self, job: Submittable) -> dict[int, Any]:
+        waits = derive_waits(job)
+        if self._first_waits and self._own.isdisjoint(waits):  # else it waits for a job that has waited for them
+            waits.update((id(event), event) for event in self._first_waits)
+        return waits
+
+    def _add(self, event: Any, waits: Iterable[int]) -> None:
+        for key in waits:
+            self._unwaited.pop(key, None)
+        self.events.append(event)
+        self._own.add(id(event))
+        self._unwaited[id(event)] = event
+
+
+def settle(queue: Queue, jobs: Iterable[Touching]) -> None:
+    """After an exception in the midst of submitting, which may have come between a command and the note of its event:
+    all buffers wait for everything that was enqueued.
+    """
+    with suppress(HostSchedError), queue.lock:
+        event = queue.marker()
+        for job in jobs:
+            record(job, event)
+        queue.flush()

@@ -45,6 +45,15 @@ class IdleQueues:
                 self._idle.append(entry)
         return None
 
+    def last_events(self) -> list[cl.Event]:
+        """An event per queue that ends when everything in it has."""
+        return [last for _, _, last, _ in tuple(self._idle)]
+
+    def leak(self) -> None:
+        """Keeps the host memory of all until the process ends."""
+        for *_, in_flight in tuple(self._idle):
+            in_flight.leak()
+
     def release(self) -> None:
         """Lets go of all, when their commands have ended: once the context goes, nobody can use them."""
         while self._idle:

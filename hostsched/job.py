@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyopencl as cl
@@ -17,6 +17,7 @@ from .memory import Buffer
 
 if TYPE_CHECKING:
     from .build import Kernel
+    from .pace import Pace
     from .queue import Queue
 
 __all__ = ["CopyJob", "FillJob", "Job", "KernelJob", "MapJob", "ReadJob", "WriteJob"]
@@ -28,6 +29,8 @@ class KernelJob:
     C types.
 
     Every Buffer among `args` is named in `reads`, `writes` or both; ValueError if not, since a wait would be missing.
+    `work` is the launch's operations, roughly; 0 where nobody counted them. A launch with much work goes out in pieces:
+    its kernel asks for `get_group_id(0) + get_global_offset(0) / group_size`, and never for the number of groups.
     """
 
     kernel: Kernel
@@ -36,6 +39,16 @@ class KernelJob:
     args: tuple[Buffer | np.generic[Any], ...]
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
+    work: float = 0.0
+
+    @property
+    def pace(self) -> Pace:
+        return self.kernel.pace
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes, as far as the kernel's pace tells."""
+        return self.work * self.kernel.pace.seconds if self.work else 0.0
 
     def __post_init__(self) -> None:
         for position, arg in enumerate(self.args):
@@ -47,11 +60,16 @@ class KernelJob:
     def enqueue(self, queue: Queue, waits: Sequence[cl.Event]) -> cl.Event:
         return queue.launch(self.kernel, self.groups, self.group_size, self.args, waits)
 
+    def enqueue_piece(self, queue: Queue, first: int, groups: int, waits: Sequence[cl.Event]) -> cl.Event:
+        """Enqueues `groups` of the groups, from number `first` on."""
+        return queue.launch(self.kernel, groups, self.group_size, self.args, waits, first)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
     """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous array `target`."""
 
+    seconds: ClassVar[float] = 0.0
     buffer: Buffer
     target: np.ndarray[Any, Any]
     offset: int = 0
@@ -74,6 +92,7 @@ class WriteJob:
     has ended.
     """
 
+    seconds: ClassVar[float] = 0.0
     buffer: Buffer
     source: np.ndarray[Any, Any]
     offset: int = 0
@@ -94,6 +113,7 @@ class WriteJob:
 class CopyJob:
     """Copies `nbytes` bytes from `source` to `target` on the device; the two ranges do not overlap."""
 
+    seconds: ClassVar[float] = 0.0
     source: Buffer
     target: Buffer
     nbytes: int
@@ -118,6 +138,7 @@ class FillJob:
     length.
     """
 
+    seconds: ClassVar[float] = 0.0
     buffer: Buffer
     pattern: bytes
     nbytes: int
@@ -138,6 +159,7 @@ class FillJob:
 class MapJob:
     """Makes what the device wrote visible in the array that `buffer` was borrowed from, by mapping and unmapping it."""
 
+    seconds: ClassVar[float] = 0.0
     buffer: Buffer
 
     @property

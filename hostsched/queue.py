@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, cast
@@ -14,15 +15,19 @@ import pyopencl as cl
 from .build import Kernel
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
+from .ending import watch
 from .errors import ForkedProcess
 from .failures import failure, failure_of
-from .forks import guard, refuse_if_forked
-from .in_flight import InFlight
+from .in_flight import Entry, InFlight
 from .memory import Arena, Buffer
+from .refusal import guard, refuse_if_forked
 from .submission import events_of
 from .waiting import ended, poll
 
-__all__ = ["Queue"]
+__all__ = ["LONGEST_BACKLOG", "Queue"]
+
+LONGEST_BACKLOG = 0.12
+"""Seconds of work, as far as it was counted, that calls which do not wait leave to the device."""
 
 _OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
 _PROFILING = cl.command_queue_properties.PROFILING_ENABLE
@@ -50,6 +55,7 @@ class Queue:
         self.context: cl.Context = self.space.cl
         self.lock: AbstractContextManager[Any] = self.space.lock
         guard(self)
+        watch(self)
         # A short job ends within the spin, where a nap or a thread would cost more than it: PoCL's take about 70 us.
         # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
         self._spin_us = 20 if self.facts.vendor == "intel" else 100
@@ -64,6 +70,9 @@ class Queue:
             raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
         self.arena: Arena = self.space.arena
         self._in_flight = InFlight()
+        self.cancellations = 0
+        self._backlog: deque[tuple[cl.Event, float]] = deque()
+        self._backlog_seconds = 0.0
         weakref.finalize(self, _lay_by, self.space, properties, self._queue, self._in_flight).atexit = False
 
     def __repr__(self) -> str:
@@ -76,8 +85,13 @@ class Queue:
         group_size: int,
         args: Sequence[Buffer | np.generic[Any]],
         waits: Sequence[cl.Event] = (),
+        first: int = 0,
     ) -> cl.Event:
-        """Runs `groups` work-groups of `group_size` work-items of `kernel`; 0 groups give an event all the same."""
+        """Runs `groups` work-groups of `group_size` work-items of `kernel`; 0 groups give an event all the same.
+
+        `first` is the number of groups that another launch runs, and that stand before these: the global offset tells
+        the kernel.
+        """
         self.check_kernel(kernel, len(args), group_size)
         space = self.space
         buffers: list[Any] = []
@@ -101,7 +115,7 @@ class Queue:
             return self.marker(waits)
         with self.lock:
             return self.launch_checked(
-                kernel, groups, group_size, tuple(buffers), tuple(scalars), waits, args if borrowed else None
+                kernel, groups, group_size, tuple(buffers), tuple(scalars), waits, args if borrowed else None, first
             )
 
     def check_kernel(self, kernel: Kernel, arguments: int, group_size: int) -> None:
@@ -127,26 +141,31 @@ class Queue:
         scalars: tuple[Any, ...],
         waits: Sequence[cl.Event],
         owned: object,
+        first: int = 0,
     ) -> cl.Event:
         """What `launch` does with one group or more, on arguments that were checked. The lock is held.
 
         `buffers` and `scalars` are as for Kernel.set_buffers and set_scalars; arguments not among them stay as they
         are. `owned`, unless None, is kept alive until the command has ended.
         """
+        offset = (first * group_size,) if first else None
+        entry = None if owned is None else self._in_flight.expect(owned)
         try:
             if buffers:
                 kernel.set_buffers(buffers)
             if scalars:
                 kernel.set_scalars(scalars)
             event = cl.enqueue_nd_range_kernel(
-                self._queue, kernel.cl, (groups * group_size,), (group_size,), None, waits or None
+                self._queue, kernel.cl, (groups * group_size,), (group_size,), offset, waits or None
             )
         except cl.Error as error:
+            if entry is not None:
+                self._in_flight.forget(entry)
             raise failure_of(
                 error, f"kernel {kernel.name} with {groups} groups of {group_size} on {self.facts.name!r}"
             ) from error
-        if owned is not None:
-            self._in_flight.keep(event, owned)
+        if entry is not None:
+            self._in_flight.keep(entry, event)
         if self.profile:
             self.log.append((event, kernel.name, None))
         return event
@@ -202,11 +221,13 @@ class Queue:
         with self.lock:
             for begin in range(0, nbytes, _LONGEST_FILL):
                 size = min(_LONGEST_FILL, nbytes - begin)
+                entry = self._in_flight.expect((buffer,))
                 try:
                     event = cl.enqueue_fill_buffer(self._queue, target, pattern, begin, size, waits or None)
                 except cl.Error as error:
+                    self._in_flight.forget(entry)
                     raise failure_of(error, f"fill of {nbytes} bytes on {self.facts.name!r}") from error
-                waits = [self._track(event, (buffer,), "fill", size)]
+                waits = [self._track(entry, event, "fill", size)]
         return waits[0]
 
     def map(self, buffer: Buffer, waits: Sequence[cl.Event] = ()) -> cl.Event:
@@ -218,6 +239,7 @@ class Queue:
             return self.marker(waits)
         self._check(buffer, 0, host.nbytes)
         with self.lock:
+            entry = self._in_flight.expect((buffer,))
             try:
                 whole = (cl.map_flags.READ, 0, (host.nbytes,), np.uint8)
                 enqueue_map = cast(Any, cl.enqueue_map_buffer)
@@ -225,7 +247,7 @@ class Queue:
                 event = view.base.release(self._queue, [mapped])
             except cl.Error as error:
                 raise failure_of(error, f"mapping {buffer!r}") from error
-            return self._track(event, (buffer,), "map", host.nbytes)
+            return self._track(entry, event, "map", host.nbytes)
 
     def pin(self, nbytes: int) -> np.ndarray[Any, Any]:
         """New host memory that the device copies to and from without a detour, as bytes; freed with the array."""
@@ -275,21 +297,61 @@ class Queue:
         Polls: pyopencl's finish() and wait() let no signal through, and on PoCL polling is twice as quick for short
         jobs.
         """
+        status = self.settle(event)
+        if status < _COMPLETE:
+            raise failure(status, f"a command on {self.facts.name!r} failed")
+
+    def settle(self, event: cl.Event) -> int:
+        """The final status of `event`, once it has ended, failed or not. Ctrl-C gets through."""
         self.flush()
         status = poll(event, self._spin_us, self._waits_in_driver)
         if self._in_flight:
             with self.lock:
                 self._in_flight.release()
-        if status < _COMPLETE:
-            raise failure(status, f"a command on {self.facts.name!r} failed")
+        return status
 
     def finish(self) -> None:
         """Returns when everything submitted to this queue has ended, failed or not. Ctrl-C gets through."""
-        event = self.marker()
-        self.flush()
-        poll(event, self._spin_us, self._waits_in_driver)
         with self.lock:
-            self._in_flight.release()
+            unfinished = self._in_flight.all()
+            event = self.marker()
+        self.settle(event)
+        with self.lock:
+            self._in_flight.drop(unfinished)
+
+    def last_event(self) -> cl.Event:
+        """An event that ends when everything enqueued so far has. Takes no lock, and is for the end of the process."""
+        event = cl.enqueue_marker(self._queue)
+        self._queue.flush()
+        return event
+
+    def leak(self) -> None:
+        """Keeps the host memory of commands that did not end until the process has ended."""
+        self._in_flight.leak()
+
+    def joined(self, events: Sequence[cl.Event]) -> cl.Event:
+        """An event that ends when all of `events`, at least one, have."""
+        return events[0] if len(events) == 1 else self.marker(events)
+
+    def cancel(self) -> None:
+        """Drops what the long calls on this queue have not launched yet; they raise Cancelled."""
+        self.cancellations += 1
+
+    def keep_short(self, event: cl.Event, seconds: float) -> None:
+        """Notes that `event` ends after about `seconds` of work, and waits while too much work is on its way: an
+        interrupted caller waits for all of it. Ctrl-C gets through.
+        """
+        with self.lock:
+            self._backlog.append((event, seconds))
+            self._backlog_seconds += seconds
+        while self._backlog_seconds > LONGEST_BACKLOG:
+            with self.lock:
+                if len(self._backlog) < 2:
+                    return
+                oldest, seconds = self._backlog.popleft()
+                self._backlog_seconds -= seconds
+            if not ended(oldest):
+                self.settle(oldest)
 
     def _is_near(self, event: cl.Event) -> bool:
         """Whether commands here can wait for `event`; if not, it has ended on return."""
@@ -320,11 +382,13 @@ class Queue:
         if nbytes == 0:
             return self.marker(waits)
         with self.lock:
+            entry = self._in_flight.expect(owned)
             try:
                 event = cl.enqueue_copy(self._queue, target, source, wait_for=waits or None, **place)
             except cl.Error as error:
+                self._in_flight.forget(entry)
                 raise failure_of(error, f"{label} of {nbytes} bytes on {self.facts.name!r}") from error
-            return self._track(event, owned, label, nbytes)
+            return self._track(entry, event, label, nbytes)
 
     def _check(self, buffer: Buffer, offset: int, nbytes: int) -> None:
         if buffer.space is not self.space:
@@ -335,13 +399,13 @@ class Queue:
     def _stranger(self, buffer: Buffer) -> ValueError:
         return ValueError(f"{buffer!r} belongs to another context than {self!r}; copy it through the host")
 
-    def _track(self, event: cl.Event, owned: object, label: str, nbytes: int) -> cl.Event:
+    def _track(self, entry: Entry, event: cl.Event, label: str, nbytes: int) -> cl.Event:
         """The plain event of a command on host memory, whose memory is kept alive until it has ended. The lock is held.
 
         pyopencl's own event of a copy to or from an array blocks, deaf to Ctrl-C, when it is dropped before the copy
         has ended, and keeps the array for as long as the event lives: it stays in here.
         """
-        self._in_flight.keep(event, owned)
+        self._in_flight.keep(entry, event)
         plain = cl.Event.from_int_ptr(event.int_ptr) if isinstance(event, cl.NannyEvent) else event
         if self.profile:
             self.log.append((plain, label, nbytes))

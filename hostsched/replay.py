@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .build import Kernel
-from .graph import JobGraph, add_reader, record
+from .graph import COUNTED, JobGraph, add_reader, settle
 from .job import KernelJob
 from .memory import Buffer
+from .pieces import AT_ONCE
 from .submission import Submission
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Launch(NamedTuple):
     never change.
 
     `reads` and `writes` name the slots whose Buffers it reads and writes. A slot that no launch reads or writes is
-    bound to a NumPy scalar.
+    bound to a NumPy scalar. `work` is as for KernelJob.
     """
 
     kernel: Kernel
@@ -40,6 +41,7 @@ class Launch(NamedTuple):
     args: tuple[str | np.generic[Any], ...]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    work: float = 0.0
 
 
 class _Order(NamedTuple):
@@ -93,6 +95,12 @@ class Replay:
                 self._step(launch, order, at) for launch, order in zip(self._launches, orders, strict=True)
             )
         self._ordinary = bool(self._steps) and all(launch.groups for launch in self._launches)
+        # Only those that may take a millisecond are asked, so that short calls pay nothing.
+        self._counted = tuple(
+            (launch.kernel.pace, launch.work)
+            for launch in self._launches
+            if launch.work * launch.kernel.pace.seconds > COUNTED
+        )
 
     def submit(self, slots: Mapping[str, Buffer | np.generic[Any]], wait_for: Iterable[Any] = ()) -> Submission:
         """Enqueues every launch on the Buffers and scalars in `slots`, by name, and returns without waiting.
@@ -103,7 +111,10 @@ class Replay:
         """
         queue = self._queue
         buffers, values, borrowed = self._bind(slots)
-        if not self._ordinary or len(set(buffers)) < len(buffers):
+        seconds = 0.0
+        for pace, work in self._counted:
+            seconds += pace.seconds * work
+        if not self._ordinary or seconds > AT_ONCE or len(set(buffers)) < len(buffers):
             return JobGraph(self._jobs(slots)).submit(queue, wait_for)
         owned = buffers if borrowed else None
         first_waits = queue.admit(wait_for) if wait_for else []
@@ -119,18 +130,20 @@ class Replay:
                             kernel, groups, group_size, arguments(values), scalars(values), list(waits.values()), owned
                         )
                     )
+                for slot, at in self._written:
+                    buffer = buffers[slot]
+                    buffer.last_write = events[at]
+                    buffer.readers = []
+                for slot, at in self._read:
+                    add_reader(buffers[slot], events[at])
+                queue.flush()
             except BaseException:
-                for job, event in zip(self._jobs(slots), events, strict=False):
-                    record(job, event)
+                settle(queue, self._jobs(slots))
                 raise
-            for slot, at in self._written:
-                buffer = buffers[slot]
-                buffer.last_write = events[at]
-                buffer.readers = []
-            for slot, at in self._read:
-                add_reader(buffers[slot], events[at])
-            queue.flush()
-        return Submission(queue, events, [events[at] for at in self._terminal])
+        submission = Submission(queue, events, [events[at] for at in self._terminal])
+        if seconds > COUNTED:
+            queue.keep_short(submission.done, seconds)
+        return submission
 
     def _check(self, launch: Launch) -> None:
         name = launch.kernel.name
@@ -213,6 +226,7 @@ class Replay:
                 tuple(slots[arg] if isinstance(arg, str) else arg for arg in launch.args),
                 tuple(slots[name] for name in launch.reads),
                 tuple(slots[name] for name in launch.writes),
+                launch.work,
             )
             for launch in self._launches
         ]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import pyopencl as cl
 
-from .forks import opencl_in_use
+from .refusal import opencl_in_use
 
 __all__ = ["PipDriver", "pip_drivers", "platforms", "registered_drivers", "user_chose_drivers", "vendor_folders"]
 

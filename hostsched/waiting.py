@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import threading
@@ -10,11 +11,13 @@ import time
 
 import pyopencl as cl
 
-__all__ = ["ended", "poll"]
+__all__ = ["ended", "join_threads", "poll"]
 
 _COMPLETE = cl.command_execution_status.COMPLETE
 _AWAKE = 2e7  # ns
 _LONGEST_NAP, _SHARE = 1e-3, 0.005
+_threads: set[threading.Thread] = set()
+"""The threads that wait inside a driver."""
 
 
 def ended(event: cl.Event) -> bool:
@@ -22,9 +25,9 @@ def ended(event: cl.Event) -> bool:
     return event.command_execution_status <= _COMPLETE
 
 
-def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False) -> int:
+def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds: float = math.inf) -> int:
     """The final status of `event`, 0 or negative: looked at over and over for `spin_us`, then giving way to others
-    between two looks, and after 20 ms between naps.
+    between two looks, and after 20 ms between naps. After `seconds` it gives up: the status is positive then.
 
     `in_driver`: instead, let a thread of ours wait inside the driver while this one stays open to Ctrl-C. On
     CPUs that thread wakes at once, where naps overshoot; and Intel's runtime computes in the threads that wait for it
@@ -46,8 +49,10 @@ def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False) -> int:
         waited = time.perf_counter_ns() - begin
         if waited < 1000 * spin_us:
             continue
+        if waited > 1e9 * seconds:
+            return status
         if in_driver:
-            _wait_beside(event)
+            _wait_beside(event, seconds)
         elif waited < _AWAKE:
             _give_way()
         else:
@@ -62,17 +67,35 @@ def _give_way() -> None:
         select.select([], [], [], 0)
 
 
-def _wait_beside(event: cl.Event) -> None:
-    """Returns when `event` has ended; a daemon thread waits for it inside the driver."""
+def join_threads(seconds: float) -> bool:
+    """Whether all threads that wait inside a driver have ended, in so many seconds at most.
+
+    A thread that comes back from a driver while the interpreter ends is ended by it, inside pyopencl, which aborts the
+    process.
+    """
+    until = time.perf_counter() + seconds
+    for thread in list(_threads):
+        thread.join(max(0.0, until - time.perf_counter()))
+    return not any(thread.is_alive() for thread in list(_threads))
+
+
+def _wait_beside(event: cl.Event, seconds: float) -> None:
+    """Returns when `event` has ended, or after some seconds; a thread waits for it inside the driver. It is a daemon:
+    who is interrupted does not wait for it, and the end of the interpreter does so by `join_threads`.
+    """
     done = threading.Event()
 
     def wait() -> None:
         with contextlib.suppress(cl.Error):  # the status tells
             event.wait()
         done.set()
+        _threads.discard(threading.current_thread())
 
-    threading.Thread(target=wait, name="hostsched-wait", daemon=True).start()
-    while not done.wait(0.05):
+    thread = threading.Thread(target=wait, name="hostsched-wait", daemon=True)
+    _threads.add(thread)
+    thread.start()
+    until = time.perf_counter() + seconds
+    while not done.wait(0.05) and time.perf_counter() < until:
         pass
 
 

@@ -299,7 +299,7 @@ def share_of(source: str, group: int, length: int, share: int) -> tuple[int, int
     assert found, source
     names: dict[str, Any] = {"n": Checked(length, bits), "share": Checked(share, bits), "g": Checked(group, bits)}
     names["min"] = lambda a, b: a if a < b else b
-    texts = [text.replace("(idx)get_group_id(0)", "g").replace("(idx)(", "(") for text in found.groups()]
+    texts = [text.replace("CMR_GROUP", "g").replace("(idx)(", "(") for text in found.groups()]
     assert all(re.fullmatch(r"[\w\s+\-*(),]*", text) for text in texts), texts
     begin = eval(texts[0], {"__builtins__": {}}, names)
     end = eval(texts[1], {"__builtins__": {}}, {**names, "begin": begin, "first": begin})

@@ -44,13 +44,13 @@ ${left if partial else finished}
 </%def>
 ## Declares rows `begin` to `end` whose accumulators a group merges, `splits` each, `step` apart from `kept` on; results begin at `base`.
 <%def name="open_merge()">
-const idx begin = (idx)get_group_id(0) * share, end = min(rows, (idx)(begin + share)), reduced = columns, step = rows, total = rows * splits;
+const idx begin = CMR_GROUP * share, end = min(rows, (idx)(begin + share)), reduced = columns, step = rows, total = rows * splits;
 const size_t kept = 0, base = 0;
 </%def>
 ## Declares `batch`, rows `first` to `last` of at most `span` whose results a group makes of what was left for them, `splits` times, `step` apart from `kept` on; and
 ## `reduced`, as `open` does.
 <%def name="open_rows(span)">
-const idx group = (idx)get_group_id(0), batch = group / blocks, first = group % blocks * ${span};
+const idx group = CMR_GROUP, batch = group / blocks, first = group % blocks * ${span};
 const idx last = min(rows, (idx)(first + ${span})), reduced = columns, step = total / splits;
 const size_t kept = (size_t)batch * rows;
 </%def>

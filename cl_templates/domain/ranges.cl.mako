@@ -67,7 +67,7 @@ ${finished}
 % endif
 </%def>
 <%def name="open_merge()">
-const idx group = (idx)get_group_id(0), batch = group / count_merges;
+const idx group = CMR_GROUP, batch = group / count_merges;
 __global const idx *merge = merges + group % count_merges * 5;
 const idx begin = merge[0], end = merge[1], splits = merge[3], reduced = merge[4], step = end - begin;
 const size_t kept = (size_t)batch * slots + merge[2] - begin, base = (size_t)batch * rows;

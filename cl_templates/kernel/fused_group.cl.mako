@@ -46,7 +46,7 @@ ${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
 % for op, name in scratch:
     ${inner.group_scratch(op, block, name)}
 % endfor
-    const idx first = (idx)get_group_id(0) * share, last = first + min((idx)(rows - first), share);
+    const idx first = CMR_GROUP * share, last = first + min((idx)(rows - first), share);
 % if row_mode == compute_mode:
     idx row = first;
 % if lanes > 1:

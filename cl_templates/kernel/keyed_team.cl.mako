@@ -41,7 +41,10 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
     __local int counts[${block}];
 % endif
     const int lane = get_local_id(0);
-    const idx chunk = (idx)get_group_id(0), begin = chunk * share, end = begin + CMR_MIN(share, n - begin);
+    const idx chunk = CMR_GROUP, begin = chunk * share, end = begin + CMR_MIN(share, n - begin);
+% if moved and not text.last:
+    const idx groups = n > 0 ? (n - 1) / share + 1 : 1;
+% endif
     const int earlier = begin > 0 && !((marks[(begin - 1) >> 5] >> ((begin - 1) & 31)) & 1);
     const idx early = bases[chunk];
     idx first = early;

@@ -5,7 +5,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% tile = block * lanes * unroll %>
 ${mode.kernel_head("cmr_map", parameters + ["const idx n", "const idx share"])} {
-    const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);
+    const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     idx t = begin;
     for (; t + ${tile} <= end; t += ${tile}) {
 % for k in range(unroll):

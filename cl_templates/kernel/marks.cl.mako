@@ -120,7 +120,7 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
 </%def>
 ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx share"])} {
     const int lane = get_local_id(0);
-    const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
+    const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     idx found = 0;
 % if not warp:
     __local int counts[${block}];
@@ -147,7 +147,7 @@ ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx sha
 % endif
     }
     if (lane == 0) {
-        out1[get_group_id(0)] = found;
+        out1[CMR_GROUP] = found;
 % if kept and not text.last:
         if (begin == 0) ${text.copy(3, "n", "0")}
 % endif

@@ -65,7 +65,7 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % if sharing:
     ${mode.group_scratch(pairs.outer, block)}
 % endif
-    ${domain.open("(idx)get_group_id(0)", vectors * block * lanes)}
+    ${domain.open("CMR_GROUP", vectors * block * lanes)}
 % if len(steps) > 1:
     const int used = (int)((last - first + ${block * lanes - 1}) / ${block * lanes});
 % endif

@@ -32,7 +32,7 @@ ${text.close_tile(v)}
 </%def>
 ${mode.kernel_head("cmr_pairwise_few", parameters + domain.attr.parameters)} {
     ${mode.group_scratch(pairs.outer, block)}
-    ${domain.open("(idx)get_group_id(0)", vectors)}
+    ${domain.open("CMR_GROUP", vectors)}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):

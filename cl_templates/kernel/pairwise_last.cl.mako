@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])} {
-    const idx begin = (idx)get_group_id(0) * share, end = min(total, (idx)(begin + share));
+    const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
         ${last.finish("at")}
     </%mode:each>

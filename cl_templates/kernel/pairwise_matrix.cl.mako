@@ -66,7 +66,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endfor
     ${domain.open_places(tile)}
     ${mode.group_scratch(pairs.outer, block)}
-    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;

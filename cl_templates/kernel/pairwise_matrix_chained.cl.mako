@@ -54,8 +54,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
     __local float known_columns[${2 * tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${domain.open_places(3 * tile)}
-    ${domain.open(f"(idx)get_group_id(0) / {weighted.across}", matrix.rows)}
-    const idx block_d = (idx)get_group_id(0) % ${weighted.across}, first_d = block_d * ${weighted.numbers};
+    ${domain.open(f"CMR_GROUP / {weighted.across}", matrix.rows)}
+    const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
     ${weighted.offset_centre("batch")}
@@ -125,5 +125,5 @@ follow = None if part is matrix.parts[-1] else str(begun + part.steps)
     ${products.store(domain, weighted, partial)}
     if (odd) given_up[0] = 1;
     ${mode.sync()}
-    if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
+    if (item == 0) redo[CMR_GROUP] = given_up[0] | given_up[1];
 }

@@ -82,7 +82,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
     __local int far[4];
     ${domain.open_places(tile)}
     ${mode.group_scratch(exact.outer, block)}
-    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${domain.open("CMR_GROUP", matrix.rows)}
     ${exact.offsets("batch")}
     ${exact.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;

@@ -49,7 +49,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${mode.group_scratch(pairs.outer, block * matrix.parked, "parked")}
 % endif
     ${domain.open_places(2 * tile)}
-    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
     ${pairs.uniforms()}
@@ -111,6 +111,6 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
 % if weary:
     ${mode.sync()}
-    if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
+    if (item == 0) redo[CMR_GROUP] = given_up[0] | given_up[1];
 % endif
 }

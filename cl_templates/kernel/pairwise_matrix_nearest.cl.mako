@@ -18,7 +18,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
     __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${domain.open_places(2 * tile)}
-    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
     ${pairs.uniforms()}

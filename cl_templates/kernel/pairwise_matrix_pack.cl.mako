@@ -10,7 +10,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
     __local int largest[${numbers}];
     __local int small[${numbers}];
     __local int need[1];
-    const idx group = (idx)get_group_id(0), batch = group / (stages * ${weights.across});
+    const idx group = CMR_GROUP, batch = group / (stages * ${weights.across});
     const idx first_column = group / ${weights.across} % stages * ${tile}, first_d = group % ${weights.across} * ${numbers};
     ${weights.wide.offsets("batch")}
     packed += (size_t)group * ${words};

@@ -16,10 +16,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
     __local ${kind} ${name}[${count}];
 % endfor
     ${domain.open_places(tile)}
-    const int wanted = redo[get_group_id(0)];
+    const int wanted = redo[CMR_GROUP];
     cmr_end_unless_int(wanted);
-    ${domain.open(f"(idx)get_group_id(0) / {wide.across}", apart * vectors, "wanted")}
-    const idx first_d = (idx)get_group_id(0) % ${wide.across} * ${wide.numbers}, last_d = min((idx)(first_d + ${wide.numbers}), (idx)${wide.size});
+    ${domain.open(f"CMR_GROUP / {wide.across}", apart * vectors, "wanted")}
+    const idx first_d = CMR_GROUP % ${wide.across} * ${wide.numbers}, last_d = min((idx)(first_d + ${wide.numbers}), (idx)${wide.size});
     ${exact.offsets("batch")}
     ${exact.uniforms()}
     const int item = (int)get_local_id(0), own = item / ${apart} * ${numbers};

@@ -12,7 +12,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parame
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[4];
-    ${domain.open("(idx)get_group_id(0)", matrix.rows)}
+    ${domain.open("CMR_GROUP", matrix.rows)}
     ${matrix.exact.offsets("batch")}
     ${matrix.exact.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;

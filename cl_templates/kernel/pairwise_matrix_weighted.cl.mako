@@ -35,8 +35,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.para
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
     ${domain.open_places(2 * batch)}
-    ${domain.open(f"(idx)get_group_id(0) / {weighted.across}", weighted.warps.rows)}
-    const idx block_d = (idx)get_group_id(0) % ${weighted.across}, first_d = block_d * ${weighted.numbers};
+    ${domain.open(f"CMR_GROUP / {weighted.across}", weighted.warps.rows)}
+    const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
@@ -76,5 +76,5 @@ ${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.para
     ${mode.sync()}
     if (odd) given_up[0] = 1;
     ${mode.sync()}
-    if (item == 0) redo[get_group_id(0)] = given_up[0];
+    if (item == 0) redo[CMR_GROUP] = given_up[0];
 }

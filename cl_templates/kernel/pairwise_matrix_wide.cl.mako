@@ -101,8 +101,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % for kind, name, count in pairs.tile(2 * wide.batch):
     __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
 % endfor
-    ${domain.open(f"(idx)get_group_id(0) / {wide.across}", rows_taken)}
-    const idx block_d = (idx)get_group_id(0) % ${wide.across}, first_d = block_d * ${wide.numbers};
+    ${domain.open(f"CMR_GROUP / {wide.across}", rows_taken)}
+    const idx block_d = CMR_GROUP % ${wide.across}, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
@@ -200,7 +200,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         turn ^= 1;
     </%domain:each_tile>
     ${mode.sync()}
-    if (item == 0) redo[get_group_id(0)] = given_up[0] | given_up[1];
+    if (item == 0) redo[CMR_GROUP] = given_up[0] | given_up[1];
 % for v in mine:
     {
         const idx mine = first + ${matrix.places.row_place(v)};

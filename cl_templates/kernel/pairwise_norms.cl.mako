@@ -6,7 +6,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_norms", norms.parameters() + ["__global float *restrict centres", "__global float *restrict row_norms", "__global float *restrict column_norms", "const idx rows", "const idx columns", "const idx blocks"])} {
     ${mode.tile_array("float", "middle", padded)}
-    const idx group = (idx)get_group_id(0), batch = group / blocks, number = group % blocks;
+    const idx group = CMR_GROUP, batch = group / blocks, number = group % blocks;
     ${norms.offsets("batch")}
     <%mode:each i="k" begin="0" end="${padded}">
         if (k < ${norms.row.size}) { ${norms.samples("k")} middle[k] = centre; } else middle[k] = 0;

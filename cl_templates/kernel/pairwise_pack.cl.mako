@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_pack", parameters + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])} {
-    const idx group = (idx)get_group_id(0), batch = group / blocks;
+    const idx group = CMR_GROUP, batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
     ${offsets([given], "batch")}
     packed += (size_t)batch * ${depth} * padded;

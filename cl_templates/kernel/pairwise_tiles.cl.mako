@@ -101,7 +101,7 @@ for (int s = 0; s < ${stages}; s++) {
 </%def>
 ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (["__global const int *restrict redo"] if flags else []))} {
     __local ${tiles.kind} memory[${tiles.memory}] __attribute__((aligned(16)));
-    ${domain.open("(idx)get_group_id(0)", shape.tile_rows, f"redo[{flags}]" if flags else None)}
+    ${domain.open("CMR_GROUP", shape.tile_rows, f"redo[{flags}]" if flags else None)}
 % if flags:
     const int wanted = redo[${flags}];
     cmr_end_unless_int(wanted);

@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
-    const idx group = (idx)get_group_id(0) % groups, element = (idx)get_group_id(0) / groups;
+    const idx group = CMR_GROUP % groups, element = CMR_GROUP / groups;
     const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};
     ${weighted.wide.offsets("batch")}
     ${weighted.offset_centre("batch")}

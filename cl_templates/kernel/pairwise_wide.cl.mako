@@ -35,11 +35,11 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
     ${domain.open_places(stage)}
 % if flags:
     int wanted = 0;
-    for (int k = 0; k < ${flags}; k++) wanted |= redo[(idx)get_group_id(0) / across * ${flags} + k];
+    for (int k = 0; k < ${flags}; k++) wanted |= redo[CMR_GROUP / across * ${flags} + k];
     cmr_end_unless_int(wanted);
 % endif
-    ${domain.open("(idx)get_group_id(0) / across", block, "wanted" if flags else None)}
-    const idx first_d = (idx)get_group_id(0) % across * ${beside};
+    ${domain.open("CMR_GROUP / across", block, "wanted" if flags else None)}
+    const idx first_d = CMR_GROUP % across * ${beside};
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;

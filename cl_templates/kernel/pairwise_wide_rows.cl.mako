@@ -50,8 +50,8 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters
 % for k in long:
     ${V} x${k}[${beside * vectors}];
 % endfor
-    ${domain.open("(idx)get_group_id(0) / across", vectors * lanes)}
-    const idx first_d = (idx)get_group_id(0) % across * ${beside};
+    ${domain.open("CMR_GROUP / across", vectors * lanes)}
+    const idx first_d = CMR_GROUP % across * ${beside};
     const int numbers = (int)min((idx)${beside}, (idx)(${size} - first_d));
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}

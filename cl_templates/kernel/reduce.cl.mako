@@ -14,7 +14,7 @@ def place(s, k):
 %>
 ${mode.kernel_head("cmr_reduce", parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block)}
-    const idx first = (idx)get_group_id(0) * share, last = first + min((idx)(n - first), share);
+    const idx first = CMR_GROUP * share, last = first + min((idx)(n - first), share);
 % if ordered:
     ${mode.lane_span("first", "last", "begin", "end")}
 % else:
@@ -73,7 +73,7 @@ ${mode.kernel_head("cmr_reduce", parameters + ["const idx n", "const idx share"]
     ${mode.combine_group(op, "acc")}
     if (${mode.is_leader()}) {
 % if partial:
-        ${op.write("parts", "get_group_id(0)", "acc")}
+        ${op.write("parts", "CMR_GROUP", "acc")}
 % else:
         ${op.finish("acc", lambda texts: store(texts, "0", 1))}
 % endif

@@ -77,11 +77,11 @@
 </%def>
 ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block)}
-    const idx begin = (idx)get_group_id(0) * share, end = begin + CMR_MIN(share, n - begin);
+    const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     ${op.declare("carry")}
     ${op.declare("behind")}
     {
-        ${mode.lane_span("0", "(idx)get_group_id(0)", "from", "to")}
+        ${mode.lane_span("0", "CMR_GROUP", "from", "to")}
         for (idx g = from; g < to; g++) {
             ${op.read("part", "counts", "g")}
             ${op.merge("carry", "carry", "part")}
@@ -90,7 +90,8 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
     }
 % if padded:
     {
-        ${mode.lane_span("(idx)get_group_id(0)", "(idx)get_num_groups(0)", "from", "to")}
+        const idx groups = n > 0 ? (n - 1) / share + 1 : 1;
+        ${mode.lane_span("CMR_GROUP", "groups", "from", "to")}
         for (idx g = from; g < to; g++) {
             ${op.read("part", "counts", "g")}
             ${op.merge("behind", "behind", "part")}
@@ -105,7 +106,7 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
 % endif
     ${mode.sync()}
 % if vectors:
-    ${op.read("own", "counts", "get_group_id(0)")}
+    ${op.read("own", "counts", "CMR_GROUP")}
     const idx final = (idx)(carry_total + own_total);
 % endif
     const idx steps = (end - begin + ${stretch - 1}) / ${stretch};

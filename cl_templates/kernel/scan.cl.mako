@@ -46,10 +46,10 @@
 ${mode.kernel_head("cmr_scan", ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block * rows)}
     ${mode.group_scratch(wide, block, "carries")}
-    const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);
+    const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     ${wide.declare("carry")}
     {
-        ${mode.lane_span("0", "(idx)get_group_id(0)", "from", "to")}
+        ${mode.lane_span("0", "CMR_GROUP", "from", "to")}
         for (idx g = from; g < to; g++) {
             ${wide.read("part", "parts", "g")}
             ${wide.merge("carry", "carry", "part")}

@@ -15,7 +15,7 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     ${mode.group_scratch(op, block)}
     ${mode.tile_array("idx", "opened", block)}
     ${mode.tile_array("idx", "ending", block)}
-    const idx group = (idx)get_group_id(0) / columns, q = (idx)get_group_id(0) % columns, from = group * ${block}, c = from + CMR_LOCAL_ID;
+    const idx group = CMR_GROUP / columns, q = CMR_GROUP % columns, from = group * ${block}, c = from + CMR_LOCAL_ID;
     const int at = CMR_LOCAL_ID;
     const idx s = c < chunks ? places[2 * c] : -1, before = from > 0 ? places[2 * from - 1] : -1;
     opened[at] = c < chunks ? places[2 * c + 1] : -2;

@@ -46,7 +46,7 @@ def in_turn(p):
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
 ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
-    const idx c = (idx)get_group_id(0);
+    const idx c = CMR_GROUP;
     ${path.chunk("c", weight)}
 % if text.windowed:
     ${text.number} window[${window + widest + lanes}];

@@ -23,8 +23,8 @@ TILE = 16 * block
 unsigned = "uint" if narrow else "ulong"
 def flag(k):
     return f"flag{k >> 2} & 0x{0xff << 8 * (k & 3):x}u"
-group = "(idx)get_group_id(0) / columns" if columned else "(idx)get_group_id(0)"
-number = "number" if teams > 1 or columned else "get_group_id(0)"  # of the chunk
+group = "CMR_GROUP / columns" if columned else "CMR_GROUP"
+number = "number" if teams > 1 or columned else "CMR_GROUP"  # of the chunk
 column = "column" if columned else ""
 in_registers = warp and not blocked
 folded = "0" if ordered else "next == first"
@@ -46,10 +46,10 @@ ${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global
 ${f"const idx number = {group};" if columned else ""}
 % endif
 % if columned:
-    const idx column = (idx)get_group_id(0) % columns;
+    const idx column = CMR_GROUP % columns;
 % endif
 % if partial:
-    const idx at = 2 + 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "number" if columned else "(idx)get_group_id(0)"};
+    const idx at = 2 + 2 * ${"CMR_MIN(number, chunks - 1)" if teams > 1 else "number" if columned else "CMR_GROUP"};
     const idx from_element = cuts[at], from_segment = cuts[at + 1], to_element = cuts[at + 2], to_segment = cuts[at + 3];
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;

@@ -53,7 +53,7 @@ if (q == 0) { places[2 * c] = earlier ? first : -1; places[2 * c + 1] = last; }
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
 ${mode.kernel_head("cmr_segmented_walk", text.parameters(partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])} {
-    const idx full = columns / ${most}, blocks = full + ${len(rest)}, w = (idx)get_group_id(0) * ${block} + CMR_LOCAL_ID;
+    const idx full = columns / ${most}, blocks = full + ${len(rest)}, w = CMR_GROUP * ${block} + CMR_LOCAL_ID;
     if (w < chunks * blocks) {
         const idx c = w / blocks, part = w % blocks;
         ${path.chunk("c", weight)}

@@ -26,7 +26,7 @@ ${mode.kernel_head("cmr_unfold", parameters + ["const idx n", "const idx share"]
     ${into.declare("acc")}
     ${into.declare("part", lanes)}
 % endif
-    const idx begin = (idx)get_group_id(0) * share, end = begin + min((idx)(n - begin), share);
+    const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     ${op.declare("base")}
     ${op.absorb("base", formula, ["0"])}
     if (${mode.is_leader()}) {
@@ -81,7 +81,7 @@ ${mode.kernel_head("cmr_unfold", parameters + ["const idx n", "const idx share"]
     ${mode.combine_group(into, "acc")}
     if (${mode.is_leader()}) {
 % if partial:
-        ${into.write("parts", "get_group_id(0)", "acc")}
+        ${into.write("parts", "CMR_GROUP", "acc")}
 % else:
         ${into.finish("acc", lambda texts: store(texts, "0", 1))}
 % endif

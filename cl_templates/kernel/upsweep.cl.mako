@@ -18,7 +18,7 @@ ${mode.kernel_head("cmr_upsweep", parameters + ["__global uchar *restrict parts"
 % for part, type in op.parts:
     ${mode.tile_array(type, f"tile_{part}", tile)}
 % endfor
-    const idx begin = (idx)get_group_id(0) * ${tile};
+    const idx begin = CMR_GROUP * ${tile};
     <%mode:each i="j" begin="0" end="${tile}">
         ${op.declare("acc")}
         if (begin + j < n) {
@@ -48,7 +48,7 @@ ${mode.kernel_head("cmr_upsweep", parameters + ["__global uchar *restrict parts"
         }
     </%mode:each>
 % if level == 0:
-    if (get_group_id(0) == 0 && ${mode.is_leader()}) {
+    if (CMR_GROUP == 0 && ${mode.is_leader()}) {
         ${op.declare("none")}
         ${op.write("parts", "0", "none")}
     }

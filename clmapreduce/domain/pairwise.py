@@ -17,6 +17,11 @@ class Pairwise:
     elements: int = 0
 
     @property
+    def pairs(self) -> float:
+        """How many pairs there are."""
+        return float(self.rows) * self.columns * self.batch
+
+    @property
     def narrow(self) -> bool:
         """Whether every index fits an int, one tile further as well."""
         return max(self.elements, self.rows * self.batch, self.columns) < NARROW_LIMIT

@@ -78,6 +78,12 @@ class BlockSparse(Pairwise):
     blocks: Blocks
 
     @property
+    def pairs(self) -> float:
+        """How many pairs there are."""
+        given = self._stretches()
+        return float((given.end - given.first).astype(float) @ given.columns) * self.batch
+
+    @property
     def typical(self) -> tuple[float, float]:
         """Rows of the cluster, and columns that it meets, where a pair is found on average."""
         given = self._stretches()

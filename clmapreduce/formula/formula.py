@@ -101,6 +101,11 @@ class Formula:
         object.__setattr__(self, "nodes", tuple(postorder(roots)))
 
     @property
+    def operations(self) -> int:
+        """What one element costs, roughly: a load or an operation each."""
+        return len(self.nodes) + len(self.inputs)
+
+    @property
     def uses_index(self) -> bool:
         return any(isinstance(node, Index) for node in self.nodes)
 

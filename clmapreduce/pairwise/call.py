@@ -154,7 +154,8 @@ def prepare_pairs(
     key = ("pairs", made, stored, domain, compute, box, backend, tunings())
     spread = domain if blocks is None else sparse(domain, blocks)
     plan = partial(planned, made, stored, spread, compute, context.facts, backend, box, look or Kept(context))
-    executable = context.executable(key, plan, blocks if look is None else look)
+    work = spread.pairs * max(1, made.pair.cost)
+    executable = context.executable(key, plan, blocks if look is None else look, work)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 

@@ -98,7 +98,10 @@ class Map(Primitive):
         streaming = streams_past_caches(options, outputs)
         key = ("map", formula, arguments.length, mode, box, streaming)
         layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=streaming)
-        executable = context.executable(key, lambda: plan_map(layout, Line(arguments.length), mode, context.facts, box))
+        executable = context.executable(
+            key, lambda: plan_map(layout, Line(arguments.length), mode, context.facts, box),
+            work=arguments.length * formula.operations,
+        )  # fmt: skip
         return prepare(arguments, executable, outputs, options, partly=guarded(formula.outputs))
 
 

@@ -63,7 +63,10 @@ class Partials(Primitive):
         box = options.box("upsweep", mode, context)
         line = Line(arguments.length)
         key = ("upsweep", formula, bound, arguments.length, mode, box)
-        executable = context.executable(key, lambda: plan_upsweep(formula, bound, line, mode, context.facts, box))
+        executable = context.executable(
+            key, lambda: plan_upsweep(formula, bound, line, mode, context.facts, box),
+            work=arguments.length * formula.operations,
+        )  # fmt: skip
         return keeps(arguments, executable, bound, options)
 
 

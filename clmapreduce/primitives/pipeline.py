@@ -149,7 +149,8 @@ class Pipeline(Primitive):
         detail = _Detail(streams_past_caches(options, outputs), strict, why)
         line, rows, facts = arguments.line, arguments.rows, context.facts
         key = ("pipeline", traced, line, rows, mode, scope, detail)
-        executable = context.executable(key, lambda: traced.plan(line, rows, scope, mode, facts, detail))
+        work = line * rows * (len(program.nodes) + len(program.inputs))
+        executable = context.executable(key, lambda: traced.plan(line, rows, scope, mode, facts, detail), work=work)
         return Lowered(arguments, outputs, executable, kept, not program.steps, guarded(program.outputs))
 
     def compile(

@@ -148,6 +148,7 @@ class Reduce(Primitive):
         executable = context.executable(
             key,
             lambda: plan_reduce(Layout(formula, (bound.result,)), bound, line, mode, context.facts, box, on_host),
+            work=arguments.length * formula.operations,
         )
         if executable.plan.finish_on_host:
             return self._finish_on_host(bound, arguments, executable, options)

@@ -81,4 +81,5 @@ class Scan(Primitive):
                 layout, narrow, wide, self.exclusive, Line(arguments.length), mode, context.facts, box, reduce_box
             )
 
-        return prepare(arguments, context.executable(key, plan), outputs, options)
+        executable = context.executable(key, plan, work=arguments.length * formula.operations)
+        return prepare(arguments, executable, outputs, options)

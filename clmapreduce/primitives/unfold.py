@@ -100,7 +100,8 @@ class Unfold(Primitive):
             powers = Powers(bound, dtype, self._first_power)
             return plan_unfold(layout, powers, Line(length), mode, context.facts, box)
 
-        return prepare(arguments, context.executable(key, plan), outputs, options)
+        executable = context.executable(key, plan, work=length * formula.operations)
+        return prepare(arguments, executable, outputs, options)
 
     def split(self, values: Sequence[Any]) -> tuple[Any, int]:
         """(base, length) of a call."""

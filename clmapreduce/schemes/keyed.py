@@ -87,7 +87,7 @@ class KeyedText(TeamText):
         """
         to, condition = f"({run})", ""
         if not self.last:
-            to, condition = f"({run} + 1)", f"if ({run} + 1 < bases[get_num_groups(0)]) "
+            to, condition = f"({run} + 1)", f"if ({run} + 1 < bases[groups]) "
         if early:
             return f"{condition}out1[{to}] = {k} < {TEAM} ? early0 : early1;"
         return condition + self._copied(to, f"({at} + {k})")

@@ -162,7 +162,7 @@ class _Tiling:
         """C text of which of the flags of another scheme is a group's; empty where there are none."""
         if self.after is None:
             return ""
-        return "batch * rows + first" if self.after.of_rows else "get_group_id(0)"
+        return "batch * rows + first" if self.after.of_rows else "CMR_GROUP"
 
     def pack_stages(self) -> list[Stage]:
         """The launches that pack the inputs."""

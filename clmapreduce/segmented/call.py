@@ -195,7 +195,10 @@ def prepare_segments(
     domain, mode = Segments(length, segments, columns, far), choose_mode(options.mode, context.facts)
     box = box or _box(layout, domain, mode, context.facts, near)
     key = ("segments", layout, domain, mode, box, looks)
-    executable = context.executable(key, lambda: _planned(layout, domain, mode, context.facts, box, looks))
+    executable = context.executable(
+        key, lambda: _planned(layout, domain, mode, context.facts, box, looks),
+        work=domain.weight * columns * layout.formula.operations,
+    )  # fmt: skip
     cuts = None
     if isinstance(box, TeamBox) and domain.chunks(box.share(domain.weight)) > 1:
         offsets = array(offsets, context)

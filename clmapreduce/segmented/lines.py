@@ -115,7 +115,9 @@ def _prepared(
     box = options.box(box_name(bound, formula), mode, context)
     layout = Layout(formula, (bound.result,))
     key = ("reduce", formula, bound, length, mode, box, False)
-    executable = context.executable(key, lambda: plan_reduce(layout, bound, line, mode, context.facts, box))
+    executable = context.executable(
+        key, lambda: plan_reduce(layout, bound, line, mode, context.facts, box), work=length * formula.operations
+    )
     arguments = Arguments(context, given, (length,), True)
     return prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
 
@@ -133,6 +135,8 @@ def mapped(
     box = options.box("map", mode, context)
     layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=False)
     key = ("map", formula, length, mode, box, False)
-    executable = context.executable(key, lambda: plan_map(layout, Line(length), mode, context.facts, box))
+    executable = context.executable(
+        key, lambda: plan_map(layout, Line(length), mode, context.facts, box), work=length * formula.operations
+    )
     arguments = Arguments(context, given, (length,), on_device)
     return prepare(arguments, executable, outputs, Options(wait_for=options.wait_for, out=options.out)).run()

@@ -59,6 +59,7 @@ def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: 
     executable = context.executable(
         ("marks", added, line, last, kept, scan_box),
         lambda: plan_marks(added, line, last, kept, mode, context.facts, scan_box),
+        work=len(keys) * added.operations,
     )
     outputs = [((line.words,), MARKS), ((line.chunks + 1,), bases_dtype(line)), ((), np.dtype(np.int64))]
     if kept:
@@ -97,6 +98,7 @@ def prepare_marked(
     executable = context.executable(
         ("keyed", layout, marks.line, key, marks.last, marks.box),
         lambda: plan_keyed(layout, marks.line, key, marks.last, ComputeMode.PARALLEL, context.facts, marks.box),
+        work=values.length * layout.formula.operations,
     )
     arguments = Arguments(context, tuple(given), (runs,), on_device)
     return prepare(arguments, executable, outputs, options, in_step=False)

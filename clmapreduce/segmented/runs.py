@@ -166,8 +166,9 @@ def _executables(
         return made[0][which]
 
     key = ("runs", added, pairs, mode, box, reduce_box)
-    first = context.executable((*key, "count"), lambda: plan(0))
-    return first, context.executable((*key, last, padded), lambda: plan(1)), begins_dtype(pairs)
+    work = pairs * added.operations
+    first = context.executable((*key, "count"), lambda: plan(0), work=work)
+    return first, context.executable((*key, last, padded), lambda: plan(1), work=work), begins_dtype(pairs)
 
 
 def _at_most_one(keys: Any, context: Context, count: str, options: Options) -> Runs:

@@ -111,7 +111,8 @@ def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device
     def plan() -> Plan:
         return plan_power_series(dtype, terms, Line(length), mode, home.facts, box)
 
-    executable = home.executable(("power_series", dtype, terms, length, mode, box), plan)
+    key = ("power_series", dtype, terms, length, mode, box)
+    executable = home.executable(key, plan, work=2 * length * terms)
     return prepare(arguments, executable, outputs, options).run()[0]
 
 

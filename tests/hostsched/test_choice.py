@@ -116,14 +116,10 @@ def test_parts_of_names(device: Device) -> None:
 def test_pairs_of_indices_and_names(device: Device) -> None:
     platform = device.cl_device.platform
     at, under = platforms().index(platform), platform.get_devices().index(device.cl_device)
-    for spec in (
-        f"{at}:{under}",
-        f"{at}",
-        f"{at}:",
-        f"{device.platform}:{under}",
-        f"{at}:{device.name}",
-        f" {at} : {under} ",
-    ):
+    specs = [f"{at}:{under}", f"{at}", f"{at}:", f"{at}:{device.name}", f" {at} : {under} "]
+    if [other.name for other in platforms()].count(device.platform) == 1:  # two versions of PoCL share a name
+        specs.append(f"{device.platform}:{under}")
+    for spec in specs:
         assert select_device(spec).cl_device.platform == platform
         if len(platform.get_devices()) == 1:
             assert select_device(spec) == device

@@ -29,6 +29,7 @@ class FakeBuffer:
 class FakeJob:
     reads: Sequence[FakeBuffer]
     writes: Sequence[FakeBuffer]
+    seconds: float = 0.0
 
     def enqueue(self, queue: FakeQueue, waits: Sequence[FakeEvent]) -> FakeEvent:
         event = FakeEvent()

@@ -1,8 +1,9 @@
-"""Notices that this process was forked after OpenCL was used, and refuses from then on.
+"""Refuses driver calls where no driver can serve them: in a process that was forked after OpenCL was used, and while
+the interpreter ends.
 
 PoCL hangs in a forked child once the parent has so much as asked for platforms (PoCL 3.0 and 3.1, measured). The locks
-that guard driver calls are registered here; in a forked child each is replaced by one that raises, so the hot paths
-pay nothing for the check, and no child waits for a lock that a lost thread held.
+that guard driver calls are registered here; each is replaced by one that raises, so the hot paths pay nothing for the
+check, and no child waits for a lock that a lost thread held.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NoReturn, Protocol
 
 from .errors import ForkedProcess
 
-__all__ = ["Locked", "guard", "opencl_in_use", "refuse_if_forked"]
+__all__ = ["Locked", "guard", "guarded", "is_forked", "opencl_in_use", "refuse_from_now_on", "refuse_if_forked"]
 
 
 class Locked(Protocol):
@@ -26,8 +27,11 @@ class Locked(Protocol):
 
 
 class _RefusingLock(AbstractContextManager[None]):
+    def __init__(self, error: type[Exception]) -> None:
+        self._error = error
+
     def __enter__(self) -> NoReturn:
-        raise ForkedProcess
+        raise self._error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         return None
@@ -59,9 +63,30 @@ def _after_fork_in_child() -> None:
     if not _in_use.is_set():
         return
     _forked.set()
-    refusing = _RefusingLock()
+    refusing = _RefusingLock(ForkedProcess)
     for owner in list(_guarded):
         owner.lock = refusing
+
+
+def guarded() -> list[Locked]:
+    """Everything that guards driver calls with a lock."""
+    return list(_guarded)
+
+
+def is_forked() -> bool:
+    """Whether this process was forked after its parent used OpenCL."""
+    return _forked.is_set()
+
+
+def refuse_from_now_on(error: type[Exception], seconds: float) -> None:
+    """Replaces every lock by one that raises `error`, once nobody holds it, or after some seconds."""
+    refusing = _RefusingLock(error)
+    for owner in guarded():
+        lock: Any = owner.lock
+        held = not isinstance(lock, _RefusingLock) and lock.acquire(timeout=seconds)
+        owner.lock = refusing
+        if held:
+            lock.release()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork

@@ -1,0 +1,51 @@
+"""Who wants to know how far a thread's calls have come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["advance", "expect", "following"]
+
+
+class _Following:
+    """The operations of a call that are launched and ended, and who is told of them."""
+
+    __slots__ = ("done", "report", "total")
+
+    def __init__(self, report: Callable[[float, float], None]) -> None:
+        self.report = report
+        self.done = self.total = 0.0
+
+
+_thread = threading.local()
+
+
+@contextmanager
+def following(report: Callable[[float, float], None]) -> Iterator[None]:
+    """Inside, what this thread launches is counted: `report(done, total)` is called after every piece of a long launch,
+    and at the end, with operations done and operations known of so far. What it raises ends the call.
+    """
+    outer = getattr(_thread, "following", None)
+    own = _thread.following = _Following(report)
+    try:
+        yield
+    finally:
+        _thread.following = outer
+    report(own.total, own.total)
+
+
+def expect(operations: float) -> None:
+    """Counts operations that are about to be launched by this thread."""
+    found: _Following | None = getattr(_thread, "following", None)
+    if found is not None:
+        found.total += operations
+
+
+def advance(operations: float) -> None:
+    """Counts operations that are done, and reports it."""
+    found: _Following | None = getattr(_thread, "following", None)
+    if found is not None:
+        found.done += operations
+        found.report(min(found.done, found.total), found.total)

@@ -18,7 +18,7 @@ ROWS = (
     ("formula", "reductions", "domain", "math", "ranges"),
     ("program", "vector"),
     ("plan", "tuning", "tuning_matrix", "schemes", "choose"),
-    ("runtime", "context", "array", "foreign", "convert", "arguments", "call"),
+    ("runtime", "context", "array", "foreign", "convert", "arguments", "call", "progress"),
     ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
     ("demo", "selftest", "doctor", "cli", "__main__"),
@@ -26,7 +26,7 @@ ROWS = (
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 
 # Rule 3: the only files of clmapreduce that see the two packages below it.
-DOORS = {"runtime", "context", "array", "foreign", "call"}
+DOORS = {"runtime", "context", "array", "foreign", "call", "progress"}
 
 
 def python_files(package: str) -> list[Path]:

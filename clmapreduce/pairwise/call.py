@@ -23,6 +23,7 @@ from clmapreduce.pairwise.planned import Look, planned
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.explain import explained
+from clmapreduce.progress import followed
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.runtime import source_of
@@ -55,9 +56,10 @@ class PairCall:
             raise ModeError(f"backend={self.backend!r} is unknown; use one of {', '.join(BACKENDS)}")
 
 
+@followed
 def reduce_pairs(
     asked: PairCall, arrays: Mapping[Variable, Any], *, mode: str = "auto", context: Context | None = None,
-    wait_for: Sequence[Any] = (), out: Any = None, ranges: Ranges | None = None,
+    wait_for: Sequence[Any] = (), out: Any = None, ranges: Ranges | None = None, progress: Any = None,
 ) -> Any:  # fmt: skip
     """The reduction of every row's pairs, (*batch, rows, …) per result; a tuple where there are several.
 

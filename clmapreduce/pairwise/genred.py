@@ -10,6 +10,7 @@ from clmapreduce.context import Context
 from clmapreduce.errors import FormulaError
 from clmapreduce.pairwise.inputs import Inputs, placeholder
 from clmapreduce.pairwise.reduced import Reduced
+from clmapreduce.progress import followed
 from clmapreduce.reductions import Operator
 from clmapreduce.vector.parse import parse
 
@@ -58,9 +59,10 @@ class Genred:
         options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
         self._reduced = Reduced(reduction_op, axis, value, inputs, weight, opt_arg, options)
 
+    @followed
     def __call__(
         self, *args: Any, backend: str = "auto", device_id: int = -1, ranges: Any = None, out: Any = None,
-        mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), progress: Any = None,
     ) -> Any:  # fmt: skip
         """The reduction for these arrays, one per alias: (.., M, D) for Vi, (.., N, D) for Vj, (.., D) or, for D = 1, a
         number for Pm.

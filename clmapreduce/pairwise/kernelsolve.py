@@ -27,7 +27,7 @@ from clmapreduce.vector.node import Category, Variable, Vector, postorder
 if TYPE_CHECKING:
     from clmapreduce.pairwise.lazytensor import LazyTensor
 
-SOLVING = ("alpha", "eps", "max_iterations", "preconditioner", "x0", "return_status")
+SOLVING = ("alpha", "eps", "max_iterations", "preconditioner", "x0", "return_status", "progress")
 
 
 class Solver:
@@ -35,7 +35,7 @@ class Solver:
 
     Its arguments are one array per placeholder, in the order of their indices; where a stands, b is given. It gives an
     array (.., N, D), and keeps how the last call ended in `status`. Keywords: alpha, the ridge α; eps, the root mean
-    square that the residual of every column may have; max_iterations, preconditioner and x0 as of `solve`;
+    square that the residual of every column may have; max_iterations, preconditioner, x0, progress as of `solve`;
     return_status=True for (a, status); and those of a reduction but `out`. Warns where the residual is larger.
 
     Raises ShapeError where a and b differ in length or dimension, and what reductions raise.
@@ -114,7 +114,7 @@ class KernelSolve:
     def __call__(
         self, *args: Any, backend: str = "auto", device_id: int = -1, alpha: float = 1e-10, eps: float = 1e-6,
         ranges: Any = None, max_iterations: int | None = None, preconditioner: Any = None, x0: Any = None,
-        return_status: bool = False, mode: str = "auto", context: Context | None = None,
+        return_status: bool = False, mode: str = "auto", context: Context | None = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """a for these arrays, one per alias, b in the place of a: (.., M, D) for axis=1, (.., N, D) for axis=0.
 
@@ -123,7 +123,7 @@ class KernelSolve:
         return self._solver(
             *args, backend=backend, device_id=device_id, alpha=alpha, eps=eps, ranges=ranges,
             max_iterations=max_iterations, preconditioner=preconditioner, x0=x0, return_status=return_status, mode=mode,
-            context=context,
+            context=context, progress=progress,
         )  # fmt: skip
 
     def __repr__(self) -> str:

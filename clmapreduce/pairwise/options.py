@@ -31,7 +31,7 @@ WITHOUT_EFFECT = ("enable_chunks", "use_fast_math", "optional_flags", "rec_multV
 
 PRECISION = {"dtype_acc": "auto", "use_double_acc": False, "sum_scheme": "auto"}
 PLACE = {"backend": "auto", "device_id": -1, "context": None}
-PASSED = {"mode": "auto", "wait_for": (), "out": None, "ranges": None}
+PASSED = {"mode": "auto", "wait_for": (), "out": None, "ranges": None, "progress": None}
 
 
 def parse_backend(word: Any) -> tuple[str | None, str]:

@@ -15,13 +15,13 @@ from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, sou
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.primitives.base import Options
-from clmapreduce.ranges import as_ranges
+from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.vector.node import Vector
 
 Finish = Callable[[Any], Any]
-PASSED_ON = ("mode", "context", "wait_for", "out", "ranges")
+PASSED_ON = ("mode", "context", "wait_for", "out", "ranges", "progress")
 
 
 class Reduced:
@@ -57,14 +57,12 @@ class Reduced:
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         asked, inputs, passed = self._prepared(arrays, options)
-        ranges = passed.pop("ranges")
-        return explain_pairs(asked, inputs.arrays, Options(**passed), ranges)
+        return explain_pairs(asked, inputs.arrays, *_planning(passed))
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
         asked, inputs, passed = self._prepared(arrays, options)
-        ranges = passed.pop("ranges")
-        return source_pairs(asked, inputs.arrays, Options(**passed), ranges)
+        return source_pairs(asked, inputs.arrays, *_planning(passed))
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
         """What is asked for, of which arrays, with which keywords; all of it checked."""
@@ -97,6 +95,12 @@ class Reduced:
         unbound = ", ".join(slot.told for slot in self.inputs.unbound)
         over = "ij"[self.axis]
         return f"{self.reduction.name} over {over} of {self.formula!r}{weight}, called with ({unbound})"
+
+
+def _planning(passed: Mapping[str, Any]) -> tuple[Options, Ranges | None]:
+    """Those of a call's keywords that a plan depends on."""
+    left_out = ("ranges", "progress")
+    return Options(**{name: value for name, value in passed.items() if name not in left_out}), passed["ranges"]
 
 
 @lru_cache(maxsize=256)

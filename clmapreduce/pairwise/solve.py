@@ -13,12 +13,13 @@ from clmapreduce.arguments import product
 from clmapreduce.array import DeviceArray, NumpyArray
 from clmapreduce.convert import array
 from clmapreduce.dtypes import FLOAT32, FLOAT64
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.errors import Cancelled, DTypeError, ShapeError
 from clmapreduce.math import where
 from clmapreduce.primitives import Reduce, fuse
 from clmapreduce.primitives.compiled import Compiled
 from clmapreduce.primitives.pipeline import Pipeline
 from clmapreduce.primitives.transpose import transposed
+from clmapreduce.progress import Report, reporting
 
 Apply = Callable[[DeviceArray], Any]
 
@@ -90,7 +91,7 @@ _scale = fuse(lambda inverse, r: inverse * r)
 
 def solve(
     matvec: Apply, b: Any, *, alpha: float = 1e-10, tolerance: float = 1e-6, max_iterations: int | None = None,
-    preconditioner: Any = None, x0: Any = None, coupled: bool = False, mode: str = "auto",
+    preconditioner: Any = None, x0: Any = None, coupled: bool = False, mode: str = "auto", progress: Any = None,
 ) -> tuple[Any, SolveStatus]:  # fmt: skip
     """(x, status) with (A + alpha Id) x = b, A symmetric and positive definite.
 
@@ -99,7 +100,8 @@ def solve(
     one another through A, and are one system. tolerance: a system is solved when the root mean square of its residual
     is at most that. max_iterations: 10 N, but 10 000 at most, where not given. preconditioner: the diagonal of a matrix
     near A + alpha Id, of b's shape or (N,), or a function that gives its inverse times r as `matvec` gives A v. x0: a
-    first guess instead of 0. x is a DeviceArray where b is one, else NumPy.
+    first guess instead of 0. progress: as of a call, of iterations and their cap. x is a DeviceArray where b is one,
+    else NumPy.
 
     Raises ShapeError or DTypeError for arrays that do not fit. Method: preconditioned conjugate gradients (Hestenes and
     Stiefel 1952; Saad 2003, algorithm 9.1); only one number per system is read back, now and then.
@@ -116,7 +118,9 @@ def solve(
         raise ShapeError(f"max_iterations is {max_iterations!r}; give a whole number, 0 or more")
     systems = _Systems(given, matvec, float(alpha), coupled, mode)
     cap = min(10 * systems.length, MOST_ITERATIONS) if max_iterations is None else max_iterations
-    lines, squared, counts = systems.solved(tolerance, cap, preconditioner, x0)
+    with reporting(progress) as report:
+        lines, squared, counts = systems.solved(tolerance, cap, preconditioner, x0, report)
+        report(cap, cap)
     x = systems.columns(lines)
     status = _status(squared, counts, systems, tolerance)
     return (x if isinstance(b, DeviceArray) else x.to_numpy()), status
@@ -168,8 +172,12 @@ class _Systems:
             raise ShapeError(f"{name} has shape {np.shape(x)}; it must fit b's, {self.b.shape}") from None
         return self.lines(array(np.ascontiguousarray(values), self.b.context))
 
-    def solved(self, tolerance: float, cap: int, preconditioner: Any, x0: Any) -> tuple[DeviceArray, Any, Any]:
-        """(x as lines, Σ r² and the number of steps per system)."""
+    def solved(
+        self, tolerance: float, cap: int, preconditioner: Any, x0: Any, report: Report
+    ) -> tuple[DeviceArray, Any, Any]:
+        """(x as lines, Σ r² and the number of steps per system). Raises Cancelled."""
+        queue = self.b.context.queue
+        cancellations = queue.cancellations
         r = self.lines(self.b)
         zeros = np.zeros(r.shape, r.dtype)
         if not r.size:
@@ -191,6 +199,9 @@ class _Systems:
             worst = left.max()
             if done >= cap or not (left > step.limit).any():
                 return state[0], left[:, 0], state[5].to_numpy()[:, 0]
+            if queue.cancellations != cancellations:
+                raise Cancelled(f"the solve was cancelled after {done} iterations")
+            report(done, cap)
             pause = min(_pause(before, worst, step.limit, done), cap - done)
             before, done = worst, done + pause
             for _ in range(pause):

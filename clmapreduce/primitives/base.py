@@ -39,7 +39,7 @@ def identity(*values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """The keywords every call takes.
+    """The keywords every call takes, but `progress` (see `clmapreduce.progress`).
 
     `tiles=1` with mode="sequential" is the strictly sequential run: one work-item, one value at a time.
     """

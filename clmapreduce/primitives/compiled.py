@@ -18,6 +18,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.primitives.explain import explained
 from clmapreduce.primitives.partials import keeps
+from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound
 from clmapreduce.runtime import Executable, take, translated
 
@@ -71,7 +72,8 @@ class Compiled:
         told = ", ".join(f"{d.dtype}{list(d.shape)}" for d in self._described)
         return f"Compiled({self._pipeline!r}, {told})"
 
-    def __call__(self, *values: Any, out: Any = None, wait_for: Sequence[Any] = ()) -> Any:
+    @followed
+    def __call__(self, *values: Any, out: Any = None, wait_for: Sequence[Any] = (), progress: Any = None) -> Any:
         """The outputs for arguments of the compiled shapes and dtypes; `out` and `wait_for` as in a call of the
         pipeline. Raises ShapeError, DTypeError or DeviceError for other arguments, before anything is launched.
         """

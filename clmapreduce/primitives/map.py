@@ -26,6 +26,7 @@ from clmapreduce.primitives.base import (
 )
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.program.tracing import is_traced
+from clmapreduce.progress import followed
 from clmapreduce.schemes.map import plan_map
 
 
@@ -51,9 +52,11 @@ class Map(Primitive):
     def _told(self) -> str:
         return name_of(self.function) if self.expression is None else repr(self.expression.text)
 
+    @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, length: int | None = None, tiles: int | None = None, **named: Any,
+        out: Any = None, length: int | None = None, tiles: int | None = None, progress: Any = None,
+        **named: Any,
     ) -> Any:  # fmt: skip
         """f at every index of the broadcast inputs: one array per output, of the broadcast shape.
 
@@ -63,7 +66,7 @@ class Map(Primitive):
         """
         given, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
         if is_traced(given):
-            options.refuse_inside(repr(self), length=length)
+            options.refuse_inside(repr(self), length=length, progress=progress)
             return call(self.function, given, repr(self))
         results = self._run(given, options, length=length)
         return results[0] if len(results) == 1 else tuple(results)

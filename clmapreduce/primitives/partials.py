@@ -23,6 +23,7 @@ from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import kept
 from clmapreduce.program.tracing import is_traced
+from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.runtime import Executable
 from clmapreduce.schemes.prefix import plan_prefix
@@ -38,9 +39,10 @@ class Partials(Primitive):
     def __repr__(self) -> str:
         return f"Partials({self._operand.op.name!r})"
 
+    @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        tiles: int | None = None,
+        tiles: int | None = None, progress: Any = None,
     ) -> KeptPartials:  # fmt: skip
         """The partials of a vector of values (L,); they stay on the device.
 
@@ -48,7 +50,7 @@ class Partials(Primitive):
         """
         options = Options(mode, context, wait_for, None, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), progress=progress)
             return kept(self._operand.op, identity(*values), repr(self))  # type: ignore[return-value]
         made: KeptPartials = self._run(values, options)[0]
         return made
@@ -101,7 +103,10 @@ class KeptPartials:
         """The entries, (length+1,) of the reduction's result dtype."""
         return self._query(None, whole=False, options=Options())
 
-    def prefix(self, i: Any = None, *, mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None) -> Any:
+    @followed
+    def prefix(
+        self, i: Any = None, *, mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
+    ) -> Any:  # fmt: skip
         """The reduction of the first i values, for an array of i (any shape, 0 ≤ i ≤ length) or one i; every i from 0
         to length when left out.
 

@@ -38,6 +38,7 @@ from clmapreduce.primitives.reduce import ACCUMULATE
 from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
+from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.schemes.chain import Chain
 from clmapreduce.schemes.fused_group import Fused, fused_box, plan_fused
@@ -88,10 +89,11 @@ class Pipeline(Primitive):
         told = repr(self.function) if chained else name_of(self.function)
         return told if chained and not self.batch else f"fuse({told}{', batch=True' if self.batch else ''})"
 
+    @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, length: int | None = None, tiles: int | None = None, batch: bool | None = None,
-        accumulate: Accumulate = "auto",
+        accumulate: Accumulate = "auto", progress: Any = None,
     ) -> Any:  # fmt: skip
         """The outputs for these arguments: arrays broadcast to one line, numbers and 0-d arrays are one value for it.
 
@@ -105,7 +107,7 @@ class Pipeline(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self), length=length, batch=batch, accumulate=accumulate)
+            options.refuse_inside(repr(self), length=length, batch=batch, accumulate=accumulate, progress=progress)
             return call(self.function, values, repr(self))
         results = self._run(values, options, length=length, batch=batch, accumulate=accumulate)
         return results[0] if len(results) == 1 else tuple(results)

@@ -36,6 +36,7 @@ from clmapreduce.primitives.base import (
 from clmapreduce.primitives.host import finished, merged
 from clmapreduce.program.build import reduced
 from clmapreduce.program.tracing import is_traced
+from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.runtime import Executable
@@ -109,9 +110,11 @@ class Reduce(Primitive):
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"
 
+    @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, tiles: int | None = None, accumulate: Accumulate = "auto", finish: str = "auto",
+        progress: Any = None,
     ) -> Any:  # fmt: skip
         """The reduction of all values, a 0-d result.
 
@@ -123,7 +126,7 @@ class Reduce(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self), accumulate=accumulate, finish=finish)
+            options.refuse_inside(repr(self), accumulate=accumulate, finish=finish, progress=progress)
             return reduced(self.op, identity(*values), repr(self))
         return self._run(values, options, accumulate=accumulate, finish=finish)[0]
 

@@ -16,6 +16,7 @@ from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
+from clmapreduce.progress import followed
 from clmapreduce.reductions import ReductionOp
 from clmapreduce.schemes.reduce import box_name
 from clmapreduce.schemes.scan import plan_scan
@@ -36,9 +37,10 @@ class Scan(Primitive):
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"
 
+    @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, tiles: int | None = None,
+        out: Any = None, tiles: int | None = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """All prefixes: values (L,) of any dtype the operator takes; returns (L,).
 
@@ -48,7 +50,7 @@ class Scan(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self))
+            options.refuse_inside(repr(self), progress=progress)
             return scanned(self._operand.op, identity(*values), self.exclusive, repr(self))
         return self._run(values, options)[0]
 

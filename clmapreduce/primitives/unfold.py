@@ -22,6 +22,7 @@ from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
+from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.user import fields
 from clmapreduce.schemes.map import plan_map
@@ -44,9 +45,10 @@ class Unfold(Primitive):
     def __repr__(self) -> str:
         return f"Unfold({'index' if self._index else self._operand.op.name!r})"
 
+    @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, dtype: Any = None, tiles: int | None = None,
+        out: Any = None, dtype: Any = None, tiles: int | None = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """`(base, length)`: `length` elements from `base`, a number, 0-d array or 0-d DeviceArray; `(length)` for
         "index".
@@ -57,7 +59,7 @@ class Unfold(Primitive):
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
-            options.refuse_inside(repr(self), dtype=dtype)
+            options.refuse_inside(repr(self), dtype=dtype, progress=progress)
             return self.traced(*values)
         return self._run(values, options, dtype=dtype)[0]
 

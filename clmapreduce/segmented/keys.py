@@ -17,6 +17,7 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.primitives.map import Map
+from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry
@@ -30,10 +31,11 @@ from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
 COPY = Map(lambda key: key)
 
 
+@followed
 def reduce_by_key(
     keys: Any, values: Any, op: str | ReductionOp = "sum", *, equal: Equal | None = None, key: str = "first",
     init: Any = None, map: Mapped = None, accumulate: Accumulate = "auto", count: str = "host", mode: str = "auto",
-    context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+    context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
 ) -> Any:  # fmt: skip
     """(keys, reduced): for every run of equal neighbours among the keys, its key and the reduction of its values.
 
@@ -118,9 +120,10 @@ def _delivered(made: DeviceArray, target: Any, on_device: bool) -> Any:
     return made if on_device else made.to_numpy()[()]
 
 
+@followed
 def run_lengths(
     keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto", context: Context | None = None,
-    wait_for: Sequence[Any] = (),
+    wait_for: Sequence[Any] = (), progress: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """(keys, counts, starts) of the runs of equal neighbours among the keys: each (R,), the latter two int64.
 
@@ -184,9 +187,11 @@ class KeyPlan:
             f"{kept:,} bytes kept on {self.context.device.name})"
         )
 
+    @followed
     def reduce(
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
+        progress: Any = None,
     ) -> Any:  # fmt: skip
         """(keys, reduced), bit for bit what `cm.reduce_by_key` gives; the keys are `keys`. out: for the reductions."""
         arrays, front = front_of(values, map)

@@ -16,6 +16,7 @@ from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
 from clmapreduce.primitives.map import Map
+from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
@@ -28,10 +29,12 @@ from clmapreduce.segmented.single import reduce_once
 Mapped = Callable[..., Any] | str | Map | None
 
 
+@followed
 def segmented_reduce(
     values: Any, offsets: Any, op: str | ReductionOp = "sum", *, sources: Any = None, init: Any = None,
     empty: Any = None, map: Mapped = None, accumulate: Accumulate = "auto", starts: bool = False, validate: bool = True,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+    progress: Any = None,
 ) -> Any:  # fmt: skip
     """The reduction of every segment of `values`, an array of shape (S, *trailing).
 
@@ -172,9 +175,11 @@ class SegmentPlan:
             f"{kept:,} bytes kept on {self.context.device.name})"
         )
 
+    @followed
     def reduce(
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
+        progress: Any = None,
     ) -> Any:  # fmt: skip
         """The reduction of every segment of `values`, bit for bit what `cm.segmented_reduce` gives; nothing is checked
         but the values. A DeviceArray among these gives a DeviceArray, not waited for.

@@ -11,6 +11,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
+from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
@@ -60,10 +61,12 @@ NAMES = ("indptr", "indices", "data?", "sources?")
 """Of a matrix's arrays; those with a question mark may be None."""
 
 
+@followed
 def spmv(
     matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
     sources: Any = None, init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", validate: bool = True,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
+    progress: Any = None,
 ) -> Any:  # fmt: skip
     """y, (rows, *trailing): y[i] adds up what the entries of row i make with the numbers of x in their columns.
 
@@ -157,10 +160,11 @@ class SpmvPlan:
             f"on {self.context.device.name})"
         )
 
+    @followed
     def apply(
         self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
         init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", mode: str = "auto",
-        wait_for: Sequence[Any] = (), out: Any = None,
+        wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """y, bit for bit what `cm.spmv` gives; nothing is checked but x. A DeviceArray gives a DeviceArray."""
         options = Options(mode, self.context, wait_for, out)

@@ -14,6 +14,7 @@ from clmapreduce.formula.node import Node, index
 from clmapreduce.math import where
 from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.map import Map
+from clmapreduce.progress import followed
 from clmapreduce.series.power import checked, most_terms, summed
 from clmapreduce.series.sequences import check_order, conversion, default_dtype, factorials
 
@@ -41,6 +42,7 @@ def table(coefficient: Coefficient, over_factorials: bool, terms: int, dtype: DT
 def _series(
     name: str, formula: str, coefficient: Coefficient, domain: str, over_factorials: bool = True
 ) -> Callable[..., Any]:
+    @followed
     def series(
         x: Any,
         terms: int,
@@ -50,6 +52,7 @@ def _series(
         context: Context | None = None,
         wait_for: Sequence[Any] = (),
         out: Any = None,
+        progress: Any = None,
     ) -> Any:
         check_order(terms, "terms")
         given, home, wanted = checked([x], (), dtype, mode, context, out)

@@ -25,6 +25,7 @@ from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce, delivered
+from clmapreduce.progress import followed
 from clmapreduce.schemes.power_series import plan_power_series
 from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
 
@@ -38,6 +39,7 @@ def _shift(dtype: DType, wide: DType) -> Map:
     return Map(lambda x, center: cast(cast(x, wide) - cast(center, wide), dtype))
 
 
+@followed
 def power_series(
     derivatives: Any,
     x: Any,
@@ -48,6 +50,7 @@ def power_series(
     context: Context | None = None,
     wait_for: Sequence[Any] = (),
     out: Any = None,
+    progress: Any = None,
 ) -> Any:
     """Σ f⁽ᵏ⁾(center) (x − center)ᵏ / k! over the derivatives given, (terms,): one value per x, a scalar for a scalar x.
 

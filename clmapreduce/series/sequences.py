@@ -19,11 +19,13 @@ from clmapreduce.primitives.base import check_device
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
 from clmapreduce.primitives.unfold import Unfold, based
+from clmapreduce.progress import followed
 
 POWERS = Unfold("product", _first_power=0)
 """base⁰, base¹, …: an unfold that starts one power early."""
 
 
+@followed
 def powers(
     base: Any,
     n: int,
@@ -33,6 +35,7 @@ def powers(
     context: Context | None = None,
     wait_for: Sequence[Any] = (),
     out: Any = None,
+    progress: Any = None,
 ) -> Any:
     """base⁰, base¹, …, baseⁿ: (n+1,) of the base's dtype, or `dtype`. 0⁰ is 1.
 
@@ -46,6 +49,7 @@ def powers(
     return POWERS(number, n + 1, dtype=dtype, mode=mode, context=context, wait_for=wait_for, out=out)
 
 
+@followed
 def factorials(
     n: int,
     *,
@@ -54,6 +58,7 @@ def factorials(
     context: Context | None = None,
     wait_for: Sequence[Any] = (),
     out: Any = None,
+    progress: Any = None,
 ) -> Any:
     """0!, 1!, …, n!: (n+1,) of `dtype` (default float64, float32 on a device without it).
 

@@ -1,0 +1,167 @@
+"""Long launches go out in pieces that give the results of one launch, and what is not launched can be dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from hostsched import Buffer, Cancelled, JobGraph, KernelJob, Launch, Queue, ReadJob, Replay, build, following
+from hostsched.pace import Pace
+from hostsched.pieces import AT_ONCE, GROWTH, PIECE, in_pieces
+
+GROUPS, SIZE = 5003, 4
+ENORMOUS = 1e15
+"""Operations that take days at any device's pace: how long a launch really takes plays no part."""
+
+SOURCE = """
+__kernel __attribute__((reqd_work_group_size(4, 1, 1)))
+void cmr_count(__global int *seen)
+{
+    seen[(get_group_id(0) + get_global_offset(0) / 4) * 4 + get_local_id(0)] += 1;
+}
+"""
+
+
+def counting(queue: Queue, seen: Buffer, work: float = ENORMOUS) -> KernelJob:
+    """Counts every work-item of a launch."""
+    kernel = build(queue, SOURCE).kernel("cmr_count")
+    kernel.pace.__init__(queue.facts)  # type: ignore[misc]  # as before any launch
+    return KernelJob(kernel, GROUPS, SIZE, (seen,), (seen,), (seen,), work)
+
+
+def zeroed(queue: Queue) -> tuple[Buffer, np.ndarray]:
+    seen = queue.arena.take(4 * GROUPS * SIZE)
+    queue.wait(queue.fill(seen, b"\0\0\0\0", 4 * GROUPS * SIZE))
+    return seen, np.full(GROUPS * SIZE, -1, np.int32)
+
+
+def test_every_group_runs_once(queue: Queue) -> None:
+    seen, out = zeroed(queue)
+    before = len(seen.readers)
+    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    assert before == 0 and (out == 1).all()
+
+
+def test_a_replay_goes_out_in_pieces_too(queue: Queue) -> None:
+    seen, out = zeroed(queue)
+    job = counting(queue, seen)
+    replay = Replay(queue, [Launch(job.kernel, GROUPS, SIZE, ("seen",), ("seen",), ("seen",), ENORMOUS)])
+    reports: list[tuple[float, float]] = []
+    with following(lambda done, total: reports.append((done, total))):
+        replay.submit({"seen": seen})
+    JobGraph([ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    assert (out == 1).all() and len(reports) > 3
+
+
+def test_progress_grows_to_its_total(queue: Queue) -> None:
+    seen, _ = zeroed(queue)
+    reports: list[tuple[float, float]] = []
+    with following(lambda done, total: reports.append((done, total))):
+        JobGraph([counting(queue, seen)]).submit(queue).wait()
+    done = [d for d, _ in reports]
+    assert len(done) > 3 and done == sorted(done) and 0 < done[0] < ENORMOUS
+    assert {total for _, total in reports} == {ENORMOUS} and reports[-1][0] == ENORMOUS
+
+
+@pytest.mark.parametrize("how", ["cancel", "exception"])
+def test_what_is_not_launched_is_dropped(queue: Queue, how: str) -> None:
+    class Enough(Exception): ...
+
+    def stop(done: float, total: float) -> None:
+        if how == "exception":
+            raise Enough
+        queue.cancel()
+
+    seen, out = zeroed(queue)
+    with pytest.raises(Cancelled if how == "cancel" else Enough), following(stop):
+        JobGraph([counting(queue, seen)]).submit(queue)
+    JobGraph([ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()  # after what was launched
+    assert 0 < out.sum() < GROUPS * SIZE and set(np.unique(out)) == {0, 1}
+    fresh, out = zeroed(queue)
+    JobGraph([counting(queue, fresh), ReadJob(fresh, out.view(np.uint8))]).submit(queue).wait()
+    assert (out == 1).all()
+
+
+def test_a_cancellation_before_a_call_does_not_touch_it(queue: Queue) -> None:
+    queue.cancel()
+    seen, out = zeroed(queue)
+    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    assert (out == 1).all()
+
+
+def test_short_launches_are_one_command(queue: Queue) -> None:
+    seen, _ = zeroed(queue)
+    submission = JobGraph([counting(queue, seen, work=10.0)]).submit(queue)
+    submission.wait()
+    assert queue._backlog_seconds == 0 and len(submission.events) == 1
+
+
+class _Clockwork:
+    """A queue and a launch whose groups take a known time each, on a clock of their own."""
+
+    def __init__(self, groups: int, seconds: float, estimate: float, clock: list[float]) -> None:
+        self.groups, self.work = groups, 1.0 * groups
+        self._seconds, self._clock, self._ends = seconds, clock, 0.0
+        self.pieces: list[int] = []
+
+        class Facts:
+            kind, compute_units = "cpu", 2
+
+        self.facts = Facts()
+        self.pace = Pace(self.facts)  # type: ignore[arg-type]
+        self.pace.seconds = estimate
+        import contextlib
+
+        self.lock = contextlib.nullcontext()
+
+    @property
+    def seconds(self) -> float:
+        return self.work * self.pace.seconds
+
+    def enqueue_piece(self, queue: object, first: int, groups: int, waits: object) -> float:
+        assert first == sum(self.pieces)
+        self.pieces.append(groups)
+        self._ends = max(self._ends, self._clock[0]) + groups * self._seconds
+        return self._ends
+
+    def flush(self) -> None: ...
+
+    def settle(self, event: float) -> None: ...
+
+    def wait(self, event: float) -> None:
+        self._clock[0] = max(self._clock[0], event)
+
+    def joined(self, events: list[float]) -> float:
+        return events[-1]
+
+
+@pytest.mark.parametrize("wrong", [0.01, 0.3, 1.0, 10.0, 1000.0])
+def test_pieces_take_about_the_time_they_should(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the first estimate is off by."""
+    clock, each = [0.0], 1e-4
+    monkeypatch.setattr("hostsched.pieces.time.perf_counter", lambda: clock[0])
+    job = _Clockwork(100_000, each, each * wrong, clock)
+    in_pieces(job, job, [], lambda event: None, lambda: False)  # type: ignore[arg-type]
+    took = [piece * each for piece in job.pieces]
+    assert sum(job.pieces) == job.groups
+    assert sum(0.5 * PIECE <= piece <= 1.6 * PIECE for piece in took) >= len(took) - 8
+    assert all(after <= (GROWTH + 1) * before for before, after in zip(job.pieces, job.pieces[1:], strict=False))
+    assert max(took) <= max(1.6 * PIECE, 0.01 / wrong) and AT_ONCE >= PIECE
+
+
+def test_calls_that_do_not_wait_leave_a_bounded_backlog(
+    queue: Queue, axpb: Callable[[Queue], Callable[..., KernelJob]]
+) -> None:
+    """Work on its way is counted in the pace's seconds, so that an interrupted caller waits for little."""
+    from hostsched.queue import LONGEST_BACKLOG
+
+    seen, out = zeroed(queue)
+    job = counting(queue, seen)
+    part = KernelJob(job.kernel, GROUPS, SIZE, (seen,), (seen,), (seen,), 0.05 / job.kernel.pace.seconds)
+    for _ in range(40):
+        JobGraph([part]).submit(queue)
+        assert queue._backlog_seconds <= LONGEST_BACKLOG + 0.05
+    JobGraph([ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    assert (out == 40).all()

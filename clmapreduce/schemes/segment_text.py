@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.block import Block
@@ -44,6 +45,12 @@ class SegmentLayout:
         wrong.
         """
         return f"in{len(self.inputs) + 1}"
+
+    @cached_property
+    def chained(self) -> SegmentLayout:
+        """The same for one item that walks many elements of a tile. Always the same object: kernels are kept by it."""
+        op = self.op.chained
+        return self if op is self.op else replace(self, op=op)
 
 
 @dataclass(frozen=True, eq=False)

@@ -224,7 +224,7 @@ def _planned(
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TeamBox):
         return plan_team(layout, domain, mode, facts, box, looks)
-    layout = replace(layout, op=layout.op.chained)
+    layout = layout.chained
     if isinstance(box, LanesBox):
         return plan_lanes(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)

@@ -85,7 +85,8 @@ class SegmentText:
 
     def start(self, segment: str) -> str:
         """Where a segment that there is begins, or, behind the last one, where the elements end."""
-        return f"(idx)offsets[{segment}]" if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
+        inside = f"cmr_within((idx)offsets[{segment}], n)"
+        return inside if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
 
     def falls(self, segment: str) -> str:
         """Whether a segment that there is ends before it begins: as the offsets say, in all their bits."""

@@ -96,12 +96,12 @@ class Built:
 class Launch:
     """A stage with its kernel built and its numbers typed: only the buffers are missing."""
 
-    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_kernel", "_reads", "_writes")
+    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_reads", "_writes", "kernel")
 
     def __init__(self, stage: Stage, built: Built, narrow: bool) -> None:
         index = np.int32 if narrow else np.int64
         self._index = index
-        self._built, self._kernel = built, built.kernel
+        self._built, self.kernel = built, built.kernel
         self._groups, self._group_size = stage.groups, stage.group_size
         self._arguments: tuple[str | np.generic[Any], ...] = tuple(
             a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
@@ -120,7 +120,7 @@ class Launch:
             else:
                 args.append(value)
         return hostsched.KernelJob(
-            self._kernel,
+            self.kernel,
             self._groups,
             self._group_size,
             tuple(args),
@@ -136,7 +136,7 @@ class Launch:
             if isinstance(name, str):
                 args += map(self._index, constants.get(name, ()))
         reads = tuple(name for name in self._reads if name not in numbers)
-        return hostsched.Launch(self._kernel, self._groups, self._group_size, tuple(args), reads, self._writes)
+        return hostsched.Launch(self.kernel, self._groups, self._group_size, tuple(args), reads, self._writes)
 
 
 def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched.Buffer, ...]:
@@ -194,6 +194,11 @@ class Executable:
         self._launches = [
             Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage)) for stage in plan.stages
         ]
+
+    @property
+    def kernels(self) -> set[hostsched.Kernel]:
+        """The kernels that it launches."""
+        return {launch.kernel for launch in self._launches}
 
     def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
         """The launches, to be submitted many times on changing arrays.

@@ -75,18 +75,16 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
 % else:
                     for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
-## Offsets are read again: as places to load from they are brought to where a batch may be.
+## Offsets are read again: as places to load from they are brought to where a batch may be. One by one where elements are loaded from far: as lanes of
+## a vector they took a third longer there (PoCL 3.0).
 % if text.windowed:
-                    const idx base = held, room = until - held;
-% else:
-                    const idx base = CMR_MIN(from, n - ${widest}), beyond = n - ${widest} - base, room = CMR_MIN(beyond, ${1 << 30});
+                    const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(held), ${counts}), (int)(until - held));
 % endif
-                    const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(base), ${counts}), (int)room);
                     ${tile.declare("sums", lanes)}
 ## Of empty segments nothing is loaded: there may be no elements left.
                     if (longest == 0${"" if text.windowed else f" || n < {widest}"}) {}
 % for width in widths:
-                    else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "(base + starts.s{})", "lengths.s{}")}
+                    else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "(held + starts.s{})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{{}}], n - {widest})", "lengths.s{}")}
 % endfor
 % if whole.bound.locates:
                     const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});

@@ -1,14 +1,16 @@
 ## The path through elements and segments, which chunks of equal work are cut from. Diagonal d passes the first segment s with
 ## edge(s + 1) + weight·(s + 1) > d; a segment that ends exactly there belongs to the left. Merrill and Garland's merge path.
+## Offsets may be wrong, and other threads may write them at any moment: an edge is among the elements whatever is read, and no element is read, or
+## loop run, by what a second read gives.
 ##   offset  C type of the offsets      closed  one more of them than segments, the last one n; else the last segment ends with the elements
 <%!
 gated = ["__global const uchar *restrict gate", "idx n", "const idx segments"]
 %>
 <%def name="edge(offset, closed)">
 % if closed:
-INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return (idx)offsets[CMR_MIN(s, segments)]; }
+INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return cmr_within((idx)offsets[CMR_MIN(s, segments)], n); }
 % else:
-INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return s < segments ? (idx)offsets[s] : n; }
+INLINE idx cmr_edge(__global const ${offset} *offsets, idx s, idx segments, idx n) { return s < segments ? cmr_within((idx)offsets[s], n) : n; }
 % endif
 </%def>
 <%def name="functions(offset, closed, weight)">

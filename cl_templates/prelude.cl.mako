@@ -16,6 +16,9 @@ typedef ${"int" if narrow else "long"} idx;
 #define INLINE static inline __attribute__((always_inline))
 /* Not min(), which is a call on PoCL. */
 #define CMR_MIN(a, b) ((a) < (b) ? (a) : (b))
+/* An index from memory that others may write, as it is used: from 0 to `last`, which stands for every other one. A function, so that memory is
+   read once. One unsigned minimum. */
+INLINE idx cmr_within(idx at, idx last) { return (${"uint" if narrow else "ulong"})at < (${"uint" if narrow else "ulong"})last ? at : last; }
 /* An operator on every driver; convert_TN is a library call on PoCL, and wrong there for 1024-bit vectors (PoCL 3.0 on an AMD Zen 4). */
 #if __has_builtin(__builtin_convertvector)
 #define CMR_CONVERT(v, T) __builtin_convertvector(v, T)

@@ -74,12 +74,18 @@ class Described:
 @dataclass(frozen=True)
 class Given:
     """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride)
-    per collapsed dimension.
+    per collapsed dimension. last: its last element's place, where kernels read it at places from memory.
     """
 
     value: Any
     signature: Signature
     strides: tuple[tuple[int, int], ...] = ()
+    last: int | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """What follows the array among a kernel's arguments."""
+        return (*(n for pair in self.strides for n in pair), *(() if self.last is None else (self.last,)))
 
 
 @dataclass(frozen=True)

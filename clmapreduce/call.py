@@ -119,9 +119,9 @@ class Call:
         if access is Access.ARGUMENT:
             return as_argument(given.value, given.signature.dtype)
         buffer = given.value.buffer if isinstance(given.value, DeviceArray) else self.lend(given.value)
-        if access is not Access.STRIDED:
+        if access is not Access.STRIDED and given.last is None:
             return buffer
-        return (buffer, *(number for pair in given.strides for number in pair))
+        return (buffer, *given.numbers)
 
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
         """A buffer that holds a host array: its own memory where the device shares it and may read it there, else a

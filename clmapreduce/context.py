@@ -16,12 +16,13 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import hostsched
 from clmapreduce.domain.table import Table
 from clmapreduce.errors import DeviceError
+from clmapreduce.kept_plans import KeptPlans
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.runtime import Built, Executable, SentTable, facts_of, translated
 from hostsched import Device as Device
 
-PLANS_KEPT = 512
-"""Per context, those used last. Their kernels go with them: 1 to 3 MB each on CPUs."""
+OWNED_PLANS_KEPT = 512
+"""Per owner, those used last."""
 LOG = logging.getLogger("clmapreduce")
 LOG.addHandler(logging.NullHandler())
 if os.environ.get("CLMR_LOG"):
@@ -64,7 +65,7 @@ class Context:
             self.queue = hostsched.Queue(self.device, profile, cl_context)
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
-        self._executables: OrderedDict[Hashable, Executable] = OrderedDict()
+        self._executables = KeptPlans()
         self.calls: OrderedDict[Hashable, Any] = OrderedDict()
         self._tables: WeakKeyDictionary[Table, SentTable] = WeakKeyDictionary()
         self._belongings: WeakKeyDictionary[Any, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
@@ -100,21 +101,24 @@ class Context:
         plan's operations, roughly; where they take long, launches go out in pieces.
         """
         with self._lock:
-            kept = self._executables if owner is None else self.belongings(owner)
-            found = kept.get(key)
+            owned = None if owner is None else self.belongings(owner)
+            found: Executable | None = self._executables.get(key) if owned is None else owned.get(key)
             if found is None:
                 found = Executable(plan(), self.queue, self._kernels, self._sent, work)
-                kept[key] = found
                 LOG.debug(
                     "planned %s: %s, %s",
                     key[0] if isinstance(key, tuple) else key,
                     found.plan.scope.name,
                     found.plan.why,
                 )
-                if len(kept) > PLANS_KEPT:
-                    kept.popitem(last=False)
-            else:
-                kept.move_to_end(key)
+                if owned is None:
+                    self._executables.add(key, found)
+                else:
+                    owned[key] = found
+                    if len(owned) > OWNED_PLANS_KEPT:
+                        owned.popitem(last=False)
+            elif owned is not None:
+                owned.move_to_end(key)
             return found
 
     def _sent(self, table: Table) -> SentTable:

@@ -98,12 +98,12 @@ class Built:
 class Launch:
     """A stage with its kernel built and its numbers typed: only the buffers are missing."""
 
-    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_kernel", "_reads", "_work", "_writes")
+    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_reads", "_work", "_writes", "kernel")
 
     def __init__(self, stage: Stage, built: Built, narrow: bool, work: float) -> None:
         index = np.int32 if narrow else np.int64
         self._index = index
-        self._built, self._kernel = built, built.kernel
+        self._built, self.kernel = built, built.kernel
         self._groups, self._group_size = stage.groups, stage.group_size
         self._arguments: tuple[str | np.generic[Any], ...] = tuple(
             a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
@@ -123,7 +123,7 @@ class Launch:
             else:
                 args.append(value)
         return hostsched.KernelJob(
-            self._kernel,
+            self.kernel,
             self._groups,
             self._group_size,
             tuple(args),
@@ -141,7 +141,7 @@ class Launch:
                 args += map(self._index, constants.get(name, ()))
         reads = tuple(name for name in self._reads if name not in numbers)
         return hostsched.Launch(
-            self._kernel, self._groups, self._group_size, tuple(args), reads, self._writes, self._work
+            self.kernel, self._groups, self._group_size, tuple(args), reads, self._writes, self._work
         )
 
 
@@ -201,6 +201,11 @@ class Executable:
         self._launches = [
             Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage), work) for stage in plan.stages
         ]
+
+    @property
+    def kernels(self) -> set[hostsched.Kernel]:
+        """The kernels that it launches."""
+        return {launch.kernel for launch in self._launches}
 
     def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
         """The launches, to be submitted many times on changing arrays.

@@ -38,10 +38,10 @@ class WarmCall:
             for k, g in enumerate(given)
             if g.signature.access is Access.ARGUMENT
         }
-        strides = {f"in{k}": tuple(n for pair in g.strides for n in pair) for k, g in enumerate(given)}
+        numbers = {f"in{k}": g.numbers for k, g in enumerate(given)}
         self._scratch = dict(prepared.executable.plan.scratch)
         self._tables = prepared.executable.tables
-        self._replay = prepared.executable.replay(strides, self._numbers)
+        self._replay = prepared.executable.replay(numbers, self._numbers)
 
     def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
         """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""

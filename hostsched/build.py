@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "Program", "build"]
 
-_MAX_PROGRAMS = 512  # kept built per context, those used last; 1 to 3 MB each (PoCL 3.0, Intel 2026.2)
+_MAX_PROGRAMS = 512  # kept built per context, those used last
+_MAX_BYTES = 224 << 20  # of those, by estimate
+# What a program of one kernel holds: 1.0 MiB on PoCL 3.0, 1.8 on Intel's runtime 2026.22, where its binary has 7 KiB.
+# Kernels of 60 KB of source held as much. Not measured on GPUs, where compiled code is not in the host's memory.
+_PROGRAM_BYTES = {"cpu": 7 << 18}
+_OTHER_PROGRAM_BYTES = 1 << 19
 _FORBIDDEN = {
     "-cl-fast-relaxed-math": "it deletes the corrections of compensated sums and makes fmin drop a NaN",
     "-cl-unsafe-math-optimizations": "it deletes the corrections of compensated sums and reassociates range reductions",
@@ -45,12 +50,13 @@ class Kernel:
 
     `max_group_size` is the largest work-group it runs in: the driver's answer, or the size that it was compiled for
     (NVIDIA's answers 256 for kernels that require 512, and runs them). `local_memory` is the bytes of local memory that
-    it declares. `pace` is how long its operations take. `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and
-    `set_scalars((i, scalar, …))` set arguments by position.
+    it declares, `nbytes` the host memory that its program holds, by estimate, `pace` how long its operations take.
+    `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by position.
     """
 
     __slots__ = (
-        "cl", "local_memory", "max_group_size", "name", "num_args", "pace", "set_buffers", "set_scalars", "space",
+        "cl", "local_memory", "max_group_size", "name", "nbytes", "num_args", "pace", "set_buffers", "set_scalars",
+        "space",
     )  # fmt: skip
 
     def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext, pace: Pace | None = None) -> None:
@@ -59,6 +65,7 @@ class Kernel:
         self.name = name
         self.space = space
         self.num_args = kernel.num_args
+        self.nbytes = program_bytes(space)
         device = space.device.cl_device
         self.max_group_size = max(
             int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)),
@@ -86,6 +93,11 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name} on {self.space.device.name!r}>"
+
+
+def program_bytes(space: SharedContext) -> int:
+    """The host memory that a program of one kernel holds, by estimate."""
+    return _PROGRAM_BYTES.get(space.device.facts.kind, _OTHER_PROGRAM_BYTES)
 
 
 class Program:
@@ -172,7 +184,8 @@ def build(
         if found is None:
             _dump(source, dump_name)
             found = Program(_built(space, source, " ".join(options)), source, space)
-            while len(space.programs) >= _MAX_PROGRAMS:
+            most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
+            while len(space.programs) >= most:
                 space.programs.popitem(last=False)
             space.programs[key] = found
         return found

@@ -18,7 +18,7 @@ ROWS = (
     ("formula", "reductions", "domain", "math", "ranges"),
     ("program", "vector"),
     ("plan", "tuning", "tuning_matrix", "schemes", "choose"),
-    ("runtime", "context", "array", "foreign", "convert", "arguments", "call", "progress"),
+    ("runtime", "kept_plans", "context", "array", "foreign", "convert", "arguments", "call", "progress"),
     ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
     ("demo", "selftest", "doctor", "cli", "__main__"),

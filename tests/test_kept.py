@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,10 @@ import pytest
 from oracles import assert_same
 
 import clmapreduce as cm
-import clmapreduce.context
+import clmapreduce.kept_plans
 from clmapreduce.primitives.base import Options, Prepared
 from hostsched import build
+from hostsched.build import program_bytes
 
 KEPT = 3
 SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {0}; }}"
@@ -24,7 +28,7 @@ SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {
 @pytest.fixture
 def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own with room for a few plans and programs."""
-    monkeypatch.setattr(clmapreduce.context, "PLANS_KEPT", KEPT)
+    monkeypatch.setattr(clmapreduce.kept_plans, "PLANS_KEPT", KEPT)
     monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_PROGRAMS", KEPT)
     return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
 
@@ -68,3 +72,50 @@ def test_threads_that_drop_each_others_plans(few: cm.Context) -> None:
         assert list(pool.map(work, range(6))) == [None] * 6
     gc.collect()
     assert len(few._executables) == len(few._kernels) == KEPT
+
+
+def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of plans used last stay; plans of other lengths share a kernel, which counts once."""
+    own = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
+    one = program_bytes(own.queue.space)
+    monkeypatch.setattr(clmapreduce.kept_plans, "KERNEL_BYTES", KEPT * one)
+    monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_BYTES", KEPT * one)
+    for length in range(1, 9):
+        cm.Map("x * 2")(np.arange(length), context=own)
+    assert len(own._executables) == 8 and own._executables.nbytes == one
+    maps = {factor: cm.Map(f"x * {factor}") for factor in range(3, 9)}
+    for factor in maps:
+        maps[factor](np.arange(9), context=own)
+        maps[3](np.arange(9), context=own)
+        assert own._executables.nbytes <= KEPT * one
+        assert len(own.queue.space.programs) <= KEPT
+    gc.collect()
+    kept = set(own._kernels)
+    assert len(kept) == KEPT
+    assert_same(maps[3](np.arange(9), context=own), np.arange(9) * 3)
+    assert set(own._kernels) == kept
+
+
+MEMORY = """
+import sys, numpy as np, clmapreduce as cm
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+context = cm.Context(cm.devices()[int(sys.argv[1])])
+x = np.ones(1000, "f4")
+cm.Map("x * 2")(x, context=context)
+before = resident()
+for k in range(5000):
+    cm.Map(f"x * {k + 3}")(x, context=context)
+print((resident() - before) >> 20)
+"""
+
+
+@pytest.mark.sweep
+def test_5000_formulas_stay_below_400_mib(context: cm.Context) -> None:
+    place = str(cm.devices().index(context.device))
+    ended = subprocess.run(
+        [sys.executable, "-c", MEMORY, place], timeout=3600, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(cm.__file__).parents[1])},
+    )  # fmt: skip
+    assert int(ended.stdout) <= 400

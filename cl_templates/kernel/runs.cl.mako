@@ -3,6 +3,7 @@
 ##   their changes as bits, their number's prefixes over the items, then one place per change.
 ##   in…  the keys, once and one element ahead    counts  changes per group    out0  where runs begin, and n after the last one
 ##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
+##   Keys may be written between the two passes: no group has more runs than it counted.
 ##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ## A warp votes on neighbours side by side, 32 to a word: what it reads and writes at once lies together.
@@ -23,9 +24,11 @@
 % for r in range(stretch):
         if ((word${r} >> lane) & 1) {
             const idx i = row + ${32 * r}, at = run + popcount(word${r} & below);
-            ${text.store("at", "i", last=True)}
-            out0[at + 1] = i + 1;
-            ${text.store("(at + 1)", "(i + 1)", last=False)}
+            if (at < final) {
+                ${text.store("at", "i", last=True)}
+                out0[at + 1] = i + 1;
+                ${text.store("(at + 1)", "(i + 1)", last=False)}
+            }
         }
         run += popcount(word${r});
 % endfor
@@ -67,7 +70,7 @@
             run += found;
         }
 % endif
-        for (; changes; changes &= changes - 1) {
+        for (; changes && run < final; changes &= changes - 1) {
             const idx i = first + CMR_LOWEST(changes);
             ${text.store("run", "i", last=True)}
             run += 1;
@@ -105,10 +108,8 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
     }
 % endif
     ${mode.sync()}
-% if vectors:
     ${op.read("own", "counts", "CMR_GROUP")}
     const idx final = (idx)(carry_total + own_total);
-% endif
     const idx steps = (end - begin + ${stretch - 1}) / ${stretch};
     <%mode:each_sync i="step" live="live" end="steps">
 % if subgroup == 32:
@@ -123,7 +124,7 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
             ${text.store("0", "0", last=False)}
         }
         if (end == n) {
-            const idx runs = (idx)carry_total + 1;
+            const idx runs = final + 1;
             out0[runs] = n + 1;
             ${text.store("(runs - 1)", "n", last=True)}
             out2[0] = runs;

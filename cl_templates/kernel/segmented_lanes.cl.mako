@@ -12,6 +12,7 @@
 tile, whole, formula = text.tile, text.whole, text.formula
 widest = widths[-1]
 counts = f"int{lanes}"
+reach = "end" if text.windowed else "n"
 def in_turn(p):
     return [text.place(f"({p} + {k * lanes})") for k in range(unroll)]
 %>
@@ -59,10 +60,10 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
         uint single = 1;
         int next = 1;
         if (s >= first + earlier && s + ${lanes} <= last && s + ${lanes} < segments) {
-            const idx from = offsets[s], upto = offsets[s + ${lanes}];
+            const idx from = cmr_within((idx)offsets[s], ${reach}), upto = cmr_within((idx)offsets[s + ${lanes}], ${reach});
             single = ${(1 << lanes) - 1};
             next = ${lanes};
-            if (${f"upto - from <= {window}" if text.windowed else f"upto == from || (upto - from <= {1 << 30} && (idx)offsets[s + {lanes - 1}] + {widest} <= n)"}) {
+            if (${f"upto - from <= {window}" if text.windowed else f"upto == from || (upto - from <= {1 << 30} && cmr_within((idx)offsets[s + {lanes - 1}], n) + {widest} <= n)"}) {
                 const ${counts} lengths = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s + 1) - CMR_LOAD(${text.offset}${lanes}, offsets + s), ${counts});
                 const int longest = cmr_longest_${counts}(lengths);
                 const uint longer = longest > ${widest} ? cmr_flags_${counts}(lengths > (${counts})(${widest})) : 0;
@@ -74,11 +75,16 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
 % else:
                     for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
+## Offsets are read again: as places to load from they are brought to where a batch may be. One by one where elements are loaded from far: as lanes of
+## a vector they took a third longer there (PoCL 3.0).
+% if text.windowed:
+                    const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(held), ${counts}), (int)(until - held));
+% endif
                     ${tile.declare("sums", lanes)}
 ## Of empty segments nothing is loaded: there may be no elements left.
-                    if (longest == 0) {}
+                    if (longest == 0${"" if text.windowed else f" || n < {widest}"}) {}
 % for width in widths:
-                    else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "((idx)offsets[s + {}])", "lengths.s{}")}
+                    else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "(held + starts.s{})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{{}}], n - {widest})", "lengths.s{}")}
 % endfor
 % if whole.bound.locates:
                     const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});
@@ -91,7 +97,8 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
         for (; single; single &= single - 1) {
             const idx one = s + CMR_LOWEST(single), edge = cmr_edge(offsets, one, segments, n);
             idx p = edge > begin ? CMR_MIN(edge, end) : begin;
-            const idx upto = ${"one < last ? cmr_edge(offsets, one + 1, segments, n) : end" if partial else "cmr_edge(offsets, one + 1, segments, n)"};
+            const idx next_edge = cmr_edge(offsets, one + 1, segments, n);
+            const idx upto = ${"one >= last ? end : " if partial else ""}CMR_MIN(next_edge, end);
             ${whole.declare("acc")}
 % if text.windowed:
             while (p < upto) {

@@ -54,11 +54,14 @@ ${f"const idx number = {group};" if columned else ""}
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
 % endif
-% if looks:
+## Cuts may cross where offsets were written while these were found.
+% if partial:
     const int crossed = to_element < from_element || to_segment < from_segment;
+% endif
+% if looks:
     if (crossed) cuts[0] = 1;
 % endif
-    const int shut = *gate${" || crossed" if looks else ""}${" || number >= chunks" if teams > 1 else ""};
+    const int shut = *gate${" || crossed" if partial else ""}${" || number >= chunks" if teams > 1 else ""};
     const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = shut ? 0 : to_segment;
     idx first = shut ? 0 : from_segment;
     const idx early = first < last && cmr_edge(offsets, first, segments, n) < begin ? first : -1;
@@ -101,7 +104,7 @@ ${f"const idx number = {group};" if columned else ""}
                 ${load_window()}
             }
         }
-        const idx next = CMR_MIN(held + used, last);
+        const idx upto_next = CMR_MIN(held + used, last), next = upto_next < first ? first : upto_next;
 % else:
         if (lane == 0) ended[0] = 0;
         ${mode.sync()}

@@ -316,6 +316,13 @@ INLINE int cmr_along_${T}(${T} at) {
     return !cmr_any_${T}(from != (${T})(from.s0));
 }
 </%def>
+## As cmr_within, for places in several lanes.
+<%def name="within(T)">
+INLINE ${T} cmr_within_${T}(${T} at, int last) {
+    const u${T} given = as_u${T}(at), most = (u${T})((uint)last);
+    return as_${T}(given < most ? given : most);
+}
+</%def>
 ## Elements from anywhere, by their places; a plain load where these lie side by side.
 <%def name="gather(T)">
 <% S, lanes = split(T) %>

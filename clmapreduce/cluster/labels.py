@@ -45,13 +45,13 @@ def taken(x: Any, order: Integers) -> Any:
 
 
 def labels_of(given: Any, count: int | None = None) -> Integers:
-    """(M,) int64 labels from 0 to count - 1. Raises DTypeError, or ShapeError naming the first out of range."""
+    """(M,) int64 labels from 0 to count - 1, a copy. Raises DTypeError, or ShapeError naming the first out of range."""
     found = np.asarray(given)
     if found.size and found.dtype.kind not in "iu":
         raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
     if found.ndim != 1:
         raise ShapeError(f"lab has shape {found.shape}; give an array of shape (M,)")
-    labels = found.astype(np.int64, copy=False)
+    labels = found.astype(np.int64)  # a copy: what is checked here is what places are made of
     if len(labels) and (labels.min() < 0 or (count is not None and labels.max() >= count)):
         at = int(((labels < 0) | (labels >= (np.inf if count is None else count))).argmax())
         told = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"

@@ -58,6 +58,7 @@ class Input:
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
     that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
     so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
+    placed: other inputs read it at places that memory holds.
     """
 
     name: str
@@ -69,6 +70,12 @@ class Input:
     ahead: int = 0
     every: int = 1
     trailing: bool = False
+    placed: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether it is read at places that memory holds. Kernels then take the last place there is."""
+        return bool(self.through) or self.placed
 
 
 def symbol(name: str, dtype: DType, varies: bool = False) -> Value:
@@ -169,7 +176,8 @@ def _parameters(given: Input) -> list[str]:
         return [f"const {c_name(given.dtype)} {given.name}"]
     kind = "uchar" if given.dtype.names else c_name(given.dtype)
     strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
-    return [f"__global const {kind} *restrict {given.name}", *strides]
+    limit = [f"const idx {given.name}_last"] if given.limited else []
+    return [f"__global const {kind} *restrict {given.name}", *strides, *limit]
 
 
 def load(given: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
@@ -259,9 +267,16 @@ def _gathered(given: Input, element: str) -> str:
         element = f"((size_t){element} * {given.every})"  # an index fits its type, the place need not
     if given.ahead:
         element = f"({element} + {given.ahead})"
-    for name in given.through:
-        element = f"(idx){name}[{element}]"
-    return element
+    return place_through(given, f"{given.through[0]}[{element}]") if given.through else element
+
+
+def place_through(given: Input, held: str) -> str:
+    """The place of an element, from what the first array of places holds: one of the array's, whatever that is."""
+    place = ""
+    for name in (*given.through[1:], given.name):
+        place = f"cmr_within((idx){held}, {name}_last)"
+        held = f"{name}[{place}]"
+    return place
 
 
 def _strided_index(given: Input, at: str) -> str:

@@ -60,11 +60,11 @@ class Compiled:
         self._kept = lowered.kept
         self.context = lowered.arguments.context
         queue, given = self.context.queue, lowered.arguments.given
-        strides = {f"in{i}": tuple(n for pair in g.strides for n in pair) for i, g in enumerate(given)}
+        numbers = {f"in{i}": g.numbers for i, g in enumerate(given)}
         self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in given)
         self._slots = [(i, f"in{i}", *kind) for i, kind in enumerate(zip(described, self._numbers, strict=True))]
         names = {name for _, name, _, number in self._slots if number}
-        self._replay = lowered.executable.replay(strides, names)
+        self._replay = lowered.executable.replay(numbers, names)
         with translated():
             self._scratch = {name: take(queue, nbytes) for name, nbytes in lowered.executable.plan.scratch.items()}
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
@@ -80,7 +82,9 @@ class LanesText(SegmentText):
         first, *others = given.through
         places = f"CMR_LOAD({c_name(INT32, self.lanes)}, {first} + {at.element})"
         for name, dtype in [*((name, INT32) for name in others), (given.name, given.dtype)]:
-            places = f"cmr_gather_{c_name(dtype, self.lanes)}({name}, {places})"
+            last = f"(int){name}_last" if self.narrow else f"(int)CMR_MIN({name}_last, (idx){np.iinfo(np.int32).max})"
+            within = f"cmr_within_{c_name(INT32, self.lanes)}({places}, {last})"
+            places = f"cmr_gather_{c_name(dtype, self.lanes)}({name}, {within})"
         return places
 
     def along(self, at: str) -> str:
@@ -119,7 +123,7 @@ class LanesText(SegmentText):
         """Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width`
         elements at most.
 
-        begin, length: texts of a segment's first element and length, with {} for its number and its digit. No branch
+        begin, length: texts of a segment's first element and length, with {} for its digit. No branch
         depends on a length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane
         per segment is left.
         """
@@ -130,7 +134,8 @@ class LanesText(SegmentText):
             narrow = min(width, self.lanes)
             parts = [name if together == 1 else f"{name}p{k}" for k in range(together)]
             for k, part in enumerate(parts):
-                at, count = begin.format(a * together + k), length.format(f"{a * together + k:x}")
+                digit = f"{a * together + k:x}"
+                at, count = begin.format(digit), length.format(digit)
                 lines.append(self.masked(part, at, count, narrow))
                 for begun in range(narrow, width, narrow):
                     lines.append(self.masked(f"{part}m{begun}", f"{at} + {begun}", f"{count} - {begun}", narrow))

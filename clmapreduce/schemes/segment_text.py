@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.block import Block
@@ -45,6 +46,12 @@ class SegmentLayout:
         """
         return f"in{len(self.inputs) + 1}"
 
+    @cached_property
+    def chained(self) -> SegmentLayout:
+        """The same for one item that walks many elements of a tile. Always the same object: kernels are kept by it."""
+        op = self.op.chained
+        return self if op is self.op else replace(self, op=op)
+
 
 @dataclass(frozen=True, eq=False)
 class SegmentText:
@@ -78,7 +85,8 @@ class SegmentText:
 
     def start(self, segment: str) -> str:
         """Where a segment that there is begins, or, behind the last one, where the elements end."""
-        return f"(idx)offsets[{segment}]" if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
+        inside = f"cmr_within((idx)offsets[{segment}], n)"
+        return inside if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
 
     def falls(self, segment: str) -> str:
         """Whether a segment that there is ends before it begins: as the offsets say, in all their bits."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32, c_name
 from clmapreduce.formula.block import Block
-from clmapreduce.formula.formula import Access, Input, Place
+from clmapreduce.formula.formula import Access, Input, Place, place_through
 from clmapreduce.formula.node import components
 from clmapreduce.plan import Facts
 from clmapreduce.reductions.sum import BoundSum
@@ -103,12 +103,9 @@ class TeamText(SegmentText):
 
     def _gathered(self, given: Input, j: int) -> str:
         """Four gathered elements, the places of which a tile has loaded."""
-        first, *more = given.through
         each = []
         for lane in range(4):
-            place = f"(idx)raw{j}_{first}.s{lane}"
-            for name in more:
-                place = f"(idx){name}[{place}]"
+            place = place_through(given, f"raw{j}_{given.through[0]}.s{lane}")
             if given.trailing and self.columned:
                 place = f"({place}) * columns + column"
             each.append(f"{given.name}[{place}]")

@@ -118,9 +118,10 @@ class _Form:
 def _layout(form: _Form) -> SegmentLayout:
     """What is reduced; equal forms share it, so that kernels are found again."""
     made = []
+    placed = {k for _, through, *_ in form.elements for k in through[1:]}
     for i, (signature, through, trailing, _) in enumerate(form.elements, 1):
         names = tuple(f"in{k + 1}" for k in through)
-        made.append(replace(signature.input(i), through=names, trailing=trailing))
+        made.append(replace(signature.input(i), through=names, trailing=trailing, placed=i - 1 in placed))
     seen = [given for given, (*_, shown) in zip(made, form.elements, strict=True) if shown]
     formula = trace(form.front, seen, "the mapped function")
     check_guards(formula.nodes, (), "the mapped function")
@@ -166,7 +167,10 @@ def check_numbers(layout: SegmentLayout, asked: SegmentCall) -> None:
 def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Given]:
     """What a call gives to the inputs of a layout, the offsets first."""
     op = layout.op
-    given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR)), *(Given(e.array, e.signature) for e in elements)]
+    given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR))]
+    for element, read in zip(elements, layout.formula.inputs, strict=bool(elements)):
+        last = max(0, element.array.shape[0] - 1) if read.limited else None
+        given.append(Given(element.array, element.signature, last=last))
     if layout.init is not None:
         given.append(_number(asked.init, op.whole.value, "init"))
     if layout.empty is not None:
@@ -191,7 +195,8 @@ def prepare_segments(
     columns = product(trailing)
     if segments * columns == 0:
         return empty_results(Arguments(context, tuple(given), (segments,), on_device), outputs, options)
-    far = any(product(e.array.shape) >= NARROW_LIMIT for e in elements if e.through)
+    read = zip(elements, layout.formula.inputs, strict=True)
+    far = any(product(element.array.shape) >= NARROW_LIMIT for element, one in read if one.limited)
     domain, mode = Segments(length, segments, columns, far), choose_mode(options.mode, context.facts)
     box = box or _box(layout, domain, mode, context.facts, near)
     key = ("segments", layout, domain, mode, box, looks)
@@ -227,7 +232,7 @@ def _planned(
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TeamBox):
         return plan_team(layout, domain, mode, facts, box, looks)
-    layout = replace(layout, op=layout.op.chained)
+    layout = layout.chained
     if isinstance(box, LanesBox):
         return plan_lanes(layout, domain, mode, facts, box)
     return plan_walk(layout, domain, mode, facts, box)

@@ -51,7 +51,8 @@ def segmented_reduce(
     init: folded into every segment once, in front. empty: the result of an empty segment; by default what `init` makes
     of the identity, -1 for argmin and argmax, NaN for mean, var and std. `init` must fit the values' dtype, `empty` the
     result's.
-    validate=False: offsets and sources are taken as they are; wrong ones then read and write anywhere.
+    validate=False: offsets and sources are taken as they are. Wrong ones give wrong results, as do arrays that another
+    thread writes during the call; kernels stay inside the arrays whatever is read.
 
     A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but the check of offsets that live on the
     device is, which the reduction makes itself, or starts beside: one number is read back. Raises ShapeError naming the

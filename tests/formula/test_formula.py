@@ -216,7 +216,7 @@ def test_what_lies_ahead_and_private_arrays_are_read_as_vectors() -> None:
     private = given_input("f4", Access.PRIVATE)
     texts = {
         (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD_ANYWHERE(float4, 4, in0 + ((i) + 3))",
-        (through, 1): "in0[(idx)in5[((i) + 3)]]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
+        (through, 1): "in0[cmr_within((idx)in5[((i) + 3)], in0_last)]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
         (sampled, 1): "in0[(((size_t)(i) * 8) + 3)]",
         (sampled, 2): "(float2)(in0[(((size_t)(i) * 8) + 3)], in0[(((size_t)((i) + 1) * 8) + 3)])",
     }  # fmt: skip

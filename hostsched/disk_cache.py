@@ -21,7 +21,10 @@ import platformdirs
 __all__ = ["cache_folder", "cache_key", "load", "store"]
 
 _FORMAT = 1
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+# Without O_NONBLOCK the open of a FIFO waits for a writer that never comes.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+# A header takes less than 250 bytes. The limit bounds both the read and the depth of JSON.
+_HEADER_LIMIT = 512
 _log = logging.getLogger("clmapreduce.hostsched")
 
 
@@ -55,17 +58,22 @@ def load(key: str) -> bytes | None:
     if folder is None:
         return None
     try:
-        handle = os.open(folder / f"{key}.bin", os.O_RDONLY | _NO_LINKS)
+        handle = os.open(folder / f"{key}.bin", _OPEN_FLAGS)
+        # A raw handle, since open() itself raises on a directory and leaves the handle open.
+        if not _is_our_file(os.fstat(handle)):
+            os.close(handle)
+            return None
         with open(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not (stat.S_ISREG(found.st_mode) and _is_ours(found)):
+            header = json.loads(file.readline(_HEADER_LIMIT))
+            # The size is compared before the read, so a huge file costs no memory.
+            if not isinstance(header, dict) or header.get("bytes") != os.fstat(handle).st_size - file.tell():
                 return None
-            header = json.loads(file.readline())
             binary = file.read()
         sound = header == _header(key, binary)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return binary if sound else None
+
 
 
 def store(key: str, binary: bytes) -> None:
@@ -92,6 +100,10 @@ def store(key: str, binary: bytes) -> None:
 
 def _header(key: str, binary: bytes) -> dict[str, object]:
     return {"format": _FORMAT, "key": key, "sha256": hashlib.sha256(binary).hexdigest(), "bytes": len(binary)}
+
+
+def _is_our_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and _is_ours(found)
 
 
 def _is_ours(found: os.stat_result) -> bool:

@@ -47,7 +47,7 @@ assert dict(os.environ) == before
 
 
 @linux
-def test_without_any_driver_the_error_says_what_to_install(child: Child) -> None:
+def test_without_any_driver_the_error_says_what_to_install(child: Child, tmp_path: pathlib.Path) -> None:
     code = """
 from hostsched import DeviceNotFound, devices, platforms, select_device
 assert platforms() == [] and devices() == []
@@ -56,7 +56,7 @@ try:
 except DeviceNotFound as error:
     print(error)
 """
-    message = child(code, OCL_ICD_VENDORS="/nonexistent")
+    message = child(code, OCL_ICD_VENDORS=str(tmp_path / "absent"))
     assert "No OpenCL device" in message and 'pip install "clmapreduce[cpu]"' in message
 
 

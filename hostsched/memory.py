@@ -153,7 +153,7 @@ class Arena:
             return freed
 
     def borrow(self, array: np.ndarray[Any, Any], writable: bool) -> Buffer:
-        """A Buffer over `array`'s own memory: no copy on a CPU, a copy by the driver elsewhere.
+        """A Buffer over `array`'s own memory where the device lends it, else over a copy that the driver makes here.
 
         `array` is C-contiguous and not empty, and writable if `writable` is; it is kept alive by the Buffer and by
         every command that uses it. After a kernel wrote to it, a MapJob makes the result visible in `array`. Raises
@@ -173,10 +173,9 @@ class Arena:
                 memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
                 return Buffer(cl.SVM(memory), array.nbytes, self._space, host=array)
         access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
+        place = cl.mem_flags.USE_HOST_PTR if self._facts.maps_memory else cl.mem_flags.COPY_HOST_PTR
         with self._space.lock:
-            made = self._create(
-                lambda: cl.Buffer(self._space.cl, access | cl.mem_flags.USE_HOST_PTR, hostbuf=array), array.nbytes
-            )
+            made = self._create(lambda: cl.Buffer(self._space.cl, access | place, hostbuf=array), array.nbytes)
         return Buffer(made, array.nbytes, self._space, host=array)
 
     def from_cl(self, buffer: cl.Buffer, nbytes: int) -> Buffer:

@@ -9,11 +9,13 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test test-rusticl sanitize lint docs bench clean
 
 help:
 	@echo "make demo   the factorial sequence and the power series of e^x on this machine's best device"
 	@echo "make test   the test suite, on every device found and two CPU runtimes from the package index"
+	@echo "make test-rusticl  a short selection on Mesa's rusticl (llvmpipe), where that is installed"
+	@echo "make sanitize  small calls under oclgrind, where that is installed: data races, accesses outside of memory"
 	@echo "make lint   ruff, and mypy --strict"
 	@echo "make docs   pastes real output into the pages of docs/"
 	@echo "make bench  the benchmarks, beside their peers"
@@ -25,6 +27,16 @@ demo: $(VENV)/.demo
 # A crash of a driver ends the run: with files kept together, xdist would wait for the crashed worker's for ever.
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --max-worker-restart 0 $(ARGS)
+
+# rusticl offers no device unless it is asked to; what it cannot do is in docs/architecture.md.
+RUSTICL := /etc/OpenCL/vendors/rusticl.icd
+test-rusticl: $(VENV)/.test
+	@if [ ! -e $(RUSTICL) ]; then echo "rusticl was not tested: there is no $(RUSTICL) (Debian: mesa-opencl-icd)"; else \
+	  RUSTICL_ENABLE=llvmpipe OCL_ICD_VENDORS=$(RUSTICL) $(BIN)/python -m pytest -n 0 tests/test_selftest.py \
+	    tests/hostsched/test_memory.py tests/hostsched/test_pinned.py tests/hostsched/test_replay.py $(ARGS); fi
+
+sanitize: $(VENV)/.test
+	$(BIN)/python -m pytest -n 0 -m sanitize -rs tests/sanitize $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -2,8 +2,8 @@
 
 `render(name, context)` gives complete OpenCL C: the prelude, the helper functions that the kernel's text calls, then
 the kernel. Helpers are the vendor vocabulary: a call of `cmr_exp_scaled_float16` asks for the def `exp_scaled` of the
-context's vendor with type "float16". `vendor/portable` holds the full contract in OpenCL C 1.2; a vendor's own file
-overrides some of it.
+context's vendor with type "float16". `vendor/portable` holds the full contract in OpenCL C 1.2; `vendor/clang`
+overrides what drivers built on clang say better, and a vendor's own file comes before both.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ def template_names() -> list[str]:
     return sorted(f"kernel/{path.name.removesuffix('.cl.mako')}" for path in (FOLDER / "kernel").glob("*.cl.mako"))
 
 
+def vocabularies(vendor: str) -> tuple[str, ...]:
+    """The files of `vendor/` that a vendor's helpers come from, the first that has one wins."""
+    return ("portable",) if vendor == "portable" else (vendor, "clang", "portable")
+
+
 def render(name: str, context: Mapping[str, Any]) -> str:
     """The complete source of a kernel. Raises RenderError naming template, line and the missing or wrong value."""
     with _lock:
@@ -44,7 +49,8 @@ def render(name: str, context: Mapping[str, Any]) -> str:
         words = _words(body + helpers)
         vectors = sorted((kind, int(lanes)) for kind, lanes in _matches(_VECTOR, words))
         types = {"scalars": {kind for (kind,) in _matches(_SCALAR, words)}, "vectors": vectors}
-        prelude = _render("prelude.cl.mako", {**context, **types})
+        macros = f"vendor/{'portable' if context['vendor'] == 'portable' else 'clang'}.cl.mako"
+        prelude = _render("prelude.cl.mako", {**context, **types, "macros": macros})
         return _tidy(prelude + helpers + body)
 
 
@@ -96,7 +102,7 @@ def _helpers(body: str, vendor: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _definition(function: str, kind: str, vendor: str) -> str | None:
-    for file in (vendor, "portable"):
+    for file in vocabularies(vendor):
         try:
             template = _lookup.get_template(f"vendor/{file}.cl.mako")
             if template.has_def(function):

@@ -1,6 +1,7 @@
 ## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
 ##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
 ##   streaming  outputs start where a whole vector may be stored past the caches
+##   macros  the template of the compiler's macros
 ##   halved  the driver's library takes vectors of 256 bits at most
 /* ${name} */
 % if any(scalar == "half" for scalar in scalars):
@@ -9,22 +10,13 @@
 % if any(scalar == "double" for scalar in scalars):
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 % endif
-#ifndef __has_builtin
-#define __has_builtin(x) 0
-#endif
 typedef ${"int" if narrow else "long"} idx;
-#define INLINE static inline __attribute__((always_inline))
+<%include file="${macros}"/>
 /* Not min(), which is a call on PoCL. */
 #define CMR_MIN(a, b) ((a) < (b) ? (a) : (b))
 /* An index from memory that others may write, as it is used: from 0 to `last`, which stands for every other one. A function, so that memory is
    read once. One unsigned minimum. */
 INLINE idx cmr_within(idx at, idx last) { return (${"uint" if narrow else "ulong"})at < (${"uint" if narrow else "ulong"})last ? at : last; }
-/* An operator on every driver; convert_TN is a library call on PoCL, and wrong there for 1024-bit vectors (PoCL 3.0 on an AMD Zen 4). */
-#if __has_builtin(__builtin_convertvector)
-#define CMR_CONVERT(v, T) __builtin_convertvector(v, T)
-#else
-#define CMR_CONVERT(v, T) convert_##T(v)
-#endif
 /* Library calls on 512-bit vectors crash PoCL's compiler or give garbage (PoCL 3.0 on an AMD Zen 4: fabs, sqrt, exp, floor, erf …). */
 % if halved:
 #define CMR_CALL1(f, T, x) ((T)(f((x).lo), f((x).hi)))
@@ -49,17 +41,3 @@ typedef ${scalar}${lanes} ${scalar}${lanes}_at __attribute__((aligned(sizeof(${s
 #define CMR_LOAD_ANYWHERE(T, lanes, p) ${"CMR_LOAD(T, p)" if cpu else "vload##lanes(0, p)"}
 #define CMR_STORE(T, p, v) (*(__global T##_at *)(p) = (v))
 #define CMR_PEEK(T, p) (*(const T##_at *)(p))
-/* The lowest bit that is set, and how many are; popcount() is a call on PoCL. */
-#if __has_builtin(__builtin_ctz) && __has_builtin(__builtin_popcount)
-#define CMR_LOWEST(bits) __builtin_ctz(bits)
-#define CMR_COUNT(bits) __builtin_popcount(bits)
-#else
-#define CMR_LOWEST(bits) (31 - (int)clz((bits) & (0u - (bits))))
-#define CMR_COUNT(bits) ((int)popcount(bits))
-#endif
-/* Past the caches: worth 1.2 to 3 times wherever a CPU writes an array. The address must be a multiple of the vector's size. */
-#if ${int(streaming)} && __has_builtin(__builtin_nontemporal_store)
-#define CMR_STREAM(T, p, v) __builtin_nontemporal_store(v, (__global T *)(p))
-#else
-#define CMR_STREAM(T, p, v) CMR_STORE(T, p, v)
-#endif

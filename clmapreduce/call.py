@@ -131,7 +131,7 @@ class Call:
         if not flat.size:
             return self.scratch(1)  # a kernel that reads nothing still has the argument
         self._alive.append(flat)
-        if self._context.facts.host_unified and starts_aligned(values):
+        if self._context.facts.lends_memory and starts_aligned(values):
             return self._arena.borrow(flat, writable=False)
         buffer = self.scratch(flat.nbytes)
         self._before.append(hostsched.WriteJob(buffer, flat))
@@ -197,7 +197,7 @@ class Call:
         flat = made.reshape(-1).view(np.uint8)
         if self._is_partial(i) and made is not target:
             np.copyto(made, target)  # type: ignore[arg-type]  # what is written in part has a target
-        if self._context.facts.host_unified and flat.nbytes >= 4096:
+        if self._context.facts.lends_memory and flat.nbytes >= 4096:
             buffer = self._arena.borrow(flat, writable=True)
             self._after.append(hostsched.MapJob(buffer))
         else:

@@ -34,7 +34,7 @@ class Facts:
     local_memory: int
     subgroup: int
     fp64: bool
-    host_unified: bool
+    lends_memory: bool
     matrix_units: bool = False
 
 

@@ -65,7 +65,7 @@ def facts_of(device: hostsched.Device) -> Facts:
         given.local_memory,
         given.subgroup,
         given.fp64,
-        given.host_unified,
+        given.lends_memory,
         given.matrix_units,
     )
 

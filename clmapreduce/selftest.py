@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import clmapreduce as cm
+from clmapreduce import selftest_drivers
 
 LENGTH = 10_007  # a prime: no block, tile or lane count divides it
 MODES = ("sequential", "parallel")
@@ -50,7 +51,7 @@ def run(context: cm.Context) -> dict[str, str]:
     """Check, with its mode → "" where the result equals NumPy's, else what went wrong."""
     return {
         f"{name}, {mode}": _complaint(operation, expected, mode, context)
-        for name, (operation, expected) in cases().items()
+        for name, (operation, expected) in (cases() | selftest_drivers.cases()).items()
         for mode in MODES
     }
 

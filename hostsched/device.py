@@ -29,7 +29,8 @@ class DeviceFacts:
     should have: 16 on a CPU (one 512-bit or two 256-bit registers), 4 on a GPU (one 128-bit load). `subgroup` is the
     width of the vendor's lock-step group, 1 where code may not rely on one. `matrix_units` says whether such groups
     multiply matrices of float16 and copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment`
-    is the alignment the driver gives to its buffers.
+    is the alignment the driver gives to its buffers. `maps_memory` is False where a mapped buffer cannot be unmapped:
+    in Mesa's rusticl (22.3.6) that fails, and pyopencl ends the process where it unmaps on its own.
     """
 
     name: str
@@ -49,12 +50,18 @@ class DeviceFacts:
     fp64: bool
     host_unified: bool
     host_pointers: bool
+    maps_memory: bool
     out_of_order: bool
     little_endian: bool
     base_alignment: int
     subgroup: int
     matrix_units: bool
     extensions: tuple[str, ...]
+
+    @property
+    def lends_memory(self) -> bool:
+        """Whether kernels may use host arrays where they are. Elsewhere these are copied."""
+        return self.host_unified and self.maps_memory
 
 
 class Device:
@@ -162,6 +169,7 @@ def read_facts(device: cl.Device) -> DeviceFacts:
         fp64="cl_khr_fp64" in extensions,
         host_unified=bool(device.host_unified_memory),
         host_pointers=kind == "cpu" and _takes_host_pointers(device),
+        maps_memory="rusticl" not in platform.name.lower(),
         out_of_order=bool(device.queue_properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE),
         little_endian=bool(device.endian_little),
         base_alignment=max(1, device.mem_base_addr_align // 8),

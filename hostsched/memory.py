@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -72,6 +73,11 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
+def exact_size(nbytes: int) -> int:
+    """The size itself; 1 for 0, which no buffer may have."""
+    return max(1, nbytes)
+
+
 class Arena:
     """Hands out device memory of one context and takes it back. Safe to use from several threads.
 
@@ -86,6 +92,8 @@ class Arena:
         self._idle_bytes = 0
         self._idle_cap = self._facts.global_memory // _IDLE_SHARE
         self._reserved = 0
+        # Memory checkers see what lies outside of a buffer, not what lies outside of what was asked for.
+        self._size_of = exact_size if os.environ.get("CLMR_EXACT_BUFFERS") else size_class
         # Both are appended to by finalizers, which may run at any point, in the midst of our own methods too: appending
         # to a deque needs no lock.
         self._returned: deque[Buffer] = deque()
@@ -114,7 +122,7 @@ class Arena:
         """
         if nbytes < 0:
             raise ValueError(f"a buffer of {nbytes} bytes was asked for; sizes are 0 or more")
-        size = size_class(nbytes)
+        size = self._size_of(nbytes)
         if nbytes <= self._facts.max_allocation < size:
             size = self._facts.max_allocation
         with self._space.lock:
@@ -153,7 +161,7 @@ class Arena:
             return freed
 
     def borrow(self, array: np.ndarray[Any, Any], writable: bool) -> Buffer:
-        """A Buffer over `array`'s own memory: no copy on a CPU, a copy by the driver elsewhere.
+        """A Buffer over `array`'s own memory where the device lends it, else over a copy that the driver makes here.
 
         `array` is C-contiguous and not empty, and writable if `writable` is; it is kept alive by the Buffer and by
         every command that uses it. After a kernel wrote to it, a MapJob makes the result visible in `array`. Raises
@@ -173,10 +181,9 @@ class Arena:
                 memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
                 return Buffer(cl.SVM(memory), array.nbytes, self._space, host=array)
         access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
+        place = cl.mem_flags.USE_HOST_PTR if self._facts.maps_memory else cl.mem_flags.COPY_HOST_PTR
         with self._space.lock:
-            made = self._create(
-                lambda: cl.Buffer(self._space.cl, access | cl.mem_flags.USE_HOST_PTR, hostbuf=array), array.nbytes
-            )
+            made = self._create(lambda: cl.Buffer(self._space.cl, access | place, hostbuf=array), array.nbytes)
         return Buffer(made, array.nbytes, self._space, host=array)
 
     def from_cl(self, buffer: cl.Buffer, nbytes: int) -> Buffer:

@@ -29,7 +29,8 @@ def read_back(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset
     """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous array of bytes `target`,
     and waits. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if that or what it waits for fails.
     """
-    slot = _slot(queue) if target.nbytes <= SLOT and not queue.facts.host_unified else None
+    pinned = target.nbytes <= SLOT and queue.facts.maps_memory and not queue.facts.host_unified
+    slot = _slot(queue) if pinned else None
     into = target if slot is None else slot[: target.nbytes]
     JobGraph([ReadJob(buffer, into, offset)]).submit(queue).wait()
     if slot is not None:

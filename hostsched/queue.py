@@ -231,12 +231,16 @@ class Queue:
         return waits[0]
 
     def map(self, buffer: Buffer, waits: Sequence[cl.Event] = ()) -> cl.Event:
-        """Maps a borrowed buffer and unmaps it again: afterwards its `host` array shows what the device wrote."""
+        """Maps a borrowed buffer and unmaps it again: afterwards its `host` array shows what the device wrote. Copies
+        where the driver cannot map.
+        """
         host = buffer.host
         if host is None:
             raise ValueError(f"{buffer!r} has no host array: only what Arena.borrow made can be mapped")
         if isinstance(buffer.cl, cl.SVM):
             return self.marker(waits)
+        if not self.facts.maps_memory:
+            return self.read(buffer, host, waits=waits)
         self._check(buffer, 0, host.nbytes)
         with self.lock:
             entry = self._in_flight.expect((buffer,))

@@ -60,7 +60,7 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
     for name, cases in tests.items():
         asked = cases[0].get_closest_marker("drawn").kwargs
         drawn: set[Any] = set()
-        if config.option.markexpr == "not sweep":
+        if "not sweep" in config.option.markexpr:
             whole = asked.get("whole", ())
             possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
             rng = random.Random(f"{seed} {name}")

@@ -143,7 +143,7 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
 
 
 def assert_extensions_are_what_is_used(name: str, source: str, facts: Facts) -> None:
-    body = source[source.index("#endif") :]
+    body = source[source.index("typedef") :]
     for word, extension in (("double", "cl_khr_fp64"), ("half", "cl_khr_fp16")):
         used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
         assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == used, f"{name}: {extension}"

@@ -21,7 +21,7 @@ ROWS = (
     ("runtime", "kept_plans", "context", "array", "foreign", "convert", "arguments", "call", "progress"),
     ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
-    ("demo", "selftest", "doctor", "cli", "__main__"),
+    ("demo", "selftest", "selftest_drivers", "doctor", "cli", "__main__"),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 
@@ -128,6 +128,31 @@ def defs(name: str) -> set[str]:
 def test_rule_4_asm_stands_in_the_nvidia_template_only() -> None:
     users = {name for name, text in templates().items() if re.search(r"\basm\b", without_comments(text))}
     assert all(name.startswith("vendor/nvidia") for name in users), users
+
+
+COMPILERS_WORDS = re.compile(
+    r"\b__(builtin|has_|typeof|auto_type|extension|asm|GNUC|clang)\w*|\btypeof\b|\bvector_size\b|\bext_vector_type\b"
+    r"|#\s*include\b|\(\{(?=\s)"
+)
+OPENCL_ATTRIBUTES = {"aligned", "packed", "endian", "vec_type_hint", "work_group_size_hint", "reqd_work_group_size"}
+COMPILERS = ("vendor/clang", "vendor/nvidia", "vendor/intel", "vendor/pocl")
+
+
+def foreign_words(text: str) -> set[str]:
+    """What a template says that OpenCL C 1.2 does not know: compilers' words, and attributes of other languages."""
+    text = re.sub(r"\$\{.*?\}|<%.*?%>", "", without_comments(text), flags=re.S)
+    attributes = set(re.findall(r"__attribute__\s*\(\(\s*(\w+)", text)) - OPENCL_ATTRIBUTES
+    return attributes | {found[0] for found in COMPILERS_WORDS.finditer(text)}
+
+
+def test_rule_4_compilers_words_stand_in_their_vocabularies_only() -> None:
+    """One `__builtin_prefetch` ended Mesa's compiler, and the process with it."""
+    texts = templates()
+    assert {"__builtin_shufflevector", "always_inline"} <= foreign_words(texts["vendor/clang"])
+    assert foreign_words("x = ({ 1; }); __typeof__(x) y;") == {"({", "__typeof__"}
+    assert foreign_words("int x __attribute__((aligned(16))); __attribute__((unused)) int y;") == {"unused"}
+    for name in set(texts) - set(COMPILERS):
+        assert not foreign_words(texts[name]), f"{name} says {foreign_words(texts[name])}"
 
 
 def test_rule_4_vendor_definitions_are_a_subset_of_portables() -> None:

@@ -75,8 +75,8 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
 % else:
                     for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
 % endif
-## Offsets are read again: as places to load from they are brought to where a batch may be. One by one where elements are loaded from far: as lanes of
-## a vector they took a third longer there (PoCL 3.0).
+## Offsets are read again: as places to load from they are brought to where a batch may be. Without a window
+## each begin is brought there alone.
 % if text.windowed:
                     const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(held), ${counts}), (int)(until - held));
 % endif

@@ -1,5 +1,6 @@
-## The vendor vocabulary in OpenCL C 1.2: the helper functions kernels may call, one def each. `cmr_power_int(a, b)` asks for power("int").
-## A vendor's own file may override any of these; nothing may exist there only.
+## The vendor vocabulary in OpenCL C 1.2: the macros of every kernel, then the helper functions kernels may call, one def each.
+## `cmr_power_int(a, b)` asks for power("int"). A vendor's own file may override any function; nothing may exist there only.
+## What only some compilers know stands in `vendor/clang`: a word of theirs ends Mesa's translator to SPIR-V, and the process.
 <%!
 import math
 
@@ -11,7 +12,27 @@ def split(T):
 def each_of(T):
     """The elements of p at places, one by one."""
     return f"({T})({', '.join(f'p[at.s{lane}]' for lane in '0123456789abcdef'[: split(T)[1]])})"
+
+def picks_up(T, distance):
+    """Which lanes of two vectors move up by a distance; the second one fills the lowest."""
+    lanes = split(T)[1]
+    return [lane - distance if lane >= distance else lanes for lane in range(lanes)]
+
+def picks_alternate(T, start):
+    """Every other lane of two vectors."""
+    return list(range(start, 2 * split(T)[1], 2))
+
+def picked(T, first, second, picks):
+    """A vector of some lanes of two vectors."""
+    lanes, hexes = split(T)[1], "0123456789abcdef"
+    return f"({T})({', '.join(f'{first}.s{hexes[p]}' if p < lanes else f'{second}.s{hexes[p - lanes]}' for p in picks)})"
 %>
+#define INLINE static inline
+#define CMR_CONVERT(v, T) convert_##T(v)
+/* The lowest bit that is set, and how many are. */
+#define CMR_LOWEST(bits) (31 - (int)clz((bits) & (0u - (bits))))
+#define CMR_COUNT(bits) ((int)popcount(bits))
+#define CMR_STREAM(T, p, v) CMR_STORE(T, p, v)
 ## Integer division rounds down; by 0 it gives 0 and the lowest number by -1 stays, as in NumPy. Either would trap on a CPU.
 ## Floats: the whole number that goes with the remainder, which floor(a / b) is not (1 // 0.1 is 9). NumPy's steps.
 <%def name="floor_divide(T)">
@@ -272,19 +293,7 @@ n, name = lanes, "v"
 </%def>
 ## Lanes moved up by a distance, the lowest filled from `fill`.
 <%def name="_lanes_up(T, distance)">
-<%
-S, lanes = split(T)
-picks = [lane - distance if lane >= distance else lanes for lane in range(lanes)]
-hexes = "0123456789abcdef"
-plain = [f"v.s{hexes[p]}" if p < lanes else "fill.s0" for p in picks]
-%>
-INLINE ${T} cmr_lanes_up${distance}_${T}(${T} v, ${T} fill) {
-#if __has_builtin(__builtin_shufflevector)
-    return __builtin_shufflevector(v, fill, ${", ".join(map(str, picks))});
-#else
-    return (${T})(${", ".join(plain)});
-#endif
-}
+INLINE ${T} cmr_lanes_up${distance}_${T}(${T} v, ${T} fill) { return ${picked(T, "v", "fill", picks_up(T, distance))}; }
 </%def>
 <%def name="lanes_up1(T)">${_lanes_up(T, 1)}</%def>
 <%def name="lanes_up2(T)">${_lanes_up(T, 2)}</%def>
@@ -292,19 +301,7 @@ INLINE ${T} cmr_lanes_up${distance}_${T}(${T} v, ${T} fill) {
 <%def name="lanes_up8(T)">${_lanes_up(T, 8)}</%def>
 ## Of two vectors in a row, every other lane: the even ones, or the odd ones.
 <%def name="_alternate(T, name, start)">
-<%
-S, lanes = split(T)
-picks = range(start, 2 * lanes, 2)
-hexes = "0123456789abcdef"
-plain = [f"a.s{hexes[p]}" if p < lanes else f"b.s{hexes[p - lanes]}" for p in picks]
-%>
-INLINE ${T} cmr_${name}_${T}(${T} a, ${T} b) {
-#if __has_builtin(__builtin_shufflevector)
-    return __builtin_shufflevector(a, b, ${", ".join(map(str, picks))});
-#else
-    return (${T})(${", ".join(plain)});
-#endif
-}
+INLINE ${T} cmr_${name}_${T}(${T} a, ${T} b) { return ${picked(T, "a", "b", picks_alternate(T, start))}; }
 </%def>
 <%def name="evens(T)">${_alternate(T, "evens", 0)}</%def>
 <%def name="odds(T)">${_alternate(T, "odds", 1)}</%def>
@@ -335,13 +332,9 @@ INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
 <%def name="gathers(T)">
 INLINE int cmr_gathers_${T}(void) { return 0; }
 </%def>
-## Asks for what will be read soon. Worth it where a loop does more than the hardware's own asking looks beyond; a plain sum loses by it.
+## Asks for what will be read soon, where a vendor can.
 <%def name="ahead(T)">
-INLINE void cmr_ahead_${T}(__global const ${T} *p) {
-#if __has_builtin(__builtin_prefetch)
-    __builtin_prefetch((const void *)(size_t)p);
-#endif
-}
+INLINE void cmr_ahead_${T}(__global const ${T} *p) {}
 </%def>
 ## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
 <%def name="shuffle_down(T)">

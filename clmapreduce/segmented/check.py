@@ -80,7 +80,7 @@ def check_offsets(
         check_on_host(_numbers(offsets), _numbers(sources), length, count, starts, name)
 
     host = isinstance(offsets, np.ndarray) and (sources is None or isinstance(sources, np.ndarray))
-    shared = options.context is not None and options.context.facts.host_unified
+    shared = options.context is not None and options.context.facts.lends_memory
     if len(offsets) > (MANY if host else FEW) and (shared or not host):
         look = partial(_wrong_on_device, offsets, sources, length, count, starts, options)
         return Check(look, (tell,), (question,), sources is None)

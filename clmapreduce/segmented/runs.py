@@ -82,7 +82,7 @@ def find_runs(
 def sent(found: Gathered) -> Gathered:
     """The same with the keys, `found.arrays[0]`, where the device reads them as often as it likes."""
     keys, context = found.arrays[0], found.context
-    if not isinstance(keys, np.ndarray) or context.facts.host_unified:
+    if not isinstance(keys, np.ndarray) or context.facts.lends_memory:
         return found
     return replace(found, arrays=(array(keys, context), *found.arrays[1:]))
 

@@ -16,6 +16,7 @@ from plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan
 
 import cl_templates
 import clmapreduce as cm
+from cl_templates.loader import vocabularies
 from clmapreduce.context import Context
 from clmapreduce.formula.functions import exp_scaled
 from clmapreduce.reductions import NAMED
@@ -42,7 +43,8 @@ def said(template: str, word: str, *args: Any, **context: Any) -> str:
 
 
 def helper(vendor: str, function: str, kind: str) -> str:
-    return said(f"vendor/{vendor}", function, kind)
+    file = next(file for file in vocabularies(vendor) if function in signatures(f"vendor/{file}"))
+    return said(f"vendor/{file}", function, kind)
 
 
 # -------------------------------------------------------------------------------------------------------------- modes
@@ -124,13 +126,13 @@ def test_spans_of_items_are_a_cut_of_the_groups_stretch(length: int, block: int)
 
 
 # ------------------------------------------------------------------------------------------------------------- vendors
-@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl", "intel"])
+@pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])
 def test_every_helper_is_a_function_of_its_type_alone(vendor: str) -> None:
     for function, arguments in signatures(f"vendor/{vendor}").items():
         assert arguments == "(T)", function
 
 
-@pytest.mark.parametrize("vendor", ["nvidia", "pocl", "intel"])
+@pytest.mark.parametrize("vendor", ["clang", "nvidia", "pocl", "intel"])
 def test_a_vendor_only_overrides(vendor: str) -> None:
     assert set(signatures(f"vendor/{vendor}")) <= set(signatures("vendor/portable"))
 
@@ -176,7 +178,7 @@ def test_every_helper_is_tried() -> None:
     assert set(TYPES) == set(signatures("vendor/portable"))
 
 
-@pytest.mark.parametrize("vendor", ["portable", "nvidia", "pocl", "intel"])
+@pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])
 @pytest.mark.parametrize("function", TYPES)
 def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: str) -> None:
     if function not in signatures(f"vendor/{vendor}"):
@@ -260,7 +262,7 @@ def computed(
     vendor = context.facts.vendor if context.facts.vendor in ("nvidia", "pocl", "intel") else "portable"
     double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if any("double" in kind for _, kind in functions) else ""
     helpers = [
-        helper(vendor if name in signatures(f"vendor/{vendor}") else "portable", name, kind) for name, kind in functions
+        helper(vendor, name, kind) for name, kind in functions
     ]
     names = {"f": "float", "i": "int", "d": "double", "l": "long", "h": "short", "b": "char", "q": "long"}
     kinds = [names[array.dtype.char] for array in (given, *(like for _, like in results))]

@@ -37,6 +37,7 @@ def facts(**changes: object) -> DeviceFacts:
         fp64=True,
         host_unified=True,
         host_pointers=False,
+        maps_memory=True,
         out_of_order=True,
         little_endian=True,
         base_alignment=128,

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pyopencl as cl
@@ -188,6 +189,19 @@ def test_events_of_another_context_are_waited_for_here(device: Device) -> None:
     a = other.arena.take(64)
     first = JobGraph([FillJob(a, np.float32(2).tobytes(), 64), ReadJob(a, out)]).submit(other)
     assert one.admit([first]) == [] and (out == 2).all()
+
+
+def test_borrowed_arrays_are_copied_where_the_driver_cannot_map(
+    axpb: Axpb, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.facts = replace(queue.facts, maps_memory=False, host_pointers=False)
+    monkeypatch.setattr(queue.arena, "_facts", queue.facts)
+    monkeypatch.setattr(cl, "enqueue_map_buffer", lambda *_, **__: pytest.fail("a buffer was mapped"))
+    assert not queue.facts.lends_memory
+    x, y = np.arange(999, dtype=np.float32), np.zeros(999, np.float32)
+    a, b = queue.arena.borrow(x, writable=False), queue.arena.borrow(y, writable=True)
+    JobGraph([axpb(queue)(a, b, 999, 2, 1), MapJob(b)]).submit(queue).wait()
+    np.testing.assert_array_equal(y, 2 * x + 1)
 
 
 def test_borrowed_arrays_show_the_result_after_a_map(axpb: Axpb, queue: Queue) -> None:

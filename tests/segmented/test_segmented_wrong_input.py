@@ -213,4 +213,4 @@ def test_devices_look_at_many_numbers_of_the_host(
         broken[at] = wrong
         with pytest.raises(cm.ShapeError, match=re.escape(f"offsets{told}")):
             check.settled(check.check_offsets(broken, sources, 6, 6, False, "offsets", Options(mode, context)))
-    assert len(asked) == 4 * context.facts.host_unified
+    assert len(asked) == 4 * context.facts.lends_memory

@@ -1,0 +1,29 @@
+"""What drivers were seen to compute wrongly without an error, as checks of the self-test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import clmapreduce as cm
+
+TURNS = 70_001
+"""llvmpipe (Mesa 22.3.6) ends a work-item's loops after 65,535 turns and goes on behind them."""
+
+
+def cases() -> dict[str, tuple[Callable[..., Any], object]]:
+    """Name → (operation taking `mode` and `context`, what NumPy gives): as in `selftest.cases`."""
+    ones = np.ones(TURNS, np.int32)
+    ends = np.array([-np.inf, -np.inf, 0, -np.inf], np.float32)
+    count, top = cm.Scan("sum"), cm.Reduce("logsumexp")
+
+    def counted(mode: str, context: cm.Context) -> Any:
+        return count(ones, tiles=1 if mode == "sequential" else None, mode=mode, context=context)
+
+    return {
+        "70,001 turns of a loop": (counted, np.arange(1, TURNS + 1)),
+        "logsumexp with infinities": (lambda **how: top(ends, **how), np.float32(0)),
+        "logsumexp of -inf": (lambda **how: top(ends[:2], **how), np.float32(-np.inf)),
+    }

@@ -1,0 +1,15 @@
+"""The doctor's checks are right on every device; what a driver is known to get wrong, they must tell."""
+
+from __future__ import annotations
+
+import clmapreduce as cm
+from clmapreduce import selftest
+
+WRONG = {"rusticl": {"70,001 turns of a loop, sequential"}}
+"""Platform → the checks that fail there."""
+
+
+def test_the_checks_tell_right_from_wrong(context: cm.Context) -> None:
+    found = selftest.run(context)
+    assert len(found) >= 18
+    assert {check for check, complaint in found.items() if complaint} == WRONG.get(context.device.platform, set())

@@ -1,7 +1,9 @@
 ## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
 ##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
 ##   streaming  outputs start where a whole vector may be stored past the caches
+##   vendor  whose file may hold `work_items`: what get_local_id and get_group_id are replaced by
 ##   halved  the driver's library takes vectors of 256 bits at most
+<%namespace name="words" file="/vendor/${context['vendor']}.cl.mako"/>
 /* ${name} */
 % if any(scalar == "half" for scalar in scalars):
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -13,6 +15,9 @@
 #define __has_builtin(x) 0
 #endif
 typedef ${"int" if narrow else "long"} idx;
+% if words.template.has_def("work_items"):
+${words.work_items()}
+% endif
 #define INLINE static inline __attribute__((always_inline))
 /* Not min(), which is a call on PoCL. */
 #define CMR_MIN(a, b) ((a) < (b) ? (a) : (b))

@@ -21,7 +21,7 @@ ROWS = (
     ("runtime", "context", "array", "foreign", "convert", "arguments", "call"),
     ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
-    ("demo", "selftest", "doctor", "cli", "__main__"),
+    ("demo", "selfchecks_pairs", "selftest", "doctor", "cli", "__main__"),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

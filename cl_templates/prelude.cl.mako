@@ -16,7 +16,7 @@
 #endif
 typedef ${"int" if narrow else "long"} idx;
 % if words.template.has_def("work_items"):
-${words.work_items()}
+${words.work_items("ulong")}
 % endif
 #define INLINE static inline __attribute__((always_inline))
 /* Not min(), which is a call on PoCL. */

@@ -5,7 +5,7 @@
 ## alone, and the others' results are missing. LLVM makes a freeze where a number is divided and its remainder is taken too, unless it knows that the number
 ## is no undefined one. It knows so of the remainder of a division by more than half of all numbers, which it computes from a freeze of its own, early enough.
 ## No local id is as large as 65536: divisions of it by powers of two become shifts and masks.
-<%def name="work_items()">
+<%def name="work_items(T)">
 #if __clang_major__ >= 16
 #define get_local_id(d) (get_local_id(d) % 0x8000000000000001ul & 0xfffful)
 #define get_group_id(d) (get_group_id(d) % 0x8000000000000001ul)

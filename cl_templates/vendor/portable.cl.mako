@@ -13,7 +13,7 @@ def each_of(T):
     return f"({T})({', '.join(f'p[at.s{lane}]' for lane in '0123456789abcdef'[: split(T)[1]])})"
 %>
 ## What get_local_id and get_group_id are replaced by, before everything else: nothing.
-<%def name="work_items()"></%def>
+<%def name="work_items(T)"></%def>
 ## Integer division rounds down; by 0 it gives 0 and the lowest number by -1 stays, as in NumPy. Either would trap on a CPU.
 ## Floats: the whole number that goes with the remainder, which floor(a / b) is not (1 // 0.1 is 9). NumPy's steps.
 <%def name="floor_divide(T)">

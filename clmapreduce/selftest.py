@@ -16,6 +16,7 @@ import numpy as np
 
 import clmapreduce as cm
 from clmapreduce import selftest_drivers
+from clmapreduce.selfchecks_pairs import pair_cases, segment_cases
 
 LENGTH = 10_007  # a prime: no block, tile or lane count divides it
 MODES = ("sequential", "parallel")
@@ -44,6 +45,8 @@ def cases() -> dict[str, Check]:
             lambda **how: cm.series.factorials(20, dtype=np.int64, **how),
             [math.factorial(n) for n in range(21)],
         ),
+        **pair_cases(),
+        **segment_cases(),
     }
 
 

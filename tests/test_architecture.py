@@ -21,7 +21,7 @@ ROWS = (
     ("runtime", "kept_plans", "context", "array", "foreign", "convert", "arguments", "call", "progress"),
     ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
-    ("demo", "selftest", "selftest_drivers", "doctor", "cli", "__main__"),
+    ("demo", "selfchecks_pairs", "selftest", "selftest_drivers", "doctor", "cli", "__main__"),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

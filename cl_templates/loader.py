@@ -46,11 +46,12 @@ def render(name: str, context: Mapping[str, Any]) -> str:
         if "vendor" not in context:
             raise RenderError(f"cannot render {name}.cl.mako: 'vendor' is not defined")
         helpers = _helpers(body, str(context["vendor"]))
-        words = _words(body + helpers)
+        words = list(_words(body + helpers))
         vectors = sorted((kind, int(lanes)) for kind, lanes in _matches(_VECTOR, words))
         types = {"scalars": {kind for (kind,) in _matches(_SCALAR, words)}, "vectors": vectors}
+        within = "cmr_within" in words
         macros = f"vendor/{'portable' if context['vendor'] == 'portable' else 'clang'}.cl.mako"
-        prelude = _render("prelude.cl.mako", {**context, **types, "macros": macros})
+        prelude = _render("prelude.cl.mako", {**context, **types, "macros": macros, "within": within})
         return _tidy(prelude + helpers + body)
 
 

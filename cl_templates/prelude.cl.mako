@@ -1,7 +1,7 @@
 ## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
 ##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
 ##   streaming  outputs start where a whole vector may be stored past the caches
-##   macros  the template of the compiler's macros
+##   macros  the template of the compiler's macros      within  the kernel calls cmr_within
 ##   vendor  whose file may hold `work_items`: what get_local_id and get_group_id are replaced by
 ##   halved  the driver's library takes vectors of 256 bits at most
 <%namespace name="words" file="/vendor/${context['vendor']}.cl.mako"/>
@@ -19,9 +19,11 @@ ${words.work_items("ulong")}
 % endif
 /* Not min(), which is a call on PoCL. */
 #define CMR_MIN(a, b) ((a) < (b) ? (a) : (b))
+% if within:
 /* An index from memory that others may write, as it is used: from 0 to `last`, which stands for every other one. A function, so that memory is
    read once. One unsigned minimum. */
 INLINE idx cmr_within(idx at, idx last) { return (${"uint" if narrow else "ulong"})at < (${"uint" if narrow else "ulong"})last ? at : last; }
+% endif
 /* Library calls on 512-bit vectors crash PoCL's compiler or give garbage (PoCL 3.0 on an AMD Zen 4: fabs, sqrt, exp, floor, erf …). */
 % if halved:
 #define CMR_CALL1(f, T, x) ((T)(f((x).lo), f((x).hi)))

@@ -14,7 +14,7 @@ import clmapreduce as cm
 ROOT = Path(__file__).resolve().parents[1]
 DEVICES = cm.devices()
 HEAD = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 import numpy as np
 import clmapreduce as cm
 
@@ -43,6 +43,12 @@ few = np.arange(1000, dtype=np.float32)
 COUNT = {"cpu": 500_000, "gpu": 20_000_000}
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def with_library(**environment: str) -> dict[str, str]:
+    """The environment of a child process that imports this library from any folder, and whatever this process imports."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
 
 
 def run_on(index: int, lines: str, seconds: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from children import with_library
 from oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
@@ -42,7 +42,7 @@ def test_every_example_runs_and_its_asserts_hold(
 def test_every_example_is_a_command(path: Path) -> None:
     run = subprocess.run(
         [sys.executable, str(path), "no such device"], capture_output=True, text=True, cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+        env=with_library(), check=False,
     )  # fmt: skip
     assert run.returncode == 1 and "DeviceError" in run.stderr and "no such device" in run.stderr
 

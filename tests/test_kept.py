@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 import pytest
+from children import with_library
 from oracles import assert_same
 
 import clmapreduce as cm
@@ -116,6 +115,6 @@ def test_5000_formulas_stay_below_400_mib(context: cm.Context) -> None:
     place = str(cm.devices().index(context.device))
     ended = subprocess.run(
         [sys.executable, "-c", MEMORY, place], timeout=3600, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(cm.__file__).parents[1])},
+        env=with_library(),
     )  # fmt: skip
     assert int(ended.stdout) <= 400

@@ -164,7 +164,7 @@ TYPES = {
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
     "matrix_numbers": "uint2", "matrix_sum": "float4", "matrix_rest": "float4",
-    "copy_async": "uint4", "copy_wait": "int",
+    "copy_async": "uint4", "copy_wait": "int", "within": "int4 int8 int16",
 }  # fmt: skip
 
 
@@ -175,7 +175,7 @@ RESULTS = {
 
 
 def test_every_helper_is_tried() -> None:
-    assert set(TYPES) == set(signatures("vendor/portable"))
+    assert set(TYPES) == set(signatures("vendor/portable")) - {"work_items"}  # no function: two macros of OpenCL's names
 
 
 @pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])

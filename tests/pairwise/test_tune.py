@@ -4,17 +4,16 @@ tests, not by a clock.
 
 from __future__ import annotations
 
-import os
 import secrets
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from children import with_library
 from pairblocks import Halves, drawn_blocks
 from pairplans import vector
 
@@ -213,7 +212,7 @@ x, y, b = (np.zeros((n, d), "f4") for n, d in ((19, 2), (1100, 2), (1100, 1)))
 call = cm.Genred({TEXT!r}, [], "Sum", axis=1)
 print(call.explain(x, y, b, mode="sequential", context=cm.Context(cm.devices()[0])))
 """
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(cm.__file__).parents[1])}
+    environment = with_library(PYTHONHASHSEED="7")
     run = [sys.executable, "-c", other]
     told = subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
     assert f"256 columns a tile; {MEASURED}" in told

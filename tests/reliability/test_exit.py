@@ -36,7 +36,8 @@ pending = launch(20000)
 threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
 try:
     pending.wait()
-    signal.pause()
+    while True:  # the kernel may end before the signal comes
+        time.sleep(0.01)
 except KeyboardInterrupt:
     print("interrupted")
 """

@@ -110,7 +110,9 @@ class JobGraph:
         for what was enqueued.
         """
         order = _Order(queue, queue.admit(wait_for) if wait_for else [])
-        seconds = sum(job.seconds for job in self.jobs)
+        seconds = 0.0
+        for job in self.jobs:
+            seconds += job.seconds
         try:
             if seconds > AT_ONCE:
                 order.enqueue_long(self.jobs)
@@ -133,6 +135,8 @@ class JobGraph:
 class _Order:
     """The events of one submission: what has been enqueued, and what no later job of it waits for."""
 
+    __slots__ = ("_first_waits", "_own", "_unwaited", "events", "queue")
+
     def __init__(self, queue: Queue, first_waits: Sequence[Any]) -> None:
         self.queue = queue
         self.events: list[Any] = []
@@ -142,7 +146,9 @@ class _Order:
 
     def enqueue(self, job: Submittable) -> None:
         """Enqueues a job. The queue's lock is held."""
-        waits = self._waits(job)
+        waits = derive_waits(job)
+        if self._first_waits:
+            self._add_first(waits)
         event = job.enqueue(self.queue, list(waits.values()))
         record(job, event)
         self._add(event, waits)
@@ -158,7 +164,8 @@ class _Order:
                     self.enqueue(job)
                 continue
             with self.queue.lock:
-                waits = self._waits(job)
+                waits = derive_waits(job)
+                self._add_first(waits)
             event = in_pieces(
                 self.queue, job, list(waits.values()), partial(record, job),
                 lambda: bool(self.queue.cancellations != before),
@@ -175,11 +182,10 @@ class _Order:
     def submission(self) -> Submission:
         return Submission(self.queue, self.events, list(self._unwaited.values()))
 
-    def _waits(self, job: Submittable) -> dict[int, Any]:
-        waits = derive_waits(job)
-        if self._first_waits and self._own.isdisjoint(waits):  # else it waits for a job that has waited for them
+    def _add_first(self, waits: dict[int, Any]) -> None:
+        """Adds what the whole submission waits for, unless a job among `waits` has waited for it."""
+        if self._own.isdisjoint(waits):
             waits.update((id(event), event) for event in self._first_waits)
-        return waits
 
     def _add(self, event: Any, waits: Iterable[int]) -> None:
         for key in waits:

@@ -80,7 +80,10 @@ class InFlight:
         Dropping an array may run a finalizer that comes back in here, so every step leaves a sound deque behind.
         """
         entries = self._entries
-        while entries and entries[0].ended:
+        while entries:
+            event = entries[0].event
+            if event is None or not ended(event):
+                break
             entries.popleft()
         if len(entries) >= self._sweep_at:
             for _ in range(len(entries)):

@@ -10,7 +10,6 @@ from clmapreduce.context import Context
 from clmapreduce.errors import FormulaError
 from clmapreduce.pairwise.inputs import Inputs, placeholder
 from clmapreduce.pairwise.reduced import Reduced
-from clmapreduce.progress import followed
 from clmapreduce.reductions import Operator
 from clmapreduce.vector.parse import parse
 
@@ -59,7 +58,6 @@ class Genred:
         options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
         self._reduced = Reduced(reduction_op, axis, value, inputs, weight, opt_arg, options)
 
-    @followed
     def __call__(
         self, *args: Any, backend: str = "auto", device_id: int = -1, ranges: Any = None, out: Any = None,
         mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), progress: Any = None,
@@ -72,7 +70,7 @@ class Genred:
         """
         return self._reduced(
             *args, backend=backend, device_id=device_id, ranges=ranges, out=out, mode=mode, context=context,
-            wait_for=wait_for,
+            wait_for=wait_for, progress=progress,
         )  # fmt: skip
 
     def explain(self, *args: Any, **kwargs: Any) -> str:

@@ -2,9 +2,7 @@
 ##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
 ##   streaming  outputs start where a whole vector may be stored past the caches
 ##   macros  the template of the compiler's macros      within  the kernel calls cmr_within
-##   vendor  whose file may hold `work_items`: what get_local_id and get_group_id are replaced by
 ##   halved  the driver's library takes vectors of 256 bits at most
-<%namespace name="words" file="/vendor/${context['vendor']}.cl.mako"/>
 /* ${name} */
 % if any(scalar == "half" for scalar in scalars):
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -14,9 +12,6 @@
 % endif
 typedef ${"int" if narrow else "long"} idx;
 <%include file="${macros}"/>
-% if words.template.has_def("work_items"):
-${words.work_items("ulong")}
-% endif
 /* Not min(), which is a call on PoCL. */
 #define CMR_MIN(a, b) ((a) < (b) ? (a) : (b))
 % if within:

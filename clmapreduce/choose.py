@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.errors import DeviceError
 from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts
 from clmapreduce.reductions.pairs.base import PairBound
@@ -18,9 +19,14 @@ GROUP_LINE_CPU, GROUP_LINE = 8192, 65536
 
 def choose_mode(word: str, facts: Facts) -> ComputeMode:
     """The compute mode for a `mode=` word: on CPUs one work-item walks a tile with explicit vectors, elsewhere groups
-    work side by side.
+    work side by side. Raises DeviceError for "parallel" where the driver computes groups of several items wrongly.
     """
     mode = parse_mode(word)
+    if mode is ComputeMode.PARALLEL and not facts.sound_groups:
+        raise DeviceError(
+            "mode='parallel' is refused on this device: its driver (PoCL 5.0 or later) computes groups of several "
+            "work-items wrongly; use mode='auto' or 'sequential', which are right, or another driver"
+        )
     if mode is not None:
         return mode
     return ComputeMode.SEQUENTIAL if facts.kind == "cpu" else ComputeMode.PARALLEL

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 import clmapreduce as cm
 
-MODES = ("sequential", "parallel")
 TERMS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18)
 POINTS = (-2.0, 0.5, 1.0, 2.0, 5.0, 10.0)
 PICTURE_TERMS = range(1, 51)
@@ -31,11 +30,11 @@ def run(device: cm.Device, picture: Path) -> None:
     print(f"clmapreduce {cm.__version__} on {device.name}")
     print(f"  {device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}")
     print("\nThe factorial sequence, read off a reduce of 1, 2, 3, ... that keeps its partial products")
-    print(_factorial_table())
+    print(_factorial_table(device.modes))
     print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: by number of terms, time of one warm call")
-    print(_series_table(dtype))
+    print(_series_table(dtype, device.modes))
     print("\nAt length: time of one warm call, NumPy in and out")
-    print(_length_table(dtype))
+    print(_length_table(dtype, device.modes))
     print("\n" + _draw(picture, convergence(dtype), float(np.finfo(dtype).eps)))
 
 
@@ -58,8 +57,8 @@ def convergence(dtype: type[np.floating[Any]]) -> NDArray[np.float64]:
     return errors
 
 
-def _factorial_table(last: int = 20, columns: int = 3) -> str:
-    results = {mode: cm.series.factorials(last, dtype=np.int64, mode=mode) for mode in MODES}
+def _factorial_table(modes: tuple[str, ...], last: int = 20, columns: int = 3) -> str:
+    results = {mode: cm.series.factorials(last, dtype=np.int64, mode=mode) for mode in modes}
     exact = [math.factorial(n) for n in range(last + 1)]
     rows = -(-(last + 1) // columns)
     values = results["sequential"].tolist()
@@ -69,29 +68,29 @@ def _factorial_table(last: int = 20, columns: int = 3) -> str:
     return "\n".join([*lines, f"  int64: {', '.join(verdicts)}; {last + 1}! no longer fits in 64 bits"])
 
 
-def _series_table(dtype: type[np.floating[Any]]) -> str:
+def _series_table(dtype: type[np.floating[Any]], modes: tuple[str, ...]) -> str:
     lines = [
-        "                            sequential               parallel",
-        "  terms  sum                error    time            error    time",
+        (" " * 28 + "".join(f"{mode:<25}" for mode in modes)).rstrip(),
+        ("  terms  sum                " + f"{'error    time':<25}" * len(modes)).rstrip(),
     ]
     for terms in TERMS:
-        calls = [partial(cm.series.exp, dtype(1), terms, mode=mode) for mode in MODES]
+        calls = [partial(cm.series.exp, dtype(1), terms, mode=mode) for mode in modes]
         sums = [float(call()) for call in calls]
         columns = [f"{abs(s - math.e):.1e}  {median_ms(call):.3f} ms" for s, call in zip(sums, calls, strict=True)]
-        lines.append(f"  {terms:>5}  {sums[0]:<17.15f}  {columns[0]:<23}  {columns[1]}")
+        lines.append(f"  {terms:>5}  {sums[0]:<17.15f}  " + "  ".join(f"{column:<23}" for column in columns).rstrip())
     return "\n".join(lines)
 
 
-def _length_table(dtype: type[np.floating[Any]]) -> str:
+def _length_table(dtype: type[np.floating[Any]], modes: tuple[str, ...]) -> str:
     last = 170 if dtype is np.float64 else 34
     x = np.linspace(-1, 1, MANY, dtype=dtype)
     calls: dict[str, Callable[..., object]] = {
         f"0! ... {last}!": partial(cm.series.factorials, last, dtype=dtype),
         f"e^x, {MANY:,} values of x, 18 terms": partial(cm.series.exp, x, 18),
     }
-    lines = [f"{'':38}  sequential    parallel"]
+    lines = [" " * 38 + "".join(f"{mode:>12}" for mode in modes)]
     for name, call in calls.items():
-        times = [median_ms(partial(call, mode=mode)) for mode in MODES]
+        times = [median_ms(partial(call, mode=mode)) for mode in modes]
         lines.append(f"  {name:36}" + "".join(f"{ms:>9.3f} ms" for ms in times))
     return "\n".join(lines)
 

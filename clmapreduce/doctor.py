@@ -18,9 +18,11 @@ from clmapreduce.context import driver_report
 SETTINGS = ("CLMR_DEVICE", "PYOPENCL_CTX", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
 SECONDS = 300
 INTEL_LICENCE = "Intel's CPU runtime is proprietary software under Intel's EULA; PoCL is free software."
+ONE_ITEM = """
+    sequential mode only: this driver computes groups of several work-items wrongly (PoCL 5.0 and later, on CPUs)"""
 _FACTS = (
     "name", "platform", "vendor", "kind", "version", "driver", "compute_units",
-    "local_memory", "global_memory", "lanes", "fp16", "fp64",
+    "local_memory", "global_memory", "lanes", "fp16", "fp64", "sound_groups",
 )  # fmt: skip
 
 
@@ -122,6 +124,7 @@ def describe(facts: dict[str, Any], default: bool) -> str:
         f"    {facts['kind']}, {facts['vendor']} driver {facts['driver']}, {facts['version']}\n"
         f"    {facts['compute_units']} compute units, {facts['global_memory'] / 2**30:.1f} GiB, "
         f"{facts['local_memory'] // 1024} KiB local, float16 {yes[facts['fp16']]}, float64 {yes[facts['fp64']]}"
+        + ("" if facts["sound_groups"] else ONE_ITEM)
     )
 
 

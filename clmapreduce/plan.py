@@ -36,6 +36,7 @@ class Facts:
     fp64: bool
     lends_memory: bool
     matrix_units: bool = False
+    sound_groups: bool = True
 
 
 @dataclass(frozen=True)

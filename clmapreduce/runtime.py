@@ -67,6 +67,7 @@ def facts_of(device: hostsched.Device) -> Facts:
         given.fp64,
         given.lends_memory,
         given.matrix_units,
+        given.sound_groups,
     )
 
 
@@ -195,6 +196,7 @@ class Executable:
         self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],
         sent: Callable[[Table], SentTable], work: float = 0.0,
     ) -> None:  # fmt: skip
+        check_groups(plan, queue.facts)
         self.plan = plan
         self.tables = {name: sent(table) for name, table in plan.tables.items()}
         self._queue = queue
@@ -239,6 +241,15 @@ class Executable:
         finally:
             for buffer in scratch:
                 self._queue.arena.give(buffer)
+
+
+def check_groups(plan: Plan, facts: hostsched.DeviceFacts) -> None:
+    """Raises DeviceError where a plan has groups of several work-items and the driver computes those wrongly."""
+    if not facts.sound_groups and any(stage.group_size > 1 for stage in plan.stages):
+        raise DeviceError(
+            f"{facts.platform} {facts.driver} computes groups of several work-items wrongly, so none are launched on "
+            f"{facts.name!r}; use mode='sequential' or another driver"
+        )
 
 
 def stage_narrow(stage: Stage) -> bool:

@@ -19,7 +19,6 @@ from clmapreduce import selftest_drivers
 from clmapreduce.selfchecks_pairs import pair_cases, segment_cases
 
 LENGTH = 10_007  # a prime: no block, tile or lane count divides it
-MODES = ("sequential", "parallel")
 
 Check = tuple[Callable[..., Any], object]
 
@@ -55,7 +54,7 @@ def run(context: cm.Context) -> dict[str, str]:
     return {
         f"{name}, {mode}": _complaint(operation, expected, mode, context)
         for name, (operation, expected) in (cases() | selftest_drivers.cases()).items()
-        for mode in MODES
+        for mode in context.device.modes
     }
 
 

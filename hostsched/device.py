@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pyopencl as cl
@@ -30,7 +31,9 @@ class DeviceFacts:
     width of the vendor's lock-step group, 1 where code may not rely on one. `matrix_units` says whether such groups
     multiply matrices of float16 and copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment`
     is the alignment the driver gives to its buffers. `maps_memory` is False where a mapped buffer cannot be unmapped:
-    in Mesa's rusticl (22.3.6) that fails, and pyopencl ends the process where it unmaps on its own.
+    in Mesa's rusticl (22.3.6) that fails, and pyopencl ends the process where it unmaps on its own. `sound_groups` is
+    False where the driver computes groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see
+    docs/architecture.md); groups of one item are right there.
     """
 
     name: str
@@ -56,6 +59,7 @@ class DeviceFacts:
     base_alignment: int
     subgroup: int
     matrix_units: bool
+    sound_groups: bool
     extensions: tuple[str, ...]
 
     @property
@@ -133,6 +137,16 @@ class Device:
         """Whether kernels may compute in double precision."""
         return self.facts.fp64
 
+    @property
+    def sound_groups(self) -> bool:
+        """Whether the driver computes groups of several work-items right; where not, only mode="sequential" runs."""
+        return self.facts.sound_groups
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The words for `mode=` that run here, beside "auto"."""
+        return ("sequential", "parallel") if self.sound_groups else ("sequential",)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.cl_device == other.cl_device
 
@@ -175,8 +189,15 @@ def read_facts(device: cl.Device) -> DeviceFacts:
         base_alignment=max(1, device.mem_base_addr_align // 8),
         subgroup=_SUBGROUPS.get(vendor, 1) if kind == "gpu" else 1,
         matrix_units=_capability(device, vendor) >= (8, 0),
+        sound_groups=not (kind == "cpu" and pocl_version(platform.version) >= (5, 0)),
         extensions=extensions,
     )
+
+
+def pocl_version(text: str) -> tuple[int, int]:
+    """PoCL's version in the version string of its platform; (0, 0) of another driver's."""
+    found = re.search(r"\bPoCL (\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _driver_maker(platform: cl.Platform) -> str:

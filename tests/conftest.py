@@ -52,6 +52,18 @@ def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Leaves out tests that ask for groups of several work-items of a driver that computes those wrongly."""
+    try:
+        yield
+    except cm.DeviceError as error:
+        context = item.funcargs.get("context") if isinstance(item, pytest.Function) else None
+        if context is None or context.device.facts.sound_groups or "computes groups of several work-items wrongly" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers, new ones in every run. pytest shows the line printed here when the test fails."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
+from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, formula_of, map_plan
 
 from clmapreduce.choose import GROUP_LINE, GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
-from clmapreduce.errors import ModeError
+from clmapreduce.errors import DeviceError, ModeError
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts
+from clmapreduce.runtime import check_groups
 
 
 def test_cpus_walk_tiles_and_others_work_side_by_side() -> None:
@@ -22,6 +25,26 @@ def test_the_callers_word_is_final() -> None:
         assert choose_mode("parallel", facts) is PARALLEL
         with pytest.raises(ModeError):
             choose_mode("fast", facts)
+
+
+def test_groups_of_several_items_are_refused_where_the_driver_computes_them_wrongly() -> None:
+    facts = replace(FACTS["pocl"], sound_groups=False)
+    for word in ("auto", "sequential"):
+        assert choose_mode(word, facts) is SEQUENTIAL
+    with pytest.raises(DeviceError, match="mode='auto'"):
+        choose_mode("parallel", facts)
+    with pytest.raises(ModeError):
+        choose_mode("fast", facts)
+
+
+def test_no_plan_with_such_groups_is_launched() -> None:
+    class Driver:
+        platform, driver, name, sound_groups = "PoCL", "5.0", "a processor", False
+
+    formula = formula_of(lambda x: x + 1, "f4")
+    check_groups(map_plan(formula, 1000, SEQUENTIAL, FACTS["pocl"]), Driver)  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match="computes groups of several work-items wrongly"):
+        check_groups(map_plan(formula, 1000, PARALLEL, FACTS["pocl"]), Driver)  # type: ignore[arg-type]
 
 
 # --------------------------------------------------------------------------------------------------------------- scopes

@@ -1,16 +1,5 @@
 ## What PoCL's library gets wrong, or calls a function for, spelled so that it does not.
 <%namespace name="portable" file="portable.cl.mako"/>
-## PoCL 5.0 and later, built with LLVM 16 and later, keeps by their addresses which instructions are the same for all items of a group. After that one of
-## its passes moves `freeze` instructions, so that new instructions lie where old ones lay. What differs between items is then computed for the first item
-## alone, and the others' results are missing. LLVM makes a freeze where a number is divided and its remainder is taken too, unless it knows that the number
-## is no undefined one. It knows so of the remainder of a division by more than half of all numbers, which it computes from a freeze of its own, early enough.
-## No local id is as large as 65536: divisions of it by powers of two become shifts and masks.
-<%def name="work_items(T)">
-#if __clang_major__ >= 16
-#define get_local_id(d) (get_local_id(d) % 0x8000000000000001ul & 0xfffful)
-#define get_group_id(d) (get_group_id(d) % 0x8000000000000001ul)
-#endif
-</%def>
 ## sin, cos, tan of a float vector in which one lane is beyond 2^23 are off by up to 0.015 in the lanes that are small (PoCL 3.0 on an AMD
 ## Zen 4; tests/formula/test_functions.py fails without this): such a vector goes lane by lane. And 512 bits go in halves.
 <%def name="_trigonometric(T, name)">

@@ -177,16 +177,6 @@ def test_both_vendors_compute_the_same_kernel_around_their_helpers() -> None:
         assert kernel_of(source_of(one)) == kernel_of(source_of(two))
 
 
-def test_work_items_of_pocl_are_known_to_be_defined_before_any_kernel_asks() -> None:
-    """PoCL 5.0 computes for one item what its group should without these two lines (docs/architecture.md, traps)."""
-    for mode in MODES:
-        for name in ("pocl", "intel", "nvidia", "amd"):
-            source = source_of(map_plan(PLAIN, 10**5, mode, FACTS[name]).stages[0])
-            before, _, behind = source.rpartition("#define get_group_id(d) (get_group_id(d) %")
-            assert bool(before) == (name == "pocl"), name
-            assert "get_group_id(0)" not in before and "get_group_id(0)" in behind
-
-
 def test_helpers_are_not_included_for_names_that_only_look_like_calls() -> None:
     context: dict[str, Any] = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
     source = render("kernel/map", {**context, "store": lambda *_: "cmr_unheard_of_float(1.0f); cmr_mul_float2(a, b);"})

@@ -43,6 +43,7 @@ def facts(**changes: object) -> DeviceFacts:
         base_alignment=128,
         subgroup=1,
         matrix_units=False,
+        sound_groups=True,
         extensions=(),
     )
     return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]

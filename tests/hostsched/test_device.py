@@ -9,6 +9,7 @@ import pyopencl as cl
 import pytest
 
 from hostsched import Device, JobGraph, KernelJob, Queue, ReadJob, build
+from hostsched.device import pocl_version
 
 
 def test_facts_are_plain_frozen_and_sensible(device: Device) -> None:
@@ -48,6 +49,18 @@ def test_a_device_shows_its_facts_in_one_line(device: Device) -> None:
     assert device.name in repr(device) and "\n" not in repr(device)
     with pytest.raises(AttributeError):
         device.name = "other"  # type: ignore[misc]
+
+
+def test_pocl_tells_its_version() -> None:
+    assert pocl_version("OpenCL 3.0 PoCL 3.0-rc2  Linux, Release, RELOC, LLVM 14.0.6") == (3, 0)
+    assert pocl_version("OpenCL 3.0 PoCL 5.0+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 16.0.6") == (5, 0)
+    assert pocl_version("OpenCL 3.0 PoCL 10.2  Linux") == (10, 2)
+    assert pocl_version("OpenCL 3.0 CUDA 13.0.97") == (0, 0)
+
+
+def test_the_modes_that_run_follow_from_the_driver(device: Device) -> None:
+    old = device.kind != "cpu" or pocl_version(device.facts.platform_version) < (5, 0)
+    assert device.sound_groups == old and device.modes == ("sequential", "parallel")[: 1 + old]
 
 
 def test_devices_are_equal_as_their_cl_devices_are(device: Device) -> None:

@@ -20,6 +20,7 @@ from .errors import OutOfDeviceMemory, ProgramBuildError
 from .failures import failure_of
 from .pace import Pace
 from .refusal import guard
+from .versions import Versions, versions_of
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -50,18 +51,20 @@ class Kernel:
 
     `max_group_size` is the largest work-group it runs in: the driver's answer, or the size that it was compiled for
     (NVIDIA's answers 256 for kernels that require 512, and runs them). `local_memory` is the bytes of local memory that
-    it declares, `nbytes` the host memory that its program holds, by estimate, `pace` how long its operations take.
+    it declares, `nbytes` the host memory that its program holds, by estimate, `pace` how long its operations take,
+    `versions` the launches of it that others must wait for, if the driver needs that.
     `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by position.
     """
 
     __slots__ = (
         "cl", "local_memory", "max_group_size", "name", "nbytes", "num_args", "pace", "set_buffers", "set_scalars",
-        "space",
+        "space", "versions",
     )  # fmt: skip
 
-    def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext, pace: Pace | None = None) -> None:
+    def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext, other: Kernel | None = None) -> None:
         self.cl = kernel
-        self.pace = pace or Pace(space.device.facts)
+        self.pace: Pace = other.pace if other else Pace(space.device.facts)
+        self.versions: Versions | None = other.versions if other else versions_of(space.device.facts)
         self.name = name
         self.space = space
         self.num_args = kernel.num_args
@@ -84,7 +87,7 @@ class Kernel:
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """
         try:
-            made = Kernel(cl.Kernel(self.cl.program, self.name), self.name, self.space, self.pace)
+            made = Kernel(cl.Kernel(self.cl.program, self.name), self.name, self.space, self)
             if constants:
                 made.set_scalars(constants)
         except cl.Error as error:

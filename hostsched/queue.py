@@ -149,6 +149,9 @@ class Queue:
         are. `owned`, unless None, is kept alive until the command has ended.
         """
         offset = (first * group_size,) if first else None
+        versions = kernel.versions
+        if versions is not None:
+            waits = versions.waits(groups * group_size, first > 0, waits)
         entry = None if owned is None else self._in_flight.expect(owned)
         try:
             if buffers:
@@ -164,6 +167,8 @@ class Queue:
             raise failure_of(
                 error, f"kernel {kernel.name} with {groups} groups of {group_size} on {self.facts.name!r}"
             ) from error
+        if versions is not None:
+            versions.note(event)
         if entry is not None:
             self._in_flight.keep(entry, event)
         if self.profile:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyopencl as cl
 
+from . import opencl
 from .device import Device
 from .errors import DeviceNotFound
+from .failures import failure_of
 from .idle_queues import IdleQueues
 from .memory import Arena
 from .refusal import guard, opencl_in_use
@@ -59,13 +61,14 @@ _foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDic
 def shared_context(device: Device, context: cl.Context | None = None) -> SharedContext:
     """The context of `device` in this process, made on first use; or the one record of a caller's own `context`.
 
-    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child.
+    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child, LaunchError or
+    OutOfDeviceMemory if the driver makes none.
     """
     opencl_in_use()
     with _registry_lock:
         if context is None:
             if device not in _own:
-                _own[device] = SharedContext(device, cl.Context([device.cl_device]))
+                _own[device] = SharedContext(device, _new_context(device))
             return _own[device]
         if device.cl_device not in context.devices:
             raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
@@ -75,3 +78,10 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
                 return known
         made = _foreign[context.int_ptr] = SharedContext(device, context)
         return made
+
+
+def _new_context(device: Device) -> cl.Context:
+    try:
+        return opencl.new_context([device.cl_device])
+    except cl.Error as error:
+        raise failure_of(error, f"making a context on {device.name!r}") from error

@@ -18,6 +18,7 @@ from .errors import HostSchedError
 from .pieces import AT_ONCE, in_pieces, is_long
 from .progress import expect
 from .submission import Submission
+from .waiting import ended
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -88,7 +89,7 @@ def add_reader(buffer: Tracked, event: Any) -> None:
     """
     readers = buffer.readers
     if len(readers) >= _MAX_READERS:
-        readers[:] = [reader for reader in readers if reader.command_execution_status > 0]
+        readers[:] = [reader for reader in readers if not ended(reader)]
     readers.append(event)
 
 
@@ -193,8 +194,12 @@ def settle(queue: Queue, jobs: Iterable[Touching]) -> None:
     """After an exception in the midst of submitting, which may have come between a command and the note of its event:
     all buffers wait for everything that was enqueued.
     """
-    with suppress(HostSchedError), queue.lock:
-        event = queue.marker()
-        for job in jobs:
-            record(job, event)
-        queue.flush()
+    try:
+        with queue.lock:
+            event = queue.marker()
+            for job in jobs:
+                record(job, event)
+            queue.flush()
+    except HostSchedError:
+        with suppress(HostSchedError):  # where this fails too, the device is lost, and nothing runs on it
+            queue.drain()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import LaunchError
+from .waiting import COMPLETE, status_of
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -50,7 +51,7 @@ class Submission:
         except LaunchError as error:
             if error.code in _CONSEQUENCES:
                 for event in self.events:
-                    if event.command_execution_status < 0 and event.command_execution_status not in _CONSEQUENCES:
+                    if COMPLETE > status_of(event) not in _CONSEQUENCES:
                         self.queue.wait(event)  # raises: the cause
             raise
 

@@ -16,7 +16,10 @@ from hostsched.graph import JobGraph, derive_waits, record
 
 @dataclass(eq=False)
 class FakeEvent:
-    command_execution_status: int = 3
+    status: int = 3
+
+    def get_info(self, _name: object) -> int:
+        return self.status
 
 
 @dataclass(eq=False)

@@ -36,16 +36,18 @@ class SharedContext:
     `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
     launch, a buffer's events and the command that follows from them. `arena` is the
     context's memory, `programs` what was built in it last, by source and options, `idle_queues` command queues that
-    were used before, `pinned` host memory that reads of a few bytes go through, while none does.
+    were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed` whether a
+    command was seen to fail.
     """
 
-    __slots__ = ("__weakref__", "arena", "cl", "device", "idle_queues", "lock", "pinned", "programs")
+    __slots__ = ("__weakref__", "arena", "cl", "device", "failed", "idle_queues", "lock", "pinned", "programs")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         self.device = device
         self.cl = context
         self.lock: AbstractContextManager[Any] = threading.RLock()
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
+        self.failed = False
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()
         self.pinned: deque[np.ndarray[Any, Any]] = deque()

@@ -22,6 +22,8 @@ _NAMES[-1] = "failed without a reason given"  # so PoCL marks commands; the code
 _ADVICE = {
     int(cl.status_code.DEVICE_NOT_AVAILABLE): "; the device is lost: start a new process, or use another device",
     int(cl.status_code.COMPILER_NOT_AVAILABLE): "; this driver has no compiler: install it, or use another device",
+    int(cl.status_code.EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST): "; a command of an earlier call, whose result this "
+    "one needs, has failed: make that call again",
 }
 
 

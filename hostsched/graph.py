@@ -18,7 +18,7 @@ from .errors import HostSchedError
 from .pieces import AT_ONCE, in_pieces, is_long
 from .progress import expect
 from .submission import Submission
-from .waiting import ended
+from .waiting import COMPLETE, ended, status_of
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -139,6 +139,7 @@ class _Order:
         self.events: list[Any] = []
         self._first_waits = first_waits
         self._own: set[int] = set()
+        self._before: dict[int, Any] = {}
         self._unwaited: dict[int, Any] = {}
 
     def enqueue(self, job: Submittable) -> None:
@@ -174,10 +175,13 @@ class _Order:
         self._add(self.queue.marker(self._first_waits), {})
 
     def submission(self) -> Submission:
-        return Submission(self.queue, self.events, list(self._unwaited.values()))
+        return Submission(self.queue, self.events, list(self._unwaited.values()), list(self._before.values()))
 
     def _waits(self, job: Submittable) -> dict[int, Any]:
         waits = derive_waits(job)
+        if self.queue.has_failed:
+            _forgive(job, waits)
+        self._before.update(waits)
         if self._first_waits and self._own.isdisjoint(waits):  # else it waits for a job that has waited for them
             waits.update((id(event), event) for event in self._first_waits)
         return waits
@@ -188,6 +192,17 @@ class _Order:
         self.events.append(event)
         self._own.add(id(event))
         self._unwaited[id(event)] = event
+
+
+def _forgive(job: Touching, waits: dict[int, Any]) -> None:
+    """Takes failed readers of what `job` writes out of its waits: nothing is left to wait for, and drivers fail who
+    waits for a failed command.
+    """
+    needed = {id(buffer.last_write) for buffer in job.reads}
+    for buffer in job.writes:
+        for event in buffer.readers:
+            if id(event) not in needed and status_of(event) < COMPLETE:
+                waits.pop(id(event), None)
 
 
 def settle(queue: Queue, jobs: Iterable[Touching]) -> None:

@@ -308,6 +308,7 @@ class Queue:
         """
         status = self.settle(event)
         if status < COMPLETE:
+            self.space.failed = True
             raise failure(status, f"a command on {self.facts.name!r} failed")
 
     def settle(self, event: cl.Event) -> int:
@@ -349,6 +350,11 @@ class Queue:
     def leak(self) -> None:
         """Keeps the host memory of commands that did not end until the process has ended."""
         self._in_flight.leak()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a command in this context was seen to fail: events that buffers remember may be failed ones."""
+        return self.space.failed
 
     def joined(self, events: Sequence[cl.Event]) -> cl.Event:
         """An event that ends when all of `events`, at least one, have."""

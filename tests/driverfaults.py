@@ -12,8 +12,11 @@ from types import TracebackType
 from typing import Any
 
 import pyopencl as cl
+from families import Family
+from oracles import assert_same
 from pyopencl._cl import _ErrorRecord
 
+import clmapreduce as cm
 from hostsched import Queue, opencl
 
 CODES = {
@@ -111,3 +114,29 @@ def nothing_lost(queue: Queue) -> Iterator[None]:
     assert in_use(queue) <= before, "device memory was lost"
     held = [entry.owned for entry in queue._in_flight.all()]
     assert not held, f"host memory is still held for commands that have ended: {held}"
+
+
+def places(context: cm.Context, family: Family, every: bool = False) -> list[tuple[str, int]]:
+    """The driver calls of a warm call, by name and number: the first two of each name and the last, or all."""
+    family.call(context)
+    with Driver() as driver:
+        family.call(context)
+    some = {name: range(count) if every else {0, 1, count - 1} for name, count in driver.counts.items()}
+    return [(name, n) for name, numbers in some.items() for n in sorted(numbers) if n < driver.counts[name]]
+
+
+def fails_cleanly(context: cm.Context, family: Family, driver: Driver) -> str:
+    """Asserts that the call is right or raises an error of ours that says what happened, and that the next is right.
+    Gives the error's words.
+    """
+    words = ""
+    with driver:
+        try:
+            got = family.call(context)
+        except cm.ClMapReduceError as error:
+            words = str(error)
+            assert driver.fired and (" failed" in words or isinstance(error, cm.BuildError)), error
+        else:
+            assert_same(got, family.expected)
+    assert_same(family.call(context), family.expected)
+    return words

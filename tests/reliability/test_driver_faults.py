@@ -7,8 +7,8 @@ import pathlib
 import numpy as np
 import pyopencl as cl
 import pytest
-from driverfaults import CODES, ENQUEUED, Driver, nothing_lost
-from families import Family, families
+from driverfaults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places
+from families import families
 from oracles import assert_same
 
 import clmapreduce as cm
@@ -16,32 +16,6 @@ from clmapreduce import selftest
 from hostsched import ProgramBuildError, build
 
 ALL = families(0)
-
-
-def places(context: cm.Context, family: Family) -> list[tuple[str, int]]:
-    """The driver calls of a warm call, by name and number: the first two of each name, and the last."""
-    family.call(context)
-    with Driver() as driver:
-        family.call(context)
-    counts = {name: count for name, count in driver.counts.items() if count}
-    return [(name, n) for name, count in counts.items() for n in sorted({0, 1, count - 1} & set(range(count)))]
-
-
-def fails_cleanly(context: cm.Context, family: Family, driver: Driver) -> str:
-    """Asserts that the call is right or raises an error of ours that says what happened, and that the next is right.
-    Gives the error's words.
-    """
-    words = ""
-    with driver:
-        try:
-            got = family.call(context)
-        except cm.ClMapReduceError as error:
-            words = str(error)
-            assert driver.fired and (" failed" in words or isinstance(error, cm.BuildError)), error
-        else:
-            assert_same(got, family.expected)
-    assert_same(family.call(context), family.expected)
-    return words
 
 
 @pytest.mark.parametrize("name", ALL)

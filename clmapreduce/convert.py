@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,16 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
     return upload(host_array(x), context_of(context))
 
 
+def _is_masked(x: Any) -> bool:
+    """Whether `x` is a masked array. NumPy imports its part for these when it is asked for it: that costs 10 ms, and a
+    child that is forked meanwhile, in another thread, waits for the import for ever.
+    """
+    return isinstance(x, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
+
+
 def host_array(x: Any) -> NumpyArray:
     """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
-    if isinstance(x, np.ma.MaskedArray):
+    if _is_masked(x):
         raise DTypeError("a masked array has values that do not count; pass x.filled(value) with one that is neutral")
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")

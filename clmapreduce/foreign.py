@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from typing import Any
 
 import hostsched
@@ -45,9 +44,9 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
             "the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, "
             "or copy it through the host"
         )
-    for event in getattr(x, "events", ()):
-        with suppress(AttributeError):
-            event.wait()
+    with translated():
+        for event in home.queue.admit(getattr(x, "events", ())):
+            home.queue.wait(event)
     return DeviceArray(home, _shared_buffer(data, home), x.shape, check_stored(x.dtype, "the array"))
 
 

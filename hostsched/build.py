@@ -7,13 +7,14 @@ import os
 import pathlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import pyopencl as cl
 from pyopencl._cl import _Program
 
+from . import opencl
 from .context import SharedContext
 from .disk_cache import cache_key, load, store
 from .errors import OutOfDeviceMemory, ProgramBuildError
@@ -53,13 +54,9 @@ class Kernel:
     (NVIDIA's answers 256 for kernels that require 512, and runs them). `local_memory` is the bytes of local memory that
     it declares, `nbytes` the host memory that its program holds, by estimate, `pace` how long its operations take,
     `versions` the launches of it that others must wait for, if the driver needs that.
-    `set_buffers((i, cl.Buffer, j, cl.Buffer, …))` and `set_scalars((i, scalar, …))` set arguments by position.
     """
 
-    __slots__ = (
-        "cl", "local_memory", "max_group_size", "name", "nbytes", "num_args", "pace", "set_buffers", "set_scalars",
-        "space", "versions",
-    )  # fmt: skip
+    __slots__ = ("cl", "local_memory", "max_group_size", "name", "nbytes", "num_args", "pace", "space", "versions")
 
     def __init__(self, kernel: cl.Kernel, name: str, space: SharedContext, other: Kernel | None = None) -> None:
         self.cl = kernel
@@ -67,29 +64,25 @@ class Kernel:
         self.versions: Versions | None = other.versions if other else versions_of(space.device.facts)
         self.name = name
         self.space = space
-        self.num_args = kernel.num_args
+        self.num_args = opencl.argument_count(kernel)
         self.nbytes = program_bytes(space)
         device = space.device.cl_device
         self.max_group_size = max(
-            int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)),
-            math.prod(kernel.get_work_group_info(cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, device)),
+            int(opencl.group_info(kernel, cl.kernel_work_group_info.WORK_GROUP_SIZE, device)),
+            math.prod(opencl.group_info(kernel, cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, device)),
         )
-        self.local_memory = int(kernel.get_work_group_info(cl.kernel_work_group_info.LOCAL_MEM_SIZE, device))
-        # set_args() spends 6.5 us on each NumPy scalar, these 0.05 us (pyopencl 2026.1.4); they are what its own
-        # generated launchers call
-        self.set_buffers: Callable[[tuple[Any, ...]], None] = kernel._set_arg_multi  # type: ignore[attr-defined]
-        self.set_scalars: Callable[[tuple[Any, ...]], None] = kernel._set_arg_buf_multi  # type: ignore[attr-defined]
+        self.local_memory = int(opencl.group_info(kernel, cl.kernel_work_group_info.LOCAL_MEM_SIZE, device))
 
     def twin(self, constants: tuple[Any, ...]) -> Kernel:
-        """The same kernel with arguments of its own, the scalars `constants` (as for `set_scalars`) set. The lock is
-        held.
+        """The same kernel with arguments of its own, the scalars `constants` (as for Queue.launch_checked) set. The
+        lock is held.
 
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """
         try:
-            made = Kernel(cl.Kernel(self.cl.program, self.name), self.name, self.space, self)
+            made = Kernel(opencl.new_kernel(self.cl.program, self.name), self.name, self.space, self)
             if constants:
-                made.set_scalars(constants)
+                opencl.set_scalars(made.cl, constants)
         except cl.Error as error:
             raise failure_of(error, f"preparing kernel {self.name}") from error
         return made
@@ -115,7 +108,11 @@ class Program:
     @property
     def kernel_names(self) -> list[str]:
         """The names of its kernels."""
-        return [name for name in str(self.cl.get_info(cl.program_info.KERNEL_NAMES)).split(";") if name]
+        try:
+            names = opencl.program_info(self.cl, cl.program_info.KERNEL_NAMES)
+        except cl.Error as error:
+            raise failure_of(error, "asking for the kernels of a program") from error
+        return [name for name in str(names).split(";") if name]
 
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`, always the same object.
@@ -136,7 +133,7 @@ class Program:
 
     def _make(self, name: str) -> Kernel:
         try:
-            kernel = Kernel(cl.Kernel(self.cl, name), name, self._space)
+            kernel = Kernel(opencl.new_kernel(self.cl, name), name, self._space)
         except cl.Error as error:
             # Drivers give this code for other causes too. A name in the program's own list is not a wrong name.
             if error.code != cl.status_code.INVALID_KERNEL_NAME or name in self.kernel_names:
@@ -204,23 +201,28 @@ def _built(space: SharedContext, source: str, options: str) -> _Program:
     binary = load(key) if cacheable else None
     if binary is not None:
         try:
-            program = _Program(space.cl, [device], [binary])
-            program._build(options.encode(), [device])
+            program = opencl.new_program(space.cl, [device], [binary])
+            opencl.build_program(program, options.encode(), [device])
         except cl.Error:  # the driver no longer takes it: build from source
             pass
         else:
             return program
-    program = _Program(space.cl, source)
     try:
-        program._build(options.encode(), [device])
+        program = opencl.new_program(space.cl, source)
+    except cl.Error as error:
+        raise failure_of(error, f"making a program on {facts.name!r}") from error
+    try:
+        opencl.build_program(program, options.encode(), [device])
     except cl.Error as error:
         if error.code not in _COMPLAINTS:
             raise failure_of(error, f"building a program on {facts.name!r}") from error
-        log = program.get_build_info(device, cl.program_build_info.LOG)
-        raise ProgramBuildError(str(log), source, f"{facts.name!r} ({facts.platform})") from error
+        log = ""
+        with suppress(cl.Error):
+            log = opencl.build_log(program, device)
+        raise ProgramBuildError(log, source, f"{facts.name!r} ({facts.platform})") from error
     if cacheable:
-        binaries = cast("list[bytes]", program.get_info(cl.program_info.BINARIES))
-        store(key, binaries[0])
+        with suppress(cl.Error):  # the program runs all the same
+            store(key, cast("list[bytes]", opencl.program_info(program, cl.program_info.BINARIES))[0])
     return program
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 
 import pyopencl as cl
 
+from . import opencl
 from .device import Device, DeviceFacts
 from .errors import DeviceNotFound
 from .runtimes import platforms
@@ -21,6 +23,7 @@ _INSTALL = (
     'To run on the processor: pip install "clmapreduce[cpu]". To run on a GPU: install its vendor\'s driver. '
     'Then "clmapreduce doctor" shows what is found.'
 )
+_log = logging.getLogger("clmapreduce.hostsched")
 _lock = threading.Lock()
 _ranked: list[Device] | None = None
 
@@ -36,7 +39,16 @@ def devices() -> list[Device]:
     found = platforms()
     with _lock:
         if _ranked is None:
-            _ranked = rank([Device(device) for platform in found for device in _devices_of(platform)])
+            known, whole = [], True
+            for platform in found:
+                try:
+                    known += [Device(device) for device in _devices_of(platform)]
+                except cl.Error as error:
+                    whole = False
+                    _log.warning("a driver does not tell its devices, which are left out: %s", error)
+            if not whole:  # the next call asks again
+                return rank(known)
+            _ranked = rank(known)
         return list(_ranked)
 
 
@@ -139,7 +151,7 @@ def _pair_fits(device: Device, platform_part: str, device_part: str) -> bool:
 
 def _devices_of(platform: cl.Platform) -> list[cl.Device]:
     try:
-        return platform.get_devices()
+        return opencl.get_devices(platform)
     except cl.RuntimeError as error:
         if error.code == cl.status_code.DEVICE_NOT_FOUND:  # a GPU driver on a machine whose GPU is gone
             return []

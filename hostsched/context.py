@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyopencl as cl
 
+from . import opencl
 from .device import Device
 from .errors import DeviceNotFound
+from .failures import failure_of
 from .idle_queues import IdleQueues
 from .memory import Arena
 from .refusal import guard, opencl_in_use
@@ -34,16 +36,18 @@ class SharedContext:
     `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
     launch, a buffer's events and the command that follows from them. `arena` is the
     context's memory, `programs` what was built in it last, by source and options, `idle_queues` command queues that
-    were used before, `pinned` host memory that reads of a few bytes go through, while none does.
+    were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed` whether a
+    command was seen to fail.
     """
 
-    __slots__ = ("__weakref__", "arena", "cl", "device", "idle_queues", "lock", "pinned", "programs")
+    __slots__ = ("__weakref__", "arena", "cl", "device", "failed", "idle_queues", "lock", "pinned", "programs")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         self.device = device
         self.cl = context
         self.lock: AbstractContextManager[Any] = threading.RLock()
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
+        self.failed = False
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()
         self.pinned: deque[np.ndarray[Any, Any]] = deque()
@@ -59,13 +63,14 @@ _foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDic
 def shared_context(device: Device, context: cl.Context | None = None) -> SharedContext:
     """The context of `device` in this process, made on first use; or the one record of a caller's own `context`.
 
-    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child.
+    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child, LaunchError or
+    OutOfDeviceMemory if the driver makes none.
     """
     opencl_in_use()
     with _registry_lock:
         if context is None:
             if device not in _own:
-                _own[device] = SharedContext(device, cl.Context([device.cl_device]))
+                _own[device] = SharedContext(device, _new_context(device))
             return _own[device]
         if device.cl_device not in context.devices:
             raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
@@ -75,3 +80,10 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
                 return known
         made = _foreign[context.int_ptr] = SharedContext(device, context)
         return made
+
+
+def _new_context(device: Device) -> cl.Context:
+    try:
+        return opencl.new_context([device.cl_device])
+    except cl.Error as error:
+        raise failure_of(error, f"making a context on {device.name!r}") from error

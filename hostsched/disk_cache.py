@@ -15,6 +15,7 @@ import os
 import pathlib
 import stat
 import tempfile
+import time
 
 import platformdirs
 
@@ -25,6 +26,9 @@ _FORMAT = 1
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 # A header takes less than 250 bytes. The limit bounds both the read and the depth of JSON.
 _HEADER_LIMIT = 512
+_ABANDONED = 3600.0
+"""Seconds after which a file that was not finished belongs to a process that was killed."""
+_swept: set[pathlib.Path] = set()
 _log = logging.getLogger("clmapreduce.hostsched")
 
 
@@ -83,6 +87,7 @@ def store(key: str, binary: bytes) -> None:
     folder = cache_folder()
     if folder is None:
         return
+    _sweep(folder)
     try:
         handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
     except OSError as error:
@@ -96,6 +101,17 @@ def store(key: str, binary: bytes) -> None:
         _log.info("program not cached: %s", error)
         with contextlib.suppress(OSError):
             os.unlink(name)
+
+
+def _sweep(folder: pathlib.Path) -> None:
+    """Removes what processes left there that were killed while they stored; once per process."""
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    for path in folder.glob("*.tmp"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - _ABANDONED:
+                path.unlink()
 
 
 def _header(key: str, binary: bytes) -> dict[str, object]:

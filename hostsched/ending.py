@@ -17,7 +17,7 @@ import pyopencl as cl
 
 from .errors import InterpreterEnding
 from .refusal import is_forked, refuse_from_now_on
-from .waiting import join_threads, poll
+from .waiting import COMPLETE, join_threads, poll
 
 if TYPE_CHECKING:
     from .context import SharedContext
@@ -68,7 +68,7 @@ def _patiently(events: list[cl.Event]) -> bool:
         ended = False
         while not ended:
             try:
-                if poll(event, in_driver=True, seconds=_LONGEST) > cl.command_execution_status.COMPLETE:
+                if poll(event, in_driver=True, seconds=_LONGEST) > COMPLETE:
                     return False
                 ended = True
             except KeyboardInterrupt:

@@ -19,6 +19,13 @@ MEMORY_CODES = frozenset(
 _NAMES = {int(getattr(cl.status_code, name)): name for name in dir(cl.status_code) if name.isupper()}
 _NAMES[-1] = "failed without a reason given"  # so PoCL marks commands; the code's name, DEVICE_NOT_FOUND, would mislead
 
+_ADVICE = {
+    int(cl.status_code.DEVICE_NOT_AVAILABLE): "; the device is lost: start a new process, or use another device",
+    int(cl.status_code.COMPILER_NOT_AVAILABLE): "; this driver has no compiler: install it, or use another device",
+    int(cl.status_code.EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST): "; a command of an earlier call, whose result this "
+    "one needs, has failed: make that call again",
+}
+
 
 def code_name(code: int) -> str:
     """OpenCL's name for a status code, such as "OUT_OF_RESOURCES"."""
@@ -27,10 +34,11 @@ def code_name(code: int) -> str:
 
 def failure(code: int, what: str) -> HostSchedError:
     """The exception for a command described by `what` that met the (negative) status `code`."""
-    message = f"{what}: {code_name(code)} ({code})"
+    message = f"{what}: {code_name(code)} ({code}){_ADVICE.get(code, '')}"
     if code in MEMORY_CODES:
         return OutOfDeviceMemory(
-            f"{message}; the device is out of memory or of registers for this work: use smaller pieces"
+            f"{message}; the device or its driver is out of memory, or of registers for this work: use smaller pieces, "
+            "or free arrays that are no longer needed"
         )
     return LaunchError(message, code)
 

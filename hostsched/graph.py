@@ -18,6 +18,7 @@ from .errors import HostSchedError
 from .pieces import AT_ONCE, in_pieces, is_long
 from .progress import expect
 from .submission import Submission
+from .waiting import COMPLETE, ended, status_of
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -88,7 +89,7 @@ def add_reader(buffer: Tracked, event: Any) -> None:
     """
     readers = buffer.readers
     if len(readers) >= _MAX_READERS:
-        readers[:] = [reader for reader in readers if reader.command_execution_status > 0]
+        readers[:] = [reader for reader in readers if not ended(reader)]
     readers.append(event)
 
 
@@ -135,20 +136,19 @@ class JobGraph:
 class _Order:
     """The events of one submission: what has been enqueued, and what no later job of it waits for."""
 
-    __slots__ = ("_first_waits", "_own", "_unwaited", "events", "queue")
+    __slots__ = ("_before", "_first_waits", "_own", "_unwaited", "events", "queue")
 
     def __init__(self, queue: Queue, first_waits: Sequence[Any]) -> None:
         self.queue = queue
         self.events: list[Any] = []
         self._first_waits = first_waits
         self._own: set[int] = set()
+        self._before: dict[int, Any] = {}
         self._unwaited: dict[int, Any] = {}
 
     def enqueue(self, job: Submittable) -> None:
         """Enqueues a job. The queue's lock is held."""
-        waits = derive_waits(job)
-        if self._first_waits:
-            self._add_first(waits)
+        waits = self._waits(job)
         event = job.enqueue(self.queue, list(waits.values()))
         record(job, event)
         self._add(event, waits)
@@ -164,8 +164,7 @@ class _Order:
                     self.enqueue(job)
                 continue
             with self.queue.lock:
-                waits = derive_waits(job)
-                self._add_first(waits)
+                waits = self._waits(job)
             event = in_pieces(
                 self.queue, job, list(waits.values()), partial(record, job),
                 lambda: bool(self.queue.cancellations != before),
@@ -180,12 +179,16 @@ class _Order:
         self._add(self.queue.marker(self._first_waits), {})
 
     def submission(self) -> Submission:
-        return Submission(self.queue, self.events, list(self._unwaited.values()))
+        return Submission(self.queue, self.events, list(self._unwaited.values()), list(self._before.values()))
 
-    def _add_first(self, waits: dict[int, Any]) -> None:
-        """Adds what the whole submission waits for, unless a job among `waits` has waited for it."""
-        if self._own.isdisjoint(waits):
+    def _waits(self, job: Submittable) -> dict[int, Any]:
+        waits = derive_waits(job)
+        if self.queue.has_failed:
+            _forgive(job, waits)
+        self._before.update(waits)
+        if self._first_waits and self._own.isdisjoint(waits):  # else it waits for a job that has waited for them
             waits.update((id(event), event) for event in self._first_waits)
+        return waits
 
     def _add(self, event: Any, waits: Iterable[int]) -> None:
         for key in waits:
@@ -195,12 +198,27 @@ class _Order:
         self._unwaited[id(event)] = event
 
 
+def _forgive(job: Touching, waits: dict[int, Any]) -> None:
+    """Takes failed readers of what `job` writes out of its waits: nothing is left to wait for, and drivers fail who
+    waits for a failed command.
+    """
+    needed = {id(buffer.last_write) for buffer in job.reads}
+    for buffer in job.writes:
+        for event in buffer.readers:
+            if id(event) not in needed and status_of(event) < COMPLETE:
+                waits.pop(id(event), None)
+
+
 def settle(queue: Queue, jobs: Iterable[Touching]) -> None:
     """After an exception in the midst of submitting, which may have come between a command and the note of its event:
     all buffers wait for everything that was enqueued.
     """
-    with suppress(HostSchedError), queue.lock:
-        event = queue.marker()
-        for job in jobs:
-            record(job, event)
-        queue.flush()
+    try:
+        with queue.lock:
+            event = queue.marker()
+            for job in jobs:
+                record(job, event)
+            queue.flush()
+    except HostSchedError:
+        with suppress(HostSchedError):  # where this fails too, the device is lost, and nothing runs on it
+            queue.drain()

@@ -12,6 +12,7 @@ from collections import deque
 
 import pyopencl as cl
 
+from . import opencl
 from .in_flight import InFlight
 from .waiting import ended
 
@@ -58,4 +59,4 @@ class IdleQueues:
         """Lets go of all, when their commands have ended: once the context goes, nobody can use them."""
         while self._idle:
             with contextlib.suppress(cl.Error):  # of commands that nobody waited for
-                self._idle.pop()[1].finish()
+                opencl.finish(self._idle.pop()[1])

@@ -10,9 +10,14 @@ import pyopencl as cl
 
 from .waiting import ended
 
-__all__ = ["Entry", "InFlight"]
+__all__ = ["Entry", "InFlight", "keep_for_ever"]
 
 _SWEEP = 64
+
+
+def keep_for_ever(owned: object) -> None:
+    """Keeps an object alive until the process has ended: Python's own end frees it no more than anyone before."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))
 
 
 class Entry:
@@ -95,4 +100,4 @@ class InFlight:
     def leak(self) -> None:
         """Keeps all memory until the process ends, for commands that nobody can wait for."""
         for entry in self._entries:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(entry))
+            keep_for_ever(entry)

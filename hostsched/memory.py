@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyopencl as cl
 
-from .errors import OutOfDeviceMemory
-from .failures import MEMORY_CODES, code_name
+from . import opencl
+from .errors import HostSchedError, OutOfDeviceMemory
+from .failures import MEMORY_CODES, code_name, failure_of
 from .headroom import host_headroom, memory_limit, resident
 from .waiting import ended
 
@@ -183,7 +184,7 @@ class Arena:
         access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
         place = cl.mem_flags.USE_HOST_PTR if self._facts.maps_memory else cl.mem_flags.COPY_HOST_PTR
         with self._space.lock:
-            made = self._create(lambda: cl.Buffer(self._space.cl, access | place, hostbuf=array), array.nbytes)
+            made = self._create(lambda: opencl.new_buffer(self._space.cl, access | place, hostbuf=array), array.nbytes)
         return Buffer(made, array.nbytes, self._space, host=array)
 
     def from_cl(self, buffer: cl.Buffer, nbytes: int) -> Buffer:
@@ -231,7 +232,7 @@ class Arena:
     def _allocate(self, size: int, asked: int) -> Buffer:
         self._check_size(size, asked)
         self._make_room(size, asked)
-        made = self._create(lambda: cl.Buffer(self._space.cl, cl.mem_flags.READ_WRITE, size=size), asked)
+        made = self._create(lambda: opencl.new_buffer(self._space.cl, cl.mem_flags.READ_WRITE, size=size), asked)
         buffer = Buffer(made, size, self._space)
         buffer._arena = self
         self._count(buffer)
@@ -249,11 +250,13 @@ class Arena:
             return make()
         except cl.Error as error:
             if error.code not in MEMORY_CODES:
-                raise
+                raise self._failure(error, asked) from error
         self.trim()
         try:
             return make()
         except cl.Error as error:
+            if error.code not in MEMORY_CODES:
+                raise self._failure(error, asked) from error
             raise self._refusal(asked, f"the driver says {code_name(error.code)}") from error
 
     def _check_size(self, size: int, asked: int) -> None:
@@ -283,6 +286,9 @@ class Arena:
             if size > room:
                 return f"the host has {max(0, room)} bytes left for it"
         return None
+
+    def _failure(self, error: cl.Error, asked: int) -> HostSchedError:
+        return failure_of(error, f"making a buffer of {asked} bytes on {self._facts.name!r}")
 
     def _refusal(self, asked: int, reason: str) -> OutOfDeviceMemory:
         return OutOfDeviceMemory(

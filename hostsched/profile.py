@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pyopencl as cl
 
+from . import opencl
+
 if TYPE_CHECKING:
     from .queue import Queue
 
@@ -86,7 +88,7 @@ def _read(event: cl.Event, label: str, nbytes: int | None) -> Record | None:
     info = cl.profiling_info
     try:
         queued, submitted, started, ended = (
-            cast(int, event.get_profiling_info(moment)) for moment in (info.QUEUED, info.SUBMIT, info.START, info.END)
+            cast(int, opencl.profiled(event, moment)) for moment in (info.QUEUED, info.SUBMIT, info.START, info.END)
         )
     except cl.Error:  # a command that failed has no times
         return None

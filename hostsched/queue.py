@@ -12,17 +12,18 @@ from typing import Any, cast
 import numpy as np
 import pyopencl as cl
 
+from . import opencl
 from .build import Kernel
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
 from .ending import watch
 from .errors import ForkedProcess
 from .failures import failure, failure_of
-from .in_flight import Entry, InFlight
+from .in_flight import Entry, InFlight, keep_for_ever
 from .memory import Arena, Buffer
 from .refusal import guard, refuse_if_forked
 from .submission import events_of
-from .waiting import ended, poll
+from .waiting import COMPLETE, ended, poll
 
 __all__ = ["LONGEST_BACKLOG", "Queue"]
 
@@ -35,7 +36,6 @@ _PATTERNS = (1, 2, 4, 8, 16, 32, 64, 128)
 _QUICK_PATTERN = 16  # an H200 fills 3.1 TB/s with patterns of 16 bytes, 1.4 with 4 and 0.4 with 1 (driver 580.159)
 # Longer fills go in pieces: the same driver never ends one of 2^31 patterns, and does nothing at all for 2^32.
 _LONGEST_FILL = 1 << 30
-_COMPLETE = cl.command_execution_status.COMPLETE
 
 
 class Queue:
@@ -54,8 +54,6 @@ class Queue:
         self.space: SharedContext = shared_context(device, context)
         self.context: cl.Context = self.space.cl
         self.lock: AbstractContextManager[Any] = self.space.lock
-        guard(self)
-        watch(self)
         # A short job ends within the spin, where a nap or a thread would cost more than it: PoCL's take about 70 us.
         # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
         self._spin_us = 20 if self.facts.vendor == "intel" else 100
@@ -65,7 +63,7 @@ class Queue:
         properties: Any = (_OUT_OF_ORDER if self.facts.out_of_order else 0) | (_PROFILING if self.profile else 0)
         try:
             found = self.space.idle_queues.take(properties)
-            self._queue = found or cl.CommandQueue(self.context, device.cl_device, properties)
+            self._queue = found or opencl.new_queue(self.context, device.cl_device, properties)
         except cl.Error as error:
             raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
         self.arena: Arena = self.space.arena
@@ -73,6 +71,8 @@ class Queue:
         self.cancellations = 0
         self._backlog: deque[tuple[cl.Event, float]] = deque()
         self._backlog_seconds = 0.0
+        guard(self)
+        watch(self)
         weakref.finalize(self, _lay_by, self.space, properties, self._queue, self._in_flight).atexit = False
 
     def __repr__(self) -> str:
@@ -145,8 +145,8 @@ class Queue:
     ) -> cl.Event:
         """What `launch` does with one group or more, on arguments that were checked. The lock is held.
 
-        `buffers` and `scalars` are as for Kernel.set_buffers and set_scalars; arguments not among them stay as they
-        are. `owned`, unless None, is kept alive until the command has ended.
+        `buffers` and `scalars` are `(i, cl.Buffer, j, cl.Buffer, …)` and `(i, scalar, …)`; arguments not among them
+        stay as they are. `owned`, unless None, is kept alive until the command has ended.
         """
         offset = (first * group_size,) if first else None
         versions = kernel.versions
@@ -155,10 +155,10 @@ class Queue:
         entry = None if owned is None else self._in_flight.expect(owned)
         try:
             if buffers:
-                kernel.set_buffers(buffers)
+                opencl.set_buffers(kernel.cl, buffers)
             if scalars:
-                kernel.set_scalars(scalars)
-            event = cl.enqueue_nd_range_kernel(
+                opencl.set_scalars(kernel.cl, scalars)
+            event = opencl.enqueue_kernel(
                 self._queue, kernel.cl, (groups * group_size,), (group_size,), offset, waits or None
             )
         except cl.Error as error:
@@ -228,7 +228,7 @@ class Queue:
                 size = min(_LONGEST_FILL, nbytes - begin)
                 entry = self._in_flight.expect((buffer,))
                 try:
-                    event = cl.enqueue_fill_buffer(self._queue, target, pattern, begin, size, waits or None)
+                    event = opencl.fill(self._queue, target, pattern, begin, size, waits or None)
                 except cl.Error as error:
                     self._in_flight.forget(entry)
                     raise failure_of(error, f"fill of {nbytes} bytes on {self.facts.name!r}") from error
@@ -249,13 +249,18 @@ class Queue:
         self._check(buffer, 0, host.nbytes)
         with self.lock:
             entry = self._in_flight.expect((buffer,))
+            whole = (cl.map_flags.READ, 0, (host.nbytes,), np.uint8)
+            where = {"wait_for": waits or None, "is_blocking": False}
             try:
-                whole = (cl.map_flags.READ, 0, (host.nbytes,), np.uint8)
-                enqueue_map = cast(Any, cl.enqueue_map_buffer)
-                view, mapped = enqueue_map(self._queue, buffer.cl, *whole, wait_for=waits or None, is_blocking=False)
-                event = view.base.release(self._queue, [mapped])
+                view, mapped = opencl.map_buffer(self._queue, buffer.cl, *whole, **where)
             except cl.Error as error:
+                self._in_flight.forget(entry)
                 raise failure_of(error, f"mapping {buffer!r}") from error
+            try:
+                event = opencl.unmap(view.base, self._queue, [mapped])
+            except cl.Error as error:
+                keep_for_ever(view)  # its destructor unmaps, and ends the process where that fails
+                raise failure_of(error, f"unmapping {buffer!r}") from error
             return self._track(entry, event, "map", host.nbytes)
 
     def pin(self, nbytes: int) -> np.ndarray[Any, Any]:
@@ -263,9 +268,9 @@ class Queue:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         with self.lock:
             try:
-                made = cl.Buffer(self.context, flags, nbytes)
+                made = opencl.new_buffer(self.context, flags, nbytes)
                 whole = (cl.map_flags.READ | cl.map_flags.WRITE, 0, (nbytes,), np.uint8)
-                view, mapped = cast(Any, cl.enqueue_map_buffer)(self._queue, made, *whole, is_blocking=False)
+                view, mapped = opencl.map_buffer(self._queue, made, *whole, is_blocking=False)
             except cl.Error as error:
                 raise failure_of(error, f"pinning {nbytes} bytes for {self.facts.name!r}") from error
         self.wait(mapped)
@@ -275,7 +280,7 @@ class Queue:
         """An event that ends when all of `waits` have; without any, when everything enqueued so far has."""
         with self.lock:
             try:
-                event = cl.enqueue_marker(self._queue, waits or None)
+                event = opencl.marker(self._queue, waits or None)
             except cl.Error as error:
                 raise failure_of(error, f"setting a marker on {self.facts.name!r}") from error
         if self.profile:
@@ -295,7 +300,7 @@ class Queue:
         """Sends what was enqueued to the device."""
         with self.lock:
             try:
-                self._queue.flush()
+                opencl.flush(self._queue)
             except cl.Error as error:
                 raise failure_of(error, f"flushing the queue of {self.facts.name!r}") from error
 
@@ -307,7 +312,8 @@ class Queue:
         jobs.
         """
         status = self.settle(event)
-        if status < _COMPLETE:
+        if status < COMPLETE:
+            self.space.failed = True
             raise failure(status, f"a command on {self.facts.name!r} failed")
 
     def settle(self, event: cl.Event) -> int:
@@ -320,23 +326,40 @@ class Queue:
         return status
 
     def finish(self) -> None:
-        """Returns when everything submitted to this queue has ended, failed or not. Ctrl-C gets through."""
+        """Returns when everything submitted to this queue has ended, failed or not. Ctrl-C gets through. Raises
+        LaunchError or OutOfDeviceMemory where the driver does not tell.
+        """
         with self.lock:
             unfinished = self._in_flight.all()
             event = self.marker()
-        self.settle(event)
+        status = self.settle(event)
+        if not ended(event):
+            raise failure(status, f"waiting for all commands on {self.facts.name!r}")
         with self.lock:
             self._in_flight.drop(unfinished)
 
     def last_event(self) -> cl.Event:
         """An event that ends when everything enqueued so far has. Takes no lock, and is for the end of the process."""
-        event = cl.enqueue_marker(self._queue)
-        self._queue.flush()
+        event = opencl.marker(self._queue)
+        opencl.flush(self._queue)
         return event
+
+    def drain(self) -> None:
+        """As `finish`, inside the driver and deaf to Ctrl-C: the last resort where no marker can be set."""
+        with self.lock:
+            try:
+                opencl.finish(self._queue)
+            except cl.Error as error:
+                raise failure_of(error, f"finishing the queue of {self.facts.name!r}") from error
 
     def leak(self) -> None:
         """Keeps the host memory of commands that did not end until the process has ended."""
         self._in_flight.leak()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a command in this context was seen to fail: events that buffers remember may be failed ones."""
+        return self.space.failed
 
     def joined(self, events: Sequence[cl.Event]) -> cl.Event:
         """An event that ends when all of `events`, at least one, have."""
@@ -368,11 +391,14 @@ class Queue:
             raise TypeError(
                 f"wait_for holds a {type(event).__name__}; pass events, Submissions or objects with an .event"
             )
-        if not ended(event):
-            other = event.get_info(cl.event_info.COMMAND_QUEUE)
-            if isinstance(other, cl.CommandQueue) and other != self._queue:
-                other.flush()
-        near = bool(event.get_info(cl.event_info.CONTEXT) == self.context)
+        try:
+            if not ended(event):
+                other = opencl.queue_of(event)
+                if isinstance(other, cl.CommandQueue) and other != self._queue:
+                    opencl.flush(other)
+            near = bool(opencl.context_of(event) == self.context)
+        except cl.Error as error:
+            raise failure_of(error, f"looking at an event of wait_for on {self.facts.name!r}") from error
         if not near:
             self.wait(event)
         return near
@@ -393,7 +419,7 @@ class Queue:
         with self.lock:
             entry = self._in_flight.expect(owned)
             try:
-                event = cl.enqueue_copy(self._queue, target, source, wait_for=waits or None, **place)
+                event = opencl.copy(self._queue, target, source, wait_for=waits or None, **place)
             except cl.Error as error:
                 self._in_flight.forget(entry)
                 raise failure_of(error, f"{label} of {nbytes} bytes on {self.facts.name!r}") from error
@@ -425,6 +451,6 @@ def _lay_by(space: SharedContext, properties: int, queue: cl.CommandQueue, in_fl
     """Keeps the command queue of a Queue that is no more."""
     with suppress(cl.Error, ForkedProcess):
         refuse_if_forked()
-        last = cl.enqueue_marker(queue)
-        queue.flush()
+        last = opencl.marker(queue)
+        opencl.flush(queue)
         space.idle_queues.put(properties, queue, last, in_flight)

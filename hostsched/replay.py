@@ -114,7 +114,7 @@ class Replay:
         seconds = 0.0
         for pace, work in self._counted:
             seconds += pace.seconds * work
-        if not self._ordinary or seconds > AT_ONCE or len(set(buffers)) < len(buffers):
+        if not self._ordinary or seconds > AT_ONCE or len(set(buffers)) < len(buffers) or queue.has_failed:
             return JobGraph(self._jobs(slots)).submit(queue, wait_for)
         owned = buffers if borrowed else None
         first_waits = queue.admit(wait_for) if wait_for else []

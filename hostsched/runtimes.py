@@ -21,6 +21,8 @@ from dataclasses import dataclass
 
 import pyopencl as cl
 
+from . import opencl
+from .failures import failure_of
 from .refusal import opencl_in_use
 
 __all__ = ["PipDriver", "pip_drivers", "platforms", "registered_drivers", "user_chose_drivers", "vendor_folders"]
@@ -57,10 +59,10 @@ def platforms() -> list[cl.Platform]:
         if _found is None:
             with _registered_with_loader():
                 try:
-                    _found = cl.get_platforms()
-                except cl.LogicError as error:
+                    _found = opencl.get_platforms()
+                except cl.Error as error:
                     if error.code != cl.status_code.PLATFORM_NOT_FOUND_KHR:
-                        raise
+                        raise failure_of(error, "asking for the OpenCL drivers of this machine") from error
                     _found = []
         return list(_found)
 

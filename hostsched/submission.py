@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import LaunchError
+from .waiting import COMPLETE, status_of
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -17,11 +18,16 @@ _CONSEQUENCES = (-14, -1)
 
 
 class Submission:
-    """Jobs on their way. `events` has one event per job, `terminal` those that no other job here waits for."""
+    """Jobs on their way. `events` has one event per job, `terminal` those that no other job here waits for, `before`
+    the events that jobs here wait for.
+    """
 
-    __slots__ = ("_done", "events", "queue", "terminal")
+    __slots__ = ("_before", "_done", "events", "queue", "terminal")
 
-    def __init__(self, queue: Queue, events: Sequence[Any], terminal: Sequence[Any]) -> None:
+    def __init__(
+        self, queue: Queue, events: Sequence[Any], terminal: Sequence[Any], before: Sequence[Any] = ()
+    ) -> None:
+        self._before = before
         self.queue = queue
         self.events = events
         self.terminal = terminal
@@ -49,8 +55,8 @@ class Submission:
                 self.queue.wait(event)
         except LaunchError as error:
             if error.code in _CONSEQUENCES:
-                for event in self.events:
-                    if event.command_execution_status < 0 and event.command_execution_status not in _CONSEQUENCES:
+                for event in (*self._before, *self.events):
+                    if COMPLETE > status_of(event) not in _CONSEQUENCES:
                         self.queue.wait(event)  # raises: the cause
             raise
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import select
@@ -11,9 +10,11 @@ import time
 
 import pyopencl as cl
 
-__all__ = ["ended", "join_threads", "poll"]
+from . import opencl
 
-_COMPLETE = cl.command_execution_status.COMPLETE
+__all__ = ["COMPLETE", "ended", "join_threads", "poll", "status_of"]
+
+COMPLETE = int(cl.command_execution_status.COMPLETE)
 _AWAKE = 2e7  # ns
 _LONGEST_NAP, _SHARE = 1e-3, 0.005
 _threads: set[threading.Thread] = set()
@@ -21,8 +22,21 @@ _threads: set[threading.Thread] = set()
 
 
 def ended(event: cl.Event) -> bool:
-    """Whether the command has run, or failed. Does not wait."""
-    return event.command_execution_status <= _COMPLETE
+    """Whether the command has run, or failed. Does not wait. False where the driver does not tell: the memory of the
+    command stays.
+    """
+    try:
+        return opencl.status(event) <= COMPLETE
+    except cl.Error:
+        return False
+
+
+def status_of(event: cl.Event) -> int:
+    """The status of a command, negative if it has failed; the (negative) error where the driver does not tell."""
+    try:
+        return opencl.status(event)
+    except cl.Error as error:
+        return error.code
 
 
 def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds: float = math.inf) -> int:
@@ -41,10 +55,10 @@ def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds
     """
     begin = time.perf_counter_ns()
     while True:
-        status = int(event.command_execution_status)
-        if status == _COMPLETE:
+        status = status_of(event)
+        if status == COMPLETE:
             return _true_status(event)
-        if status < _COMPLETE:
+        if status < COMPLETE:
             return status
         waited = time.perf_counter_ns() - begin
         if waited < 1000 * spin_us:
@@ -52,7 +66,9 @@ def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds
         if waited > 1e9 * seconds:
             return status
         if in_driver:
-            _wait_beside(event, seconds)
+            code = _wait_beside(event, seconds)
+            if code < COMPLETE and not ended(event):  # a lost device leaves commands as they are
+                return code
         elif waited < _AWAKE:
             _give_way()
         else:
@@ -79,15 +95,16 @@ def join_threads(seconds: float) -> bool:
     return not any(thread.is_alive() for thread in list(_threads))
 
 
-def _wait_beside(event: cl.Event, seconds: float) -> None:
+def _wait_beside(event: cl.Event, seconds: float) -> int:
     """Returns when `event` has ended, or after some seconds; a thread waits for it inside the driver. It is a daemon:
-    who is interrupted does not wait for it, and the end of the interpreter does so by `join_threads`.
+    who is interrupted does not wait for it, and the end of the interpreter does so by `join_threads`. Gives the
+    (negative) code with which the wait failed, else 0.
     """
     done = threading.Event()
+    codes = []
 
     def wait() -> None:
-        with contextlib.suppress(cl.Error):  # the status tells
-            event.wait()
+        codes.append(_true_status(event))
         done.set()
         _threads.discard(threading.current_thread())
 
@@ -97,11 +114,12 @@ def _wait_beside(event: cl.Event, seconds: float) -> None:
     until = time.perf_counter() + seconds
     while not done.wait(0.05) and time.perf_counter() < until:
         pass
+    return codes[0] if codes else COMPLETE
 
 
 def _true_status(event: cl.Event) -> int:
     try:
-        event.wait()
+        opencl.wait(event)
     except cl.Error as error:
         return error.code
-    return int(_COMPLETE)
+    return COMPLETE

@@ -167,15 +167,38 @@ def test_rule_4_both_modes_define_the_same_names() -> None:
     assert defs("mode/seq") == defs("mode/par")
 
 
-def test_rule_5_only_the_queue_enqueues() -> None:
-    pattern = re.compile(r"\b(cl|pyopencl)\.enqueue_|import\s+enqueue_")
-    users = {
+def files_with(pattern: str) -> set[str]:
+    """The files of the three packages in which a pattern occurs."""
+    return {
         path.relative_to(ROOT).as_posix()
         for package in ("clmapreduce", "cl_templates", "hostsched")
         for path in python_files(package)
-        if pattern.search(path.read_text(encoding="utf-8"))
+        if re.search(pattern, path.read_text(encoding="utf-8"))
     }
-    assert users == {"hostsched/queue.py"}
+
+
+def test_rule_5_only_the_queue_enqueues() -> None:
+    assert files_with(r"\b(cl|pyopencl)\.enqueue_|import\s+enqueue_") == {"hostsched/opencl.py"}
+    assert files_with(r"opencl\.(enqueue_kernel|copy|fill|map_buffer|unmap|marker)\b") == {"hostsched/queue.py"}
+
+
+def test_rule_5_one_file_talks_to_drivers() -> None:
+    """Elsewhere in hostsched pyopencl gives types, constants and, with SVM, a name for memory of the host."""
+    methods = {
+        "command_execution_status", "get_info", "get_build_info", "get_work_group_info", "get_profiling_info",
+        "get_devices", "release", "_build", "_set_arg_multi", "_set_arg_buf_multi",
+    }  # fmt: skip
+    own = {"opencl", "entries", "self", "lock", "kept", "_in_flight", "idle_queues"}
+    for path in python_files("hostsched"):
+        if path.name == "opencl.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                place, owner, name = f"{path.name}:{node.lineno}", ast.unparse(node.func.value), node.func.attr
+                assert owner != "cl" or name == "SVM", place
+                assert name not in methods or owner.rpartition(".")[2] in own, place
+            elif isinstance(node, ast.Attribute):
+                assert node.attr != "command_execution_status" or ast.unparse(node.value) == "cl", path.name
 
 
 def test_rule_5_kernel_names_carry_the_prefix() -> None:

@@ -16,7 +16,10 @@ from hostsched.graph import JobGraph, derive_waits, record
 
 @dataclass(eq=False)
 class FakeEvent:
-    command_execution_status: int = 3
+    status: int = 3
+
+    def get_info(self, _name: object) -> int:
+        return self.status
 
 
 @dataclass(eq=False)
@@ -39,6 +42,8 @@ class FakeJob:
 
 class FakeQueue:
     """Notes what it is asked to do, in order."""
+
+    has_failed = False
 
     def __init__(self) -> None:
         self.enqueued: list[tuple[FakeEvent, tuple[FakeEvent, ...]]] = []
@@ -163,3 +168,17 @@ def test_readers_that_have_ended_are_forgotten_and_running_ones_are_not() -> Non
     assert len(buffer.readers) <= 17
     waits = derive_waits(FakeJob((), (buffer,)))
     assert all(id(event) in waits for event in running)
+
+
+def test_once_a_command_has_failed_failed_readers_hold_nobody_up() -> None:
+    """But for a job that reads what the same command was to write."""
+    queue: Any = FakeQueue()
+    x, y = FakeBuffer(), FakeBuffer()
+    failed = JobGraph([FakeJob((x,), (y,))]).submit(queue).events[0]
+    failed.status = -5
+    queue.has_failed = True
+    JobGraph([FakeJob((), (x,))]).submit(queue)
+    assert queue.enqueued[-1][1] == ()
+    record(FakeJob((x,), (y,)), failed)
+    JobGraph([FakeJob((y,), (x,))]).submit(queue)
+    assert queue.enqueued[-1][1] == (failed,)

@@ -86,6 +86,8 @@ class FakeLock(contextlib.AbstractContextManager["FakeLock"]):
 class FakeQueue:
     """Notes the waits of each command, in order, and insists on the lock."""
 
+    has_failed = False
+
     def __init__(self) -> None:
         self.space: Any = object()
         self.enqueued: list[tuple[FakeEvent, list[FakeEvent]]] = []

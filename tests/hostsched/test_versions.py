@@ -13,7 +13,10 @@ class _Event:
     """An event by its status."""
 
     def __init__(self, status: int) -> None:
-        self.command_execution_status = status
+        self._status = status
+
+    def get_info(self, _name: object) -> int:
+        return self._status
 
 
 def test_a_launch_waits_for_those_that_differ() -> None:

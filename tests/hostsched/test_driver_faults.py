@@ -1,0 +1,193 @@
+"""What each failing driver call leaves behind, job by job: an error of ours, no entry and no buffer too many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from driverfaults import CODES, Driver, error_of, nothing_lost
+
+from hostsched import (
+    CopyJob,
+    Device,
+    FillJob,
+    HostSchedError,
+    JobGraph,
+    LaunchError,
+    MapJob,
+    OutOfDeviceMemory,
+    Queue,
+    ReadJob,
+    WriteJob,
+    build,
+    choice,
+    opencl,
+    read_back,
+    runtimes,
+)  # fmt: skip
+from hostsched import queue as queue_module
+from hostsched.graph import settle
+from hostsched.waiting import ended, poll
+
+from .test_pieces import counting, zeroed
+
+Work = Callable[[Queue], Any]
+N = 1 << 16
+
+
+def filled(queue: Queue) -> bool:
+    """A fill that goes out in several pieces, a copy and a read."""
+    a, b, out = queue.arena.take(N), queue.arena.take(N), np.zeros(N, np.uint8)
+    JobGraph([FillJob(a, b"x", N), CopyJob(a, b, N), ReadJob(b, out)]).submit(queue).wait()
+    queue.arena.give(a)
+    queue.arena.give(b)
+    return bool((out == ord("x")).all())
+
+
+def lent(queue: Queue) -> bool:
+    """An array that the device writes in place."""
+    out = np.zeros(N, np.uint8)
+    if queue.facts.host_pointers:
+        memory = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR, hostbuf=out)
+        a = queue.arena.from_cl(memory, N)
+        a.host = out
+    else:
+        a = queue.arena.borrow(out, writable=True)
+    b = queue.arena.take(N)
+    JobGraph([WriteJob(b, np.ones(N, np.uint8)), CopyJob(b, a, N), MapJob(a)]).submit(queue).wait()
+    return bool(out.all())
+
+
+def long(queue: Queue) -> bool:
+    """A launch that goes out in pieces."""
+    seen, out = zeroed(queue)
+    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    return bool((out == 1).all())
+
+
+@pytest.mark.parametrize("fault", CODES)
+@pytest.mark.parametrize("work", [filled, lent, long])
+def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_module, "_LONGEST_FILL", N // 4)
+    assert work(queue)
+    with Driver() as driver:
+        assert work(queue)
+    errors = 0
+    for name, count in driver.counts.items():
+        for number in {0, min(5, count - 1)}:
+            with nothing_lost(queue), Driver((name, number), fault) as failing:
+                try:
+                    assert work(queue)
+                except HostSchedError as error:
+                    errors += 1
+                    assert failing.fired and isinstance(error, MemoryError) == ("out of" in fault), error
+            assert work(queue)
+    assert errors > 3
+
+
+@pytest.mark.parametrize("fault", CODES)
+def test_pinned_memory(queue: Queue, fault: str) -> None:
+    for name in ("new_buffer", "map_buffer"):
+        with Driver((name, 0), fault), pytest.raises((LaunchError, OutOfDeviceMemory), match="pinning"):
+            queue.pin(4096)
+    assert queue.pin(4096).nbytes == 4096
+    a = queue.arena.take(16)
+    queue.wait(queue.fill(a, b"x", 16))
+    out = np.zeros(16, np.uint8)
+    read_back(queue, a, out)
+    assert (out == ord("x")).all()
+
+
+def test_a_buffer_that_the_driver_refuses_is_no_memory_error_unless_it_says_so(queue: Queue) -> None:
+    size = 3 << 20
+    queue.arena.trim()
+    with Driver(("new_buffer", 0), "out of host memory"):  # once: what is idle is freed, and it works
+        queue.arena.take(size)
+    with Driver(("new_buffer", 0), "invalid operation"), pytest.raises(LaunchError, match="INVALID_OPERATION"):
+        queue.arena.take(size + (1 << 20))
+
+
+def test_a_status_that_the_driver_does_not_tell(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command counts as running, so that its memory stays, and who waits gets the driver's error."""
+    event = queue.marker()
+    queue.wait(event)
+
+    def lost(*_: Any) -> int:
+        raise error_of("lost device", "clGetEventInfo")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opencl, "status", lost)
+        assert not ended(event)
+        with pytest.raises(LaunchError, match="the device is lost"):
+            queue.wait(event)
+        with pytest.raises(LaunchError, match="the device is lost"):
+            queue.finish()
+    assert ended(event)
+
+
+def test_a_lost_device_leaves_commands_as_they_are(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait in the driver that fails ends ours, although the status never changes."""
+    gate = cl.UserEvent(queue.context)
+
+    def lost(*_: Any) -> None:
+        raise error_of("lost device", "clWaitForEvents")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opencl, "wait", lost)
+        assert poll(gate, in_driver=True) == CODES["lost device"]
+    gate.set_status(cl.command_execution_status.COMPLETE)
+
+
+def test_where_no_marker_can_be_set_the_driver_finishes(queue: Queue) -> None:
+    a = queue.arena.take(N)
+    with Driver(("marker", 0)) as driver:
+        settle(queue, [FillJob(a, b"x", N)])
+    assert driver.counts["finish"] == 1
+
+
+def test_events_of_others_that_the_driver_does_not_know(queue: Queue) -> None:
+    event = queue.marker()
+    for name in ("queue_of", "context_of"):
+        with Driver((name, 0)), pytest.raises(LaunchError, match="wait_for"):
+            queue.admit([event] if name == "context_of" else [cl.UserEvent(queue.context)])
+    assert queue.admit([event]) == [event]
+
+
+def test_a_driver_that_does_not_tell_its_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hides no others, and is asked again."""
+    monkeypatch.setattr(choice, "_ranked", None)
+    everything, lists = choice.devices(), opencl.get_devices
+    monkeypatch.setattr(choice, "_ranked", None)
+
+    def some(platform: cl.Platform) -> list[cl.Device]:
+        if platform == device.cl_device.platform:
+            raise error_of("lost device", "clGetDeviceIDs")
+        return lists(platform)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opencl, "get_devices", some)
+        others = [each for each in everything if each.cl_device.platform != device.cl_device.platform]
+        assert choice.devices() == others
+    assert choice.devices() == everything
+
+
+def test_a_loader_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise error_of("out of host memory", "clGetPlatformIDs")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runtimes, "_found", None)
+        patch.setattr(opencl, "get_platforms", fails)
+        with pytest.raises(OutOfDeviceMemory, match="drivers of this machine"):
+            runtimes.platforms()
+
+
+def test_a_program_without_names(queue: Queue, axpb_source: str) -> None:
+    program = build(queue, axpb_source)
+    with Driver(("program_info", 0)), pytest.raises(LaunchError, match="kernels of a program"):
+        program.kernel("cmr_other")
+    with pytest.raises(KeyError, match="cmr_axpb"):
+        program.kernel("cmr_other")

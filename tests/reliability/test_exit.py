@@ -32,7 +32,7 @@ def test_with_a_kernel_that_writes_host_memory(program: Program) -> None:
 
 def test_with_a_kernel_that_was_interrupted(program: Program) -> None:
     lines = """
-pending = launch(20000)
+pending = launch(4000)
 threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
 try:
     pending.wait()

@@ -14,7 +14,16 @@ import numpy as np
 import hostsched
 from cl_templates import RenderError, render
 from clmapreduce.domain.table import Table
-from clmapreduce.errors import BuildError, Cancelled, ClMapReduceError, DeviceError, DeviceMemoryError
+from clmapreduce.errors import (
+    ArgumentError,
+    BuildError,
+    Cancelled,
+    ClMapReduceError,
+    DeviceError,
+    DeviceMemoryError,
+    SettingError,
+)
+from clmapreduce.formula.source import SOURCE_MARK
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
 from hostsched import disk_cache
 
@@ -47,8 +56,14 @@ def translation(error: Exception) -> ClMapReduceError:
     """Our error for one of the scheduler's or the renderer's."""
     if isinstance(error, hostsched.OutOfDeviceMemory):
         return DeviceMemoryError(str(error))
+    if isinstance(error, hostsched.InvalidSetting):
+        return SettingError(str(error))
+    if isinstance(error, hostsched.WrongArgument):
+        return ArgumentError(str(error))
     if isinstance(error, hostsched.Cancelled):
         return Cancelled(str(error))
+    if isinstance(error, hostsched.ProgramBuildError) and SOURCE_MARK in error.source:
+        return BuildError(f"a kernel with the text of a cm.c_source, marked {SOURCE_MARK}: {error}")
     if isinstance(error, (hostsched.ProgramBuildError, RenderError)):
         return BuildError(str(error))
     return DeviceError(str(error))

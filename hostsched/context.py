@@ -18,9 +18,11 @@ import pyopencl as cl
 
 from .device import Device
 from .errors import DeviceNotFound
+from .failures import code_name
 from .idle_queues import IdleQueues
 from .memory import Arena
 from .refusal import guard, opencl_in_use
+from .settings import driver_settings
 
 if TYPE_CHECKING:
     from .build import Program
@@ -59,14 +61,17 @@ _foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDic
 def shared_context(device: Device, context: cl.Context | None = None) -> SharedContext:
     """The context of `device` in this process, made on first use; or the one record of a caller's own `context`.
 
-    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child.
+    Raises DeviceNotFound if `context` is none, or does not hold the device, or the driver makes none; ForkedProcess in
+    a forked child.
     """
     opencl_in_use()
     with _registry_lock:
         if context is None:
             if device not in _own:
-                _own[device] = SharedContext(device, cl.Context([device.cl_device]))
+                _own[device] = SharedContext(device, _made(device))
             return _own[device]
+        if not isinstance(context, cl.Context):
+            raise DeviceNotFound(f"cl_context is a {type(context).__name__}; pass a pyopencl.Context with {device!r}")
         if device.cl_device not in context.devices:
             raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
         # the record holds the context, so its address cannot be taken by another one meanwhile
@@ -75,3 +80,14 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
                 return known
         made = _foreign[context.int_ptr] = SharedContext(device, context)
         return made
+
+
+def _made(device: Device) -> cl.Context:
+    """A new OpenCL context. Raises DeviceNotFound with the driver's answer, and the settings that drivers read."""
+    try:
+        return cl.Context([device.cl_device])
+    except cl.Error as error:
+        raise DeviceNotFound(
+            f"{device!r} is listed, but its driver makes no context: {code_name(error.code)} ({error.code})"
+            f"{driver_settings()}"
+        ) from error

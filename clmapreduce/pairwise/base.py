@@ -11,7 +11,7 @@ import numpy as np
 
 from clmapreduce.array import DeviceArray
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import ArgumentError, FormulaError, ShapeError
 from clmapreduce.pairwise.choices import NONE, Choices
 from clmapreduce.pairwise.given import as_array, as_real, category_of, complex_of, is_number, numbers, placed
 from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, moved, placeholder, variable_of
@@ -150,10 +150,10 @@ class Symbolic:
         raise FormulaError("a LazyTensor has no truth value; comparisons give 1.0 and 0.0, ifelse chooses by sign")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise TypeError("a LazyTensor is no array of M × N numbers; .to_numpy() makes one")
+        raise ArgumentError("a LazyTensor is no array of M × N numbers; .to_numpy() makes one")
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("a LazyTensor cannot be iterated; x[k] is coordinate k of its vectors")
+        raise ArgumentError("a LazyTensor cannot be iterated; x[k] is coordinate k of its vectors")
 
     def __repr__(self) -> str:
         unbound = ", ".join(slot.told for slot in self.inputs.unbound)

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.checks import quoted
 from clmapreduce.convert import host_array
-from clmapreduce.dtypes import DType, is_complex, is_float
+from clmapreduce.dtypes import FLOAT64, DType, holds, is_complex, is_float
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.vector.node import Category
@@ -47,6 +48,8 @@ def is_number(x: Any) -> bool:
     """Whether `x` is one real number of Python or NumPy, which formulas hold as a constant."""
     if isinstance(x, np.generic):
         return isinstance(x, np.integer) or is_float(x.dtype)
+    if isinstance(x, int) and not holds(FLOAT64, x):
+        raise DTypeError(f"{quoted(x)} is beyond what float64 holds")
     return isinstance(x, (int, float)) and not isinstance(x, bool)
 
 

@@ -9,6 +9,7 @@ from clmapreduce.context import Context
 from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.trace import check_arity, own
+from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
 from clmapreduce.progress import followed
@@ -129,6 +130,7 @@ def _elements(matrix: Matrix, x: Any) -> list[Element]:
     return elements
 
 
+@without_arithmetic("plan.apply(x) multiplies the matrix by x")
 class SpmvPlan:
     """A sparse matrix, checked and brought to the device once, for many vectors.
 

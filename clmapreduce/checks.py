@@ -67,7 +67,7 @@ def whole(value: Any, name: str, least: int = 0) -> int:
     return int(value)
 
 
-def number(value: Any, name: str) -> float:
+def real(value: Any, name: str) -> float:
     """`value` as a float. Raises ArgumentError for what is no real number, or none that a float holds."""
     try:
         if isinstance(value, (str, bytes)):

@@ -1,4 +1,4 @@
-"""Classes without arithmetic: each operator on them raises an error that names the call to use instead."""
+"""Classes without some operators, or all: each that is missing raises an error that names the call to use instead."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
     "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
-_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_COMPARISONS = {"lt": ("<", "gt"), "le": ("<=", "ge"), "gt": (">", "lt"), "ge": (">=", "le")}
 _UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}
 _PLAIN = (np.ndarray, np.generic, bool, int, float, complex, str, bytes, list, tuple, dict)
 """Classes that know nothing of ours. Others may have an operator of their own, as symbols and LazyTensors do."""
+_REFUSING = "refused"
+"""The name of every method that is made here."""
 
 
 def without_arithmetic(advice: str) -> Callable[[Class], Class]:
-    """A class decorator. advice: what to write in place of an operator."""
+    """A class decorator for the operators that a class does not define. advice: what to write in place of one."""
 
     def decorated(owner: Class) -> Class:
         def refusal(sign: str, *operands: Any) -> ArgumentError:
@@ -31,10 +33,12 @@ def without_arithmetic(advice: str) -> Callable[[Class], Class]:
 
         def binary(sign: str, other_name: str, swapped: bool) -> Callable[[Any, Any], Any]:
             def method(self: Any, other: Any) -> Any:
-                if hasattr(type(other), other_name) and not isinstance(other, (*_PLAIN, owner)):
+                theirs = getattr(type(other), other_name, None)
+                if theirs is not None and not isinstance(other, _PLAIN) and theirs.__name__ != _REFUSING:
                     return NotImplemented
                 raise refusal(sign, *((other, self) if swapped else (self, other)))
 
+            method.__name__ = _REFUSING
             return method
 
         def unary(sign: str) -> Callable[[Any], Any]:
@@ -43,14 +47,16 @@ def without_arithmetic(advice: str) -> Callable[[Class], Class]:
 
             return method
 
+        refusing: dict[str, Callable[..., Any]] = {f"__{name}__": unary(sign) for name, sign in _UNARY.items()}
         for name, sign in _BINARY.items():
-            setattr(owner, f"__{name}__", binary(sign, f"__r{name}__", False))
-            setattr(owner, f"__r{name}__", binary(sign, f"__{name}__", True))
-        for name, sign in _COMPARISONS.items():
-            mirrored = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}[name]
-            setattr(owner, f"__{name}__", binary(sign, f"__{mirrored}__", False))
-        for name, sign in _UNARY.items():
-            setattr(owner, f"__{name}__", unary(sign))
+            refusing[f"__{name}__"] = binary(sign, f"__r{name}__", False)
+            refusing[f"__r{name}__"] = binary(sign, f"__{name}__", True)
+        for name, (sign, mirrored) in _COMPARISONS.items():
+            refusing[f"__{name}__"] = binary(sign, f"__{mirrored}__", False)
+        own = {name for known in owner.__mro__[:-1] for name in vars(known)}
+        for name, method in refusing.items():
+            if name not in own:
+                setattr(owner, name, method)
         return owner
 
     return decorated

@@ -35,7 +35,12 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
     if isinstance(plain, np.ufunc):
         raise FormulaError(f"{what} is numpy.{plain.__name__}, which takes no traced values; use those of cm.math")
     check_arity(function, len(values), what)
-    return function(*values)
+    try:
+        return function(*values)
+    except TypeError as error:
+        if "does not support ufuncs" not in str(error):  # a mistake that is the author's to see
+            raise
+        raise FormulaError(f"{what}: {error}; NumPy's functions take no traced values; use those of cm.math") from error
 
 
 def name_of(function: Callable[..., Any]) -> str:

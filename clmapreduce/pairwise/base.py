@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from clmapreduce.array import DeviceArray
+from clmapreduce.checks import quoted
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ArgumentError, FormulaError, ShapeError
 from clmapreduce.pairwise.choices import NONE, Choices
@@ -28,11 +29,24 @@ KINDS: dict[bool, type[LazyTensor]] = {}
 
 
 @lru_cache(maxsize=4096, typed=True)
-def built(name: str, *operands: Hashable) -> Vector:
-    """What an operation's builder makes of vectors, numbers and integers, kept for the next time."""
+def _built(name: str, *operands: Hashable) -> Vector:
     made = OPERATIONS[name](*operands)
     assert isinstance(made, Vector)
     return made
+
+
+def built(name: str, *operands: Any) -> Vector:
+    """What an operation's builder makes of vectors, numbers and integers, kept for the next time.
+
+    Raises FormulaError for lists, arrays and the like.
+    """
+    try:
+        return _built(name, *operands)
+    except TypeError:
+        for operand in operands:
+            if not isinstance(operand, Hashable):
+                raise FormulaError(f"{name} takes numbers here, not {quoted(operand)}") from None
+        raise
 
 
 class Symbolic:
@@ -154,6 +168,9 @@ class Symbolic:
 
     def __iter__(self) -> NoReturn:
         raise ArgumentError("a LazyTensor cannot be iterated; x[k] is coordinate k of its vectors")
+
+    def __len__(self) -> NoReturn:
+        raise ArgumentError(f"a LazyTensor has no len(); its shape is {self.shape}")
 
     def __repr__(self) -> str:
         unbound = ", ".join(slot.told for slot in self.inputs.unbound)

@@ -160,7 +160,7 @@ def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: b
     slots[place] = replace(right, category=category, key=("right-hand side", right.key))
     options = {**operator.choices.keywords, **options}
     solver = Solver(int(category), operator.formula, Inputs(slots), place, options)
-    return solver() if call and not solver.inputs.unbound else solver
+    return solver() if switch(call, "call") and not solver.inputs.unbound else solver
 
 
 def _apart(formula: Vector, variable: Variable) -> bool:

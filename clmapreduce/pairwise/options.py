@@ -42,9 +42,9 @@ def parse_backend(word: Any) -> tuple[str | None, str]:
 
 def reduction_name(reduction: Any, weighted: bool) -> Any:
     """KeOps' first name of a reduction; operators and unknown names as they are."""
-    if reduction == "LogSumExp" and weighted:
-        return "LogSumExpWeight"
-    return SYNONYMS.get(reduction, reduction) if isinstance(reduction, str) else reduction
+    if not isinstance(reduction, str):
+        return reduction
+    return "LogSumExpWeight" if reduction == "LogSumExp" and weighted else SYNONYMS.get(reduction, reduction)
 
 
 def check_count(name: str, k: Any) -> int | None:

@@ -105,9 +105,13 @@ def _planning(passed: Mapping[str, Any]) -> tuple[Options, Ranges | None]:
 
 
 @lru_cache(maxsize=256)
-def _operator(reduction: str | Operator) -> PairReduction:
-    """The operator; equal ones are one object, so that kernels are found again."""
+def _kept_operator(reduction: str | Operator) -> PairReduction:
     return pair_reduction(reduction)
+
+
+def _operator(reduction: Any) -> PairReduction:
+    """The operator; equal ones are one object, so that kernels are found again. Raises ModeError for what is none."""
+    return _kept_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
 
 
 @lru_cache(maxsize=1024)

@@ -11,11 +11,10 @@ import numpy as np
 
 from clmapreduce.arguments import product
 from clmapreduce.array import DeviceArray, NumpyArray
-from clmapreduce.checks import number as real
-from clmapreduce.checks import numpy_array
+from clmapreduce.checks import numpy_array, quoted, real, takes
 from clmapreduce.convert import array
 from clmapreduce.dtypes import FLOAT32, FLOAT64
-from clmapreduce.errors import Cancelled, DTypeError, ShapeError
+from clmapreduce.errors import ArgumentError, Cancelled, DTypeError, ShapeError
 from clmapreduce.math import where
 from clmapreduce.primitives import Reduce, fuse
 from clmapreduce.primitives.compiled import Compiled
@@ -119,6 +118,8 @@ def solve(
             raise DTypeError(f"{name} is {number!r}; give a number")
     if max_iterations is not None and not (isinstance(max_iterations, (int, np.integer)) and max_iterations >= 0):
         raise ShapeError(f"max_iterations is {max_iterations!r}; give a whole number, 0 or more")
+    if callable(preconditioner) and not takes(preconditioner, 1):
+        raise ArgumentError(f"preconditioner is {quoted(preconditioner)}; give a function of one array, or a diagonal")
     systems = _Systems(given, matvec, real(alpha, "alpha"), coupled, mode)
     cap = min(10 * systems.length, MOST_ITERATIONS) if max_iterations is None else max_iterations
     with reporting(progress) as report:

@@ -12,6 +12,7 @@ from clmapreduce.checks import choice, is_whole, numpy_array, quoted
 from clmapreduce.domain.blocks import Blocks, Integers, blocks
 from clmapreduce.domain.transposed import transposed
 from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
+from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.ranges import check
 from clmapreduce.ranges.matrix import blocks_of_mask, blocks_of_matrix, boolean
 from clmapreduce.ranges.near import boxes, centroids, coordinates, near
@@ -22,6 +23,7 @@ Limits = tuple[tuple[str, Integers, int], ...]
 """Names of arrays as they were given, (n, 2) starts and ends, and the axis that must hold them: 0 rows, 1 columns."""
 
 
+@without_arithmetic("combine masks before, as in cm.Ranges.from_mask(a | b)")
 class Ranges:
     """Which pairs of rows and columns a block-sparse reduction meets. It never changes, and equals only itself: a
     reduction keeps its plan with it.

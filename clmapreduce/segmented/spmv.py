@@ -138,6 +138,8 @@ class SpmvPlan:
     they are: indptr, indices and sources must stay as they were checked, and what is written to data counts.
     """
 
+    __array_ufunc__ = None  # NumPy's arrays leave `x @ plan` to this class
+
     def __init__(
         self, matrix: Any, *, sources: Any = None, validate: bool = True, mode: str = "auto",
         context: Context | None = None,

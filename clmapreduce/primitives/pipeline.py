@@ -269,7 +269,7 @@ def _shape(shape: Any, name: str) -> Shape:
         return ()
     if not isinstance(shape, (list, tuple)):
         raise ShapeError(f"{name} has shape {quoted(shape)}; give a tuple such as (1000,), or None for a number")
-    return tuple(whole(extent, f"{name}: an extent of {quoted(shape)}") for extent in shape)
+    return tuple(whole(extent, f"{name}: an extent of its shape") for extent in shape)
 
 
 def _dtype(dtype: Any, name: str) -> DType:

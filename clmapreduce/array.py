@@ -126,12 +126,12 @@ class DeviceArray:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise ArgumentError("a DeviceArray of shape () has no len(); float() gives its value")
+            raise ArgumentError("a 0-d DeviceArray has no len(); float() gives its value")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
-            raise ArgumentError("a DeviceArray of shape () cannot be iterated; float() gives its value")
+            raise ArgumentError("a 0-d DeviceArray cannot be iterated; float() gives its value")
         return iter(self.to_numpy())
 
     def __getitem__(self, key: Any) -> NoReturn:

@@ -93,12 +93,14 @@ def source_of(spec: KernelSpec) -> str:
 
 def recall(*parts: str) -> bytes | None:
     """What `remember` kept on disk under these words; None if there is nothing or anything about it is odd."""
-    return disk_cache.load(disk_cache.cache_key(*parts))
+    with translated():
+        return disk_cache.load(disk_cache.cache_key(*parts))
 
 
 def remember(data: bytes, *parts: str) -> None:
     """Keeps bytes on disk, beside the kernels, unless the cache is turned off."""
-    disk_cache.store(disk_cache.cache_key(*parts), data)
+    with translated():
+        disk_cache.store(disk_cache.cache_key(*parts), data)
 
 
 class Built:

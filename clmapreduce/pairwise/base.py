@@ -29,24 +29,17 @@ KINDS: dict[bool, type[LazyTensor]] = {}
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _built(name: str, *operands: Hashable) -> Vector:
+def built(name: str, *operands: Hashable) -> Vector:
+    """What an operation's builder makes of vectors, numbers and integers, kept for the next time."""
     made = OPERATIONS[name](*operands)
     assert isinstance(made, Vector)
     return made
 
 
-def built(name: str, *operands: Any) -> Vector:
-    """What an operation's builder makes of vectors, numbers and integers, kept for the next time.
-
-    Raises FormulaError for lists, arrays and the like.
-    """
-    try:
-        return _built(name, *operands)
-    except TypeError:
-        for operand in operands:
-            if not isinstance(operand, Hashable):
-                raise FormulaError(f"{name} takes numbers here, not {quoted(operand)}") from None
-        raise
+def _refused(name: str, params: Sequence[Any], error: TypeError) -> Exception:
+    """The error for lists, arrays and the like in place of an operation's numbers."""
+    wrong = [param for param in params if not isinstance(param, Hashable)]
+    return FormulaError(f"{name} takes numbers here, not {quoted(wrong[0])}") if wrong else error
 
 
 class Symbolic:
@@ -140,7 +133,11 @@ class Symbolic:
         return made(formula, self.inputs if inputs is None else inputs, self.choices, is_complex)
 
     def _unary(self, name: str, *params: Hashable, is_complex: bool = False) -> LazyTensor:
-        return self._like(built(name, self.formula, *params), is_complex=is_complex)
+        try:
+            formula = built(name, self.formula, *params)
+        except TypeError as error:
+            raise _refused(name, params, error) from None
+        return self._like(formula, is_complex=is_complex)
 
     def _refuse_complex(self, name: str) -> None:
         if self.is_complex:
@@ -204,7 +201,11 @@ def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, Choices]
 def apply(name: str, operands: Sequence[Any], *params: Hashable, is_complex: bool = False) -> LazyTensor:
     """An operation on LazyTensors and whatever becomes one. Raises ShapeError for dimensions that do not fit."""
     formulas, inputs, choices = joined([lifted(operand) for operand in operands])
-    return made(built(name, *formulas, *params), inputs, choices, is_complex)
+    try:
+        formula = built(name, *formulas, *params)
+    except TypeError as error:
+        raise _refused(name, params, error) from None
+    return made(formula, inputs, choices, is_complex)
 
 
 def _symbolic(x: tuple[Any, ...], axis: int | None) -> tuple[Vector, Inputs]:

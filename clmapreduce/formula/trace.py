@@ -116,7 +116,7 @@ def _field(name: str, part: Any, what: str) -> dict[Leaf, Node]:
 def _array(name: str, part: Any, what: str) -> Any:
     try:
         array = np.array(part, dtype=object)
-    except ValueError:
+    except (ValueError, RuntimeError):  # RuntimeError: a list that holds itself
         array = None
     if array is None or any(isinstance(element, (list, tuple, np.ndarray)) for element in array.flat):
         raise FormulaError(f"{what}: the lists of field {name!r} have different lengths; give them one shape")

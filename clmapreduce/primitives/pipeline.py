@@ -79,8 +79,10 @@ class Pipeline(Primitive):
     """
 
     def __init__(self, function: Callable[..., Any], batch: bool = False) -> None:
+        if not callable(function):
+            raise FormulaError(f"a pipeline is a function of whole vectors, not {quoted(function)}")
         self.function = function
-        self.batch = batch
+        self.batch = switch(batch, "batch")
         self._traced: dict[Any, TracedPipeline] = {}
 
     def __repr__(self) -> str:
@@ -257,7 +259,7 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
     if isinstance(function, Pipeline):
         return Pipeline(function.function, batch)
     if not callable(function) or isinstance(function, Primitive):
-        raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {function!r}")
+        raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {quoted(function)}")
     made = Pipeline(function, batch)
     update_wrapper(made, function, updated=())
     return made

@@ -7,6 +7,7 @@ from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context, Device, devices, select_device, use
 from clmapreduce.convert import array
 from clmapreduce.errors import (
+    ArgumentError,
     BuildError,
     Cancelled,
     ClMapReduceError,
@@ -15,6 +16,7 @@ from clmapreduce.errors import (
     DTypeError,
     FormulaError,
     ModeError,
+    SettingError,
     ShapeError,
 )
 from clmapreduce.formula.guard import guard
@@ -43,6 +45,7 @@ from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key,
 from clmapreduce.version import __version__ as __version__
 
 __all__ = [
+    "ArgumentError",
     "BuildError",
     "Cancelled",
     "ClMapReduceError",
@@ -69,6 +72,7 @@ __all__ = [
     "Reduce",
     "Scan",
     "SegmentPlan",
+    "SettingError",
     "ShapeError",
     "SpmvPlan",
     "Tuned",

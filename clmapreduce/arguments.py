@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, contiguous
+from clmapreduce.checks import whole
 from clmapreduce.context import Context, context_of
 from clmapreduce.convert import host_array
 from clmapreduce.dtypes import (
@@ -151,6 +152,7 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     """As `gather`, for a batch: the last axis of every array is a line, or 1 for one value per row; leading axes
     broadcast. `length`: the line's length where no array gives it.
     """
+    length = None if length is None else whole(length, "length")
     given_values = [held(v, context) for v in values]
     homes = {id(v.context): v.context for v in given_values if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
@@ -218,9 +220,7 @@ def home_of(homes: list[Context], context: Context | None) -> Context:
 
 def _shape(shapes: list[Shape], length: int | None) -> Shape:
     if length is not None:
-        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
-            raise ShapeError(f"length is {length!r}; it must be a whole number, 0 or more")
-        shapes = [*shapes, (int(length),)]
+        shapes = [*shapes, (whole(length, "length"),)]
     if len(shapes) == 1:
         return shapes[0]
     try:

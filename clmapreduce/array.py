@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 import hostsched
+from clmapreduce.checks import dtype_of, is_whole, quoted
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, aligned, check_stored
-from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
+from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
+from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.runtime import take, translated
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
 PAGE = 4096
 
 
+@without_arithmetic("give it to a call, as in cm.Map(lambda a, b: a + b)(x, y), or copy it with to_numpy()")
 class DeviceArray:
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
@@ -72,19 +75,19 @@ class DeviceArray:
         Raises ShapeError where sizes differ.
         """
         given = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        if not all(isinstance(extent, (int, np.integer)) and extent >= -1 for extent in given) or given.count(-1) > 1:
-            raise ShapeError(f"{given} is no shape; give whole numbers, one of which may be -1")
+        if not all(is_whole(extent) and extent >= -1 for extent in given) or given.count(-1) > 1:
+            raise ShapeError(f"{quoted(given)} is no shape; give whole numbers, one of which may be -1")
         known = -_size(given) if -1 in given else 0
         wanted = tuple(int(extent) if extent >= 0 else self.size // max(1, known) for extent in given)
         if _size(wanted) != self.size:
-            raise ShapeError(f"an array of shape {self.shape} has no shape {given}; both need as many elements")
+            raise ShapeError(f"an array of shape {self.shape} has no shape {quoted(given)}; both need as many elements")
         return _View(self, wanted, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same memory as numbers of another dtype along the last axis. Raises ShapeError where they do not fit,
         DTypeError for dtypes that no kernel can hold.
         """
-        wanted = np.dtype(dtype)
+        wanted = dtype_of(dtype)
         if check_stored(wanted, "the view") != wanted or aligned(wanted) != wanted:
             raise DTypeError(f"{wanted} is in another byte order than the device's, or fields are not aligned")
         nbytes = self.shape[-1] * self.dtype.itemsize if self.shape else 0
@@ -104,7 +107,7 @@ class DeviceArray:
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a DeviceArray belongs to its context and is not pickled; pickle x.to_numpy()")
+        raise ArgumentError("a DeviceArray belongs to its context and is not pickled; pickle x.to_numpy()")
 
     def _check_fits(self, out: NumpyArray) -> None:
         if not isinstance(out, np.ndarray):
@@ -117,29 +120,45 @@ class DeviceArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
         if copy is False:
-            raise ValueError("a DeviceArray cannot become a NumPy array without a copy")
+            raise ModeError("a DeviceArray cannot become a NumPy array without a copy")
         values = self.to_numpy()
         return values if dtype is None else values.astype(dtype, copy=False)
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a 0-d DeviceArray")
+            raise ArgumentError("a 0-d DeviceArray has no len(); float() gives its value")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise ArgumentError("a 0-d DeviceArray cannot be iterated; float() gives its value")
         return iter(self.to_numpy())
 
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise ArgumentError("a DeviceArray has no elements by place; to_numpy() gives an array that has")
+
     def __float__(self) -> float:
-        return float(self.to_numpy()[()])
+        return float(self._single("float"))
 
     def __int__(self) -> int:
-        return int(self.to_numpy()[()])
+        return int(self._single("int"))
 
     def __bool__(self) -> bool:
-        return bool(self.to_numpy())
+        return bool(self._single("bool"))
 
     def __complex__(self) -> complex:
-        return complex(self.to_numpy()[()])
+        return complex(self._single("complex"))
+
+    def _single(self, kind: str) -> Any:
+        """The value of an array that holds one number. Raises ShapeError or DTypeError for others."""
+        if self.size != 1:
+            raise ShapeError(f"an array of shape {self.shape} is no {kind}; to_numpy() gives all of its values")
+        if self.dtype.names is not None or (self.dtype.kind == "c" and kind in ("float", "int")):
+            raise DTypeError(f"a value of dtype {self.dtype} is no {kind}; to_numpy() gives it as it is")
+        value = self.to_numpy().reshape(())[()]
+        if kind == "int" and not np.isfinite(value):
+            raise DTypeError(f"{value} is no int; to_numpy() gives it as it is")
+        return value
 
     def __repr__(self) -> str:
         values = np.array2string(self.to_numpy(), threshold=8)

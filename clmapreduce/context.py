@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, MutableMapping
 from types import TracebackType
@@ -14,8 +15,9 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
+from clmapreduce.checks import quoted, switch
 from clmapreduce.domain.table import Table
-from clmapreduce.errors import DeviceError
+from clmapreduce.errors import DeviceError, SettingError
 from clmapreduce.kept_plans import KeptPlans
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.runtime import Built, Executable, SentTable, facts_of, translated
@@ -25,9 +27,21 @@ OWNED_PLANS_KEPT = 512
 """Per owner, those used last."""
 LOG = logging.getLogger("clmapreduce")
 LOG.addHandler(logging.NullHandler())
-if os.environ.get("CLMR_LOG"):
-    logging.basicConfig()
-    LOG.setLevel(os.environ["CLMR_LOG"].upper())
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+def log_as_set() -> None:
+    """Logs at the level that $CLMR_LOG names. Another word is warned of: no import fails for it."""
+    level = os.environ.get("CLMR_LOG", "").strip()
+    if level and level.upper() not in LEVELS:
+        known = ", ".join(LEVELS).lower()
+        warnings.warn(f"CLMR_LOG is {level!r}, and nothing is logged; use {known}", RuntimeWarning, stacklevel=2)
+    elif level:
+        logging.basicConfig()
+        LOG.setLevel(level.upper())
+
+
+log_as_set()
 
 
 def devices() -> list[Device]:
@@ -60,6 +74,7 @@ class Context:
     """
 
     def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
+        profile = switch(profile, "profile")
         self.device = select_device(device)
         with translated():
             self.queue = hostsched.Queue(self.device, profile, cl_context)
@@ -71,6 +86,7 @@ class Context:
         self._belongings: WeakKeyDictionary[Any, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):
+            _check_trace(os.environ["CLMR_TRACE"])
             atexit.register(self.trace, numbered(os.environ["CLMR_TRACE"], next(_traces)))
         LOG.info("context on %r", self.device)
 
@@ -152,6 +168,13 @@ def numbered(path: str, number: int) -> str:
     return path if number == 1 else f"{stem}-{number}{ending}"
 
 
+def _check_trace(path: str) -> None:
+    """Raises SettingError where no trace can be written at exit."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise SettingError(f"CLMR_TRACE is {path!r}, where no file can be written; name one in a folder of yours")
+
+
 _traces = itertools.count(1)
 _default = threading.local()
 """Per thread: `context`, the default, and `outer`, what it was before the `with` blocks, innermost first."""
@@ -181,7 +204,7 @@ def context_of(given: Context | None) -> Context:
     if given is None:
         return current_context()
     if not isinstance(given, Context):
-        raise DeviceError(f"context is {given!r}; pass a cm.Context, which takes a device or its name")
+        raise DeviceError(f"context is {quoted(given)}; pass a cm.Context, which takes a device or its name")
     return given
 
 

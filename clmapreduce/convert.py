@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, upload
+from clmapreduce.checks import numpy_array
 from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import check_stored
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.errors import ClMapReduceError, DTypeError
 from clmapreduce.foreign import is_foreign, wrap_foreign
 
 
@@ -43,9 +44,16 @@ def host_array(x: Any) -> NumpyArray:
         raise DTypeError("a masked array has values that do not count; pass x.filled(value) with one that is neutral")
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
-        try:
-            x = np.from_dlpack(x) if dlpack else np.asarray(x)
-        except ValueError as error:
-            raise ShapeError(f"{type(x).__name__} is no array: {error}") from None
+        x = _from_dlpack(x) if dlpack else numpy_array(x, "the array")
     dtype = check_stored(x.dtype, "the array")
     return np.asarray(x, dtype=dtype)
+
+
+def _from_dlpack(x: Any) -> NumpyArray:
+    """The NumPy array of another library's. Raises DTypeError where that offers none."""
+    try:
+        return np.from_dlpack(x)
+    except ClMapReduceError:
+        raise
+    except Exception as error:  # whatever the other library raises
+        raise DTypeError(f"{type(x).__name__} offers no array by DLPack: {error}; copy it to a NumPy array") from error

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from clmapreduce.checks import dtype_of
 from clmapreduce.errors import DTypeError
 
 DType: TypeAlias = "np.dtype[Any]"
@@ -83,6 +84,14 @@ def check_supported(dtype: DType, what: str) -> DType:
             "or a structured dtype of these"
         )
     return dtype.newbyteorder("=")
+
+
+def scalar_of(dtype: Any) -> DType:
+    """The dtype of a plain number that is to be computed with. Raises DTypeError."""
+    found = check_supported(dtype_of(dtype), "the dtype")
+    if found.names is not None:
+        raise DTypeError(f"{found} has fields; convert to a plain number, such as float32")
+    return found
 
 
 def check_stored(dtype: DType, what: str) -> DType:

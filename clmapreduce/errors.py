@@ -15,6 +15,14 @@ class DTypeError(ClMapReduceError, TypeError):
     """A dtype that the operation, the operator or the device cannot serve without losing data."""
 
 
+class ArgumentError(ClMapReduceError, TypeError):
+    """An argument of a kind that the call does not take, or a keyword that it does not know."""
+
+
+class SettingError(ClMapReduceError, ValueError):
+    """A variable of the environment that holds what its setting cannot be."""
+
+
 class FormulaError(ClMapReduceError, ValueError):
     """A formula, traced or parsed, that cannot become a kernel."""
 

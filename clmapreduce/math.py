@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from clmapreduce.checks import quoted
+from clmapreduce.errors import ClMapReduceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.functions import FUNCTIONS, apply, is_traced
 
 
@@ -15,7 +17,16 @@ def _public(name: str) -> Any:
     def call(*operands: Any) -> Any:
         if any(map(is_traced, operands)):
             return apply(name, *operands)
-        return function.numpy(*operands)
+        if len(operands) != function.arity:
+            raise FormulaError(f"cm.math.{name} takes {function.arity} argument(s), {len(operands)} given")
+        try:
+            return function.numpy(*operands)
+        except ClMapReduceError:
+            raise
+        except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError) as error:
+            told = ", ".join(map(quoted, operands))
+            wrong = ShapeError if isinstance(error, ValueError) else DTypeError
+            raise wrong(f"cm.math.{name}({told}): {error}; give numbers, or arrays of them that broadcast") from error
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from clmapreduce.errors import ModeError
+from clmapreduce.checks import choice
 
 
 class ComputeMode(Enum):
@@ -70,13 +70,11 @@ def told(conventions: frozenset[CallingConvention]) -> str:
     return " or ".join(c.name for c in CallingConvention if c in conventions) or "none"
 
 
-_WORDS = {"sequential": ComputeMode.SEQUENTIAL, "parallel": ComputeMode.PARALLEL}
+_WORDS = {"auto": None, "sequential": ComputeMode.SEQUENTIAL, "parallel": ComputeMode.PARALLEL}
 
 
 def parse_mode(word: str) -> ComputeMode | None:
     """The compute mode of a caller's `mode=` word; None for "auto". Raises ModeError for anything else."""
-    if word == "auto":
-        return None
-    if word not in _WORDS:
-        raise ModeError(f"mode={word!r} is unknown; use 'auto', 'sequential' or 'parallel'")
+    if word.__class__ is not str or word not in _WORDS:
+        choice(word, "mode", _WORDS)
     return _WORDS[word]

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import hostsched
+from clmapreduce.checks import quoted, takes
 from clmapreduce.errors import ModeError
 
 P = ParamSpec("P")
@@ -43,10 +44,10 @@ def reporting(wanted: Any) -> Iterator[Report]:
     elif wanted is True:
         with _bar() as report:
             yield report
-    elif callable(wanted):
+    elif callable(wanted) and takes(wanted, 2):
         yield wanted
     else:
-        raise ModeError(f"progress={wanted!r} is none; use True for a bar, or a callable that takes (done, total)")
+        raise ModeError(f"progress={quoted(wanted)} is none; use True for a bar, or a callable of (done, total)")
 
 
 @contextmanager

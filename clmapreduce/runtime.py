@@ -14,7 +14,16 @@ import numpy as np
 import hostsched
 from cl_templates import RenderError, render
 from clmapreduce.domain.table import Table
-from clmapreduce.errors import BuildError, Cancelled, ClMapReduceError, DeviceError, DeviceMemoryError
+from clmapreduce.errors import (
+    ArgumentError,
+    BuildError,
+    Cancelled,
+    ClMapReduceError,
+    DeviceError,
+    DeviceMemoryError,
+    SettingError,
+)
+from clmapreduce.formula.source import SOURCE_MARK
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
 from hostsched import disk_cache
 
@@ -47,8 +56,14 @@ def translation(error: Exception) -> ClMapReduceError:
     """Our error for one of the scheduler's or the renderer's."""
     if isinstance(error, hostsched.OutOfDeviceMemory):
         return DeviceMemoryError(str(error))
+    if isinstance(error, hostsched.InvalidSetting):
+        return SettingError(str(error))
+    if isinstance(error, hostsched.WrongArgument):
+        return ArgumentError(str(error))
     if isinstance(error, hostsched.Cancelled):
         return Cancelled(str(error))
+    if isinstance(error, hostsched.ProgramBuildError) and SOURCE_MARK in error.source:
+        return BuildError(f"a kernel with the text of a cm.c_source, marked {SOURCE_MARK}: {error}")
     if isinstance(error, (hostsched.ProgramBuildError, RenderError)):
         return BuildError(str(error))
     return DeviceError(str(error))
@@ -79,12 +94,14 @@ def source_of(spec: KernelSpec) -> str:
 
 def recall(*parts: str) -> bytes | None:
     """What `remember` kept on disk under these words; None if there is nothing or anything about it is odd."""
-    return disk_cache.load(disk_cache.cache_key(*parts))
+    with translated():
+        return disk_cache.load(disk_cache.cache_key(*parts))
 
 
 def remember(data: bytes, *parts: str) -> None:
     """Keeps bytes on disk, beside the kernels, unless the cache is turned off."""
-    disk_cache.store(disk_cache.cache_key(*parts), data)
+    with translated():
+        disk_cache.store(disk_cache.cache_key(*parts), data)
 
 
 class Built:

@@ -13,9 +13,11 @@ from .errors import (
     ForkedProcess,
     HostSchedError,
     InterpreterEnding,
+    InvalidSetting,
     LaunchError,
     OutOfDeviceMemory,
     ProgramBuildError,
+    WrongArgument,
 )
 from .graph import JobGraph
 from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
@@ -41,6 +43,7 @@ __all__ = [
     "ForkedProcess",
     "HostSchedError",
     "InterpreterEnding",
+    "InvalidSetting",
     "Job",
     "JobGraph",
     "Kernel",
@@ -60,6 +63,7 @@ __all__ = [
     "SharedContext",
     "Submission",
     "WriteJob",
+    "WrongArgument",
     "build",
     "cache_folder",
     "devices",

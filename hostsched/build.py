@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import pathlib
 import re
 import threading
 from collections.abc import Sequence
@@ -21,6 +19,7 @@ from .errors import OutOfDeviceMemory, ProgramBuildError
 from .failures import failure_of
 from .pace import Pace
 from .refusal import guard
+from .settings import usable_folder
 from .versions import Versions, versions_of
 
 if TYPE_CHECKING:
@@ -227,9 +226,7 @@ def _built(space: SharedContext, source: str, options: str) -> _Program:
 
 
 def _dump(source: str, name: str | None) -> None:
-    folder = os.environ.get("CLMR_DUMP_SOURCE")
-    if folder:
+    folder = usable_folder("CLMR_DUMP_SOURCE")
+    if folder is not None:
         stem = re.sub(r"[^A-Za-z0-9_.-]", "_", name or "program")
-        path = pathlib.Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        (path / f"{stem}-{cache_key(source)[:12]}.cl").write_text(source)
+        (folder / f"{stem}-{cache_key(source)[:12]}.cl").write_text(source)

@@ -96,6 +96,11 @@ def select_device(spec: str | Device | cl.Device | None = None) -> Device:
         if os.environ.get("PYOPENCL_CTX"):
             return _fitting(os.environ["PYOPENCL_CTX"], "$PYOPENCL_CTX=")[0]  # pyopencl takes one of several, too
         return _fitting("", "")[0]
+    if not isinstance(spec, str):
+        raise DeviceNotFound(
+            f"the device is {spec!r:.80}; name it by a text such as \"gpu\", \"cpu\", \"intel\" or part of its name, "
+            "or pass a Device, a pyopencl.Device, or None for the default"
+        )
     return _only(spec, "")
 
 

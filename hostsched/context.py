@@ -18,11 +18,12 @@ import pyopencl as cl
 
 from . import opencl
 from .device import Device
-from .errors import DeviceNotFound
+from .errors import DeviceNotFound, OutOfDeviceMemory
 from .failures import failure_of
 from .idle_queues import IdleQueues
 from .memory import Arena
 from .refusal import guard, opencl_in_use
+from .settings import driver_settings
 
 if TYPE_CHECKING:
     from .build import Program
@@ -63,15 +64,17 @@ _foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDic
 def shared_context(device: Device, context: cl.Context | None = None) -> SharedContext:
     """The context of `device` in this process, made on first use; or the one record of a caller's own `context`.
 
-    Raises DeviceNotFound if `context` does not hold the device, ForkedProcess in a forked child, LaunchError or
-    OutOfDeviceMemory if the driver makes none.
+    Raises DeviceNotFound if `context` is none, or does not hold the device, or the driver makes none;
+    OutOfDeviceMemory if it has no memory for one; ForkedProcess in a forked child.
     """
     opencl_in_use()
     with _registry_lock:
         if context is None:
             if device not in _own:
-                _own[device] = SharedContext(device, _new_context(device))
+                _own[device] = SharedContext(device, _made(device))
             return _own[device]
+        if not isinstance(context, cl.Context):
+            raise DeviceNotFound(f"cl_context is a {type(context).__name__}; pass a pyopencl.Context with {device!r}")
         if device.cl_device not in context.devices:
             raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
         # the record holds the context, so its address cannot be taken by another one meanwhile
@@ -82,8 +85,14 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
         return made
 
 
-def _new_context(device: Device) -> cl.Context:
+def _made(device: Device) -> cl.Context:
+    """A new OpenCL context. Raises OutOfDeviceMemory, or DeviceNotFound with the driver's answer and the settings that
+    drivers read.
+    """
     try:
         return opencl.new_context([device.cl_device])
     except cl.Error as error:
-        raise failure_of(error, f"making a context on {device.name!r}") from error
+        failed = failure_of(error, f"making a context failed, though {device!r} is listed")
+        if isinstance(failed, OutOfDeviceMemory):
+            raise failed from error
+        raise DeviceNotFound(f"{failed}{driver_settings()}") from error

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pyopencl as cl
 
+from .errors import WrongArgument
+
 __all__ = ["Device", "DeviceFacts", "read_facts"]
 
 # Who made the driver, by what its platform's name or vendor contains. PoCL first: it names no hardware maker.
@@ -74,6 +76,8 @@ class Device:
     __slots__ = ("cl_device", "facts")
 
     def __init__(self, cl_device: cl.Device) -> None:
+        if not isinstance(cl_device, cl.Device):
+            raise WrongArgument(f"{cl_device!r:.80} is no pyopencl.Device; select_device takes names")
         self.cl_device = cl_device
         self.facts = read_facts(cl_device)
 

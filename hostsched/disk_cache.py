@@ -19,6 +19,8 @@ import time
 
 import platformdirs
 
+from .settings import switch
+
 __all__ = ["cache_folder", "cache_key", "load", "store"]
 
 _FORMAT = 1
@@ -34,7 +36,7 @@ _log = logging.getLogger("clmapreduce.hostsched")
 
 def cache_folder() -> pathlib.Path | None:
     """The folder in use, created if need be; None if the cache is turned off or the folder is refused (logged)."""
-    if os.environ.get("CLMR_NO_CACHE", "").strip().lower() in ("1", "true", "yes"):
+    if switch("CLMR_NO_CACHE"):
         return None
     folder = pathlib.Path(os.environ.get("CLMR_CACHE_DIR") or platformdirs.user_cache_dir("clmapreduce"))
     try:

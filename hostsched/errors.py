@@ -10,16 +10,21 @@ __all__ = [
     "ForkedProcess",
     "HostSchedError",
     "InterpreterEnding",
+    "InvalidSetting",
     "LaunchError",
     "OutOfDeviceMemory",
     "ProgramBuildError",
+    "WrongArgument",
 ]
 
 # Every compiler we met writes ":LINE:COLUMN:" and then the complaint. What stands before differs: Intel numbers the
 # source text ("1:3:7: error: ..."), PoCL names a temporary file ("error: /…/x.cl:3:7: ..."), NVIDIA says
 # "<kernel>:3:7: ...".
 _PLACE = re.compile(r"(?::|^)(\d+):(\d+):\s", re.MULTILINE)
+# The folder and name of that file say nothing; they differ from run to run.
+_FILE = re.compile(r"[^\s'\"]*[/\\][^\s'\":]*(?=:\d+:\d+:)")
 _CONTEXT_LINES = 2
+_MAX_LOG_LINES = 30
 _MAX_PLACES = 5
 
 
@@ -57,6 +62,14 @@ class InterpreterEnding(HostSchedError):
         return type(self), ()
 
 
+class InvalidSetting(HostSchedError, ValueError):
+    """A variable of the environment holds what its setting cannot be."""
+
+
+class WrongArgument(HostSchedError, TypeError):
+    """An argument is of a kind that the call does not take."""
+
+
 class Cancelled(HostSchedError):
     """A long call was cancelled; what was not launched yet never is."""
 
@@ -81,7 +94,7 @@ class ProgramBuildError(HostSchedError):
     """
 
     def __init__(self, log: str, source: str, device_name: str) -> None:
-        self.log = log.strip("\0 \n")
+        self.log = _FILE.sub("kernel", log.strip("\0 \n"))
         self.source = source
         self.device_name = device_name
         super().__init__(self._message())
@@ -91,7 +104,9 @@ class ProgramBuildError(HostSchedError):
         return type(self), (self.log, self.source, self.device_name)
 
     def _message(self) -> str:
-        parts = [f"OpenCL program does not build on {self.device_name}", self.log or "(the driver left no log)"]
+        lines = self.log.splitlines()
+        shown = lines[:_MAX_LOG_LINES] + [f"({len(lines) - _MAX_LOG_LINES} more lines)"] * (len(lines) > _MAX_LOG_LINES)
+        parts = [f"OpenCL program does not build on {self.device_name}", "\n".join(shown) or "(the driver left no log)"]
         parts += [_excerpt(self.source, line, column) for line, column in _places(self.log, self.source)]
         return "\n\n".join(parts)
 

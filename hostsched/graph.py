@@ -9,7 +9,7 @@ waits are found across graphs, and a graph may be submitted again. Nothing here 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .errors import HostSchedError
 from .pieces import AT_ONCE, in_pieces, is_long
 from .progress import expect
-from .submission import Submission
+from .submission import NO_EVENTS, Submission
 from .waiting import COMPLETE, ended, status_of
 
 if TYPE_CHECKING:
@@ -101,16 +101,16 @@ class JobGraph:
     def __init__(self, jobs: Iterable[Submittable]) -> None:
         self.jobs = tuple(jobs)
 
-    def submit(self, queue: Queue, wait_for: Iterable[Any] = ()) -> Submission:
+    def submit(self, queue: Queue, wait_for: Collection[Any] = NO_EVENTS) -> Submission:
         """Enqueues every job with the waits that follow from its reads and writes, and returns without waiting, unless
         there is much work: long launches go out in pieces, and it returns when the last ones are on their way.
 
         `wait_for` holds events, Submissions, or objects with an `.event`; no job starts before all of them have ended.
-        Raises what the queue raises (LaunchError, OutOfDeviceMemory, ValueError) and Cancelled; jobs before the failing
-        one are enqueued. An exception that comes from outside, such as KeyboardInterrupt, leaves every buffer waiting
-        for what was enqueued.
+        Raises WrongArgument for other things in `wait_for`, what the queue raises (LaunchError, OutOfDeviceMemory,
+        ValueError) and Cancelled; jobs before the failing one are enqueued. An exception that comes from outside, such
+        as KeyboardInterrupt, leaves every buffer waiting for what was enqueued.
         """
-        order = _Order(queue, queue.admit(wait_for) if wait_for else [])
+        order = _Order(queue, [] if wait_for is NO_EVENTS else queue.admit(wait_for))
         seconds = 0.0
         for job in self.jobs:
             seconds += job.seconds

@@ -5,16 +5,15 @@ out.
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
-import re
 import sys
 
 import psutil
 
+from .settings import nbytes
+
 __all__ = ["host_headroom", "memory_limit", "resident"]
 
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _CGROUP_FILES = (  # the limit of a container and what it uses, versions 2 and 1
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -22,16 +21,8 @@ _CGROUP_FILES = (  # the limit of a container and what it uses, versions 2 and 1
 
 
 def memory_limit() -> int | None:
-    """Bytes that $CLMR_MEMORY_LIMIT allows ("500000000", "512M", "4G", "1.5GiB"), None if it is not set. ValueError if
-    unreadable.
-    """
-    text = os.environ.get("CLMR_MEMORY_LIMIT", "").strip()
-    if not text:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.lower())
-    if match is None:
-        raise ValueError(f'CLMR_MEMORY_LIMIT is "{text}"; give bytes, or a number with K, M, G or T, such as "4G"')
-    return int(float(match[1]) * _UNITS[match[2]])
+    """Bytes that $CLMR_MEMORY_LIMIT allows, None if it is not set. Raises InvalidSetting if unreadable."""
+    return nbytes("CLMR_MEMORY_LIMIT")
 
 
 def resident() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from . import opencl
 from .errors import HostSchedError, OutOfDeviceMemory
 from .failures import MEMORY_CODES, code_name, failure_of
 from .headroom import host_headroom, memory_limit, resident
+from .settings import switch
 from .waiting import ended
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Arena:
         self._idle_cap = self._facts.global_memory // _IDLE_SHARE
         self._reserved = 0
         # Memory checkers see what lies outside of a buffer, not what lies outside of what was asked for.
-        self._size_of = exact_size if os.environ.get("CLMR_EXACT_BUFFERS") else size_class
+        self._size_of = exact_size if switch("CLMR_EXACT_BUFFERS") else size_class
         # Both are appended to by finalizers, which may run at any point, in the midst of our own methods too: appending
         # to a deque needs no lock.
         self._returned: deque[Buffer] = deque()

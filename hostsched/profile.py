@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import pyopencl as cl
 
 from . import opencl
+from .errors import WrongArgument
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -32,11 +33,11 @@ class Record(NamedTuple):
 
 
 class Profile:
-    """What the commands of a profiling queue did. Raises ValueError for a queue made without `profile`."""
+    """What the commands of a profiling queue did. Raises WrongArgument for a queue made without `profile`."""
 
     def __init__(self, queue: Queue) -> None:
         if not queue.profile:
-            raise ValueError(f"{queue!r} keeps no times; make it with profile=True, or set CLMR_TRACE")
+            raise WrongArgument(f"{queue!r} keeps no times; make it with profile=True, or set CLMR_TRACE")
         self.queue = queue
 
     def records(self) -> list[Record]:
@@ -49,9 +50,14 @@ class Profile:
         ]
 
     def chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the commands to `path` as Chrome Trace Event JSON, for Perfetto or chrome://tracing."""
+        """Writes the commands to `path` as Chrome Trace Event JSON, for Perfetto or chrome://tracing. Raises
+        WrongArgument where no such file can be written.
+        """
         events = trace_events([(repr(self.queue.device), self.records())])
-        pathlib.Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
+        try:
+            pathlib.Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
+        except (OSError, TypeError, ValueError) as error:
+            raise WrongArgument(f"a trace cannot be written to {path!r}; name a file: {error}") from error
 
 
 def trace_events(queues: Iterable[tuple[str, Sequence[Record]]]) -> list[dict[str, object]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from .build import Kernel
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
 from .ending import watch
-from .errors import ForkedProcess
+from .errors import ForkedProcess, WrongArgument
 from .failures import failure, failure_of
 from .in_flight import Entry, InFlight, keep_for_ever
 from .memory import Arena, Buffer
@@ -287,7 +287,7 @@ class Queue:
             self.log.append((event, "marker", None))
         return event
 
-    def admit(self, wait_for: Iterable[Any]) -> list[cl.Event]:
+    def admit(self, wait_for: Collection[Any]) -> list[cl.Event]:
         """The events of what a caller wants to wait for: events, Submissions, objects with an `.event` (None is
         skipped).
 
@@ -388,7 +388,7 @@ class Queue:
     def _is_near(self, event: cl.Event) -> bool:
         """Whether commands here can wait for `event`; if not, it has ended on return."""
         if not isinstance(event, cl.Event):
-            raise TypeError(
+            raise WrongArgument(
                 f"wait_for holds a {type(event).__name__}; pass events, Submissions or objects with an .event"
             )
         try:

@@ -7,7 +7,7 @@ given the same Buffer that order says nothing, and the launches are submitted as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from .graph import COUNTED, JobGraph, add_reader, settle
 from .job import KernelJob
 from .memory import Buffer
 from .pieces import AT_ONCE
-from .submission import Submission
+from .submission import NO_EVENTS, Submission
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -102,7 +102,9 @@ class Replay:
             if launch.work * launch.kernel.pace.seconds > COUNTED
         )
 
-    def submit(self, slots: Mapping[str, Buffer | np.generic[Any]], wait_for: Iterable[Any] = ()) -> Submission:
+    def submit(
+        self, slots: Mapping[str, Buffer | np.generic[Any]], wait_for: Collection[Any] = NO_EVENTS
+    ) -> Submission:
         """Enqueues every launch on the Buffers and scalars in `slots`, by name, and returns without waiting.
 
         Waits, `wait_for` and the Submission are those of JobGraph.submit with the same launches. Names that no launch
@@ -117,7 +119,7 @@ class Replay:
         if not self._ordinary or seconds > AT_ONCE or len(set(buffers)) < len(buffers) or queue.has_failed:
             return JobGraph(self._jobs(slots)).submit(queue, wait_for)
         owned = buffers if borrowed else None
-        first_waits = queue.admit(wait_for) if wait_for else []
+        first_waits = [] if wait_for is NO_EVENTS else queue.admit(wait_for)
         events: list[Any] = []
         with queue.lock:
             try:

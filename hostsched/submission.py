@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from .errors import LaunchError
+from .errors import LaunchError, WrongArgument
 from .waiting import COMPLETE, status_of
 
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["Submission", "events_of"]
+__all__ = ["NO_EVENTS", "Submission", "events_of"]
+
+NO_EVENTS: Any = ()
+"""The default of `wait_for`, the same object in every call."""
 
 # Commands that failed because one before them did: EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, and PoCL's plain -1.
 _CONSEQUENCES = (-14, -1)
@@ -61,10 +65,13 @@ class Submission:
             raise
 
 
-def events_of(wait_for: Iterable[Any]) -> list[Any]:
-    """The events in `wait_for`: of events, Submissions, and objects with an `.event` (left out where that is None)."""
-    if not isinstance(wait_for, Iterable):
-        raise TypeError(f"wait_for is {wait_for!r}; pass a list of events")
+def events_of(wait_for: Collection[Any]) -> list[Any]:
+    """The events in `wait_for`: of events, Submissions, and objects with an `.event` (left out where that is None).
+
+    Raises WrongArgument for what is no list: several launches of a call may ask for them.
+    """
+    if not isinstance(wait_for, (tuple, list, Sequence, AbstractSet)):
+        raise WrongArgument(f"wait_for is {wait_for!r:.80}; pass a list of events")
     events: list[Any] = []
     for item in wait_for:
         if isinstance(item, Submission):

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from clmapreduce.array import DeviceArray
+from clmapreduce.checks import numpy_array
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
 
 Arrays = TypeVar("Arrays")
 DIGIT = 16
@@ -26,11 +27,12 @@ def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
     labels = labels_of(lab)
     several = isinstance(x, (tuple, list))
     for i, one in enumerate(x if isinstance(x, (tuple, list)) else [x]):
-        rows = np.shape(one)[:1]
+        one = one if isinstance(one, DeviceArray) else numpy_array(one, "x")
+        rows = one.shape[:1]
         if rows != (len(labels),):
             name = f"x[{i}]" if several else "x"
             raise ShapeError(
-                f"{name} has shape {np.shape(one)}, lab has length {len(labels)}; there is a label per row"
+                f"{name} has shape {one.shape}, lab has length {len(labels)}; there is a label per row"
             )
     order = stable_order(labels)
     made: Any = type(x)(taken(one, order) for one in x) if isinstance(x, (tuple, list)) else taken(x, order)
@@ -41,12 +43,12 @@ def taken(x: Any, order: Integers) -> Any:
     """Some rows of an array, on the device if it lives there."""
     if isinstance(x, DeviceArray):
         return array(np.take(x.to_numpy(), order, axis=0), x.context)
-    return np.take(np.asarray(x), order, axis=0)
+    return np.take(numpy_array(x, "x"), order, axis=0)
 
 
 def labels_of(given: Any, count: int | None = None) -> Integers:
     """(M,) int64 labels from 0 to count - 1, a copy. Raises DTypeError, or ShapeError naming the first out of range."""
-    found = np.asarray(given)
+    found = numpy_array(given, "lab")
     if found.size and found.dtype.kind not in "iu":
         raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
     if found.ndim != 1:
@@ -61,7 +63,11 @@ def labels_of(given: Any, count: int | None = None) -> Integers:
 
 def counts_of(labels: Integers, count: int = 0) -> Integers:
     """How many points have each label: as many labels as there are, at least `count`. labels: none negative."""
-    return np.bincount(labels, minlength=count).astype(np.int64, copy=False)
+    count = max(count, int(labels.max(initial=-1)) + 1)
+    try:
+        return np.bincount(labels, minlength=count).astype(np.int64, copy=False)
+    except (MemoryError, ValueError):  # ValueError: more labels than an array holds
+        raise DeviceMemoryError(f"{count} labels have no room in host memory; number labels from 0 on") from None
 
 
 def stable_order(labels: Integers) -> Integers:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.array import DeviceArray
+from clmapreduce.checks import is_whole, numpy_array, whole
 from clmapreduce.cluster.labels import counts_of, labels_of
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers, from_counts
@@ -37,7 +38,7 @@ def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, w
     """
     labels, counts = _counts(lab, Nlab)
     points, factors = _points(x, labels), _weights(weights, labels)
-    given: Any = None if weights_c is None else np.asarray(weights_c, np.float64).ravel()
+    given: Any = None if weights_c is None else numpy_array(weights_c, "weights_c", np.float64).ravel()
     if given is not None and len(given) != len(counts):
         raise ShapeError(f"weights_c has length {len(given)}, there are {len(counts)} labels")
     if factors is None:
@@ -65,8 +66,8 @@ def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
     if Nlab is None:
         labels = labels_of(lab)
         return labels, counts_of(labels)
-    said = np.asarray(Nlab)
-    if said.ndim > 1 or (said.ndim == 0 and said.dtype.kind not in "iu"):
+    said = np.asarray(whole(Nlab, "Nlab")) if is_whole(Nlab) else numpy_array(Nlab, "Nlab")
+    if said.ndim > 1 or said.dtype.kind not in ("iuf" if said.ndim else "iu"):
         told = f"shape {said.shape} and dtype {said.dtype}"
         raise ShapeError(f"Nlab has {told}; give the number of labels, or how many points have each (C,)")
     labels = labels_of(lab, len(said) if said.ndim else int(said))
@@ -79,7 +80,7 @@ def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
 
 def _points(x: Any, labels: Integers) -> Any:
     """(M, D) points, where they live."""
-    points = x if isinstance(x, DeviceArray) else np.asarray(x)
+    points = x if isinstance(x, DeviceArray) else numpy_array(x, "x")
     if points.dtype.kind not in "biuf":
         raise DTypeError(f"x has dtype {points.dtype}; give real coordinates")
     if points.ndim not in (1, 2) or len(points) != len(labels):
@@ -91,7 +92,7 @@ def _weights(weights: Any, labels: Integers) -> Any:
     """(M,) weights, where they live, or None."""
     if weights is None:
         return None
-    factors = weights if isinstance(weights, DeviceArray) else np.asarray(weights)
+    factors = weights if isinstance(weights, DeviceArray) else numpy_array(weights, "weights")
     if factors.size != len(labels) or factors.dtype.kind not in "biuf":
         told = f"shape {factors.shape} and dtype {factors.dtype}"
         raise ShapeError(f"weights has {told}; give a real number for each of the {len(labels)} points")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.dtypes import scalar_of
 from clmapreduce.errors import ShapeError
 
 
@@ -57,7 +58,7 @@ class NodeArray(np.ndarray[Any, Any]):
         """The elements converted to a scalar dtype."""
         from clmapreduce.formula.functions import as_node, cast
 
-        return elementwise(lambda part: cast(as_node(part), np.dtype(dtype)), self)
+        return elementwise(lambda part: cast(as_node(part), scalar_of(dtype)), self)
 
 
 def _apply(name: str, *operands: Any) -> Any:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union, cast
 
 import numpy as np
 
-from clmapreduce.dtypes import INT64, DType, Leaf, check_constant
+from clmapreduce.checks import quoted
+from clmapreduce.dtypes import INT64, DType, Leaf, check_constant, scalar_of
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.array import NodeArray
 
@@ -158,11 +159,22 @@ class Node:
     def __getitem__(self, name: object) -> NoReturn:
         raise FormulaError(f"a traced value is one {self.dtype}, it has no field or element {name!r}")
 
+    def _no_number(self, *_: Any) -> NoReturn:
+        raise FormulaError(
+            "a traced value has no number yet: int, float, round, range, len and @ cannot be traced; "
+            "use x.astype(dtype), cm.math.rint, and arithmetic"
+        )
+
+    __int__ = __float__ = __complex__ = __index__ = __round__ = __len__ = __matmul__ = __rmatmul__ = _no_number
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else self._no_number()
+
     def astype(self, dtype: Any) -> Node:
         """This value converted to a scalar dtype."""
         from clmapreduce.formula.functions import cast
 
-        return cast(self, np.dtype(dtype))
+        return cast(self, scalar_of(dtype))
 
     @property
     def real(self) -> Node:
@@ -220,6 +232,8 @@ class Record(dict[str, Node]):
     __slots__ = ()
 
     def __getitem__(self, name: str) -> Node:
+        if not isinstance(name, str):
+            raise FormulaError(f"{quoted(name)} is no field; the value has {', '.join(map(repr, self))}")
         part: Any = super().__getitem__(name)
         return cast("Node", part.copy() if isinstance(part, np.ndarray) else part)
 

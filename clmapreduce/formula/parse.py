@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from clmapreduce.checks import pointed
 from clmapreduce.errors import ClMapReduceError, FormulaError
 from clmapreduce.formula import node as nodes
 from clmapreduce.formula.functions import FUNCTIONS, apply
@@ -45,11 +47,17 @@ class Expression:
             raise FormulaError(f"the expression is {len(text)} characters long; at most {MAX_LENGTH} are read")
         try:
             tree = ast.parse(text.strip(), mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise FormulaError(f"cannot parse {text!r}: {getattr(error, 'msg', error)}") from None
+        except SyntaxError as error:
+            place = error.lineno or 1, (error.offset or 1) - 1
+            raise self._refuse_at(f"cannot parse this: {error.msg}", *place) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            at = next((i for i, letter in enumerate(text) if not letter.isprintable()), 0)
+            raise FormulaError(pointed(f"cannot parse this: {error}", text, at)) from None
         texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
         if text.count("#") > sum(t.count("#") for t in texts):
-            raise FormulaError(f"{text!r} holds a comment; an expression is one formula and nothing else")
+            raise FormulaError(
+                pointed("comments cannot stand in an expression, which is one formula", text, text.index("#"))
+            )
         self._body = tree.body
         self._count = 0
         found: dict[str, None] = {}
@@ -64,10 +72,19 @@ class Expression:
         return self._value(self._body, dict(zip(self.names, values, strict=True)))
 
     def _refuse(self, node: ast.AST, why: str) -> FormulaError:
-        lines = self.text.strip().splitlines()
-        line = lines[getattr(node, "lineno", 1) - 1]
-        at = len(line.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
-        return FormulaError(f"{why}\n    {line}\n    {' ' * at}^")
+        number = getattr(node, "lineno", 1)
+        line = self._line(number)
+        return self._refuse_at(
+            why, number, len(line.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
+        )
+
+    def _refuse_at(self, why: str, number: int, at: int) -> FormulaError:
+        """The error with a caret under character `at` of a line, both as Python's parser counts them."""
+        return FormulaError(pointed(why, self._line(number), at))
+
+    def _line(self, number: int) -> str:
+        lines = re.split("\r\n|[\r\n]", self.text.strip())  # as Python's parser does, not str.splitlines
+        return lines[min(number, len(lines)) - 1]
 
     def _check(self, node: ast.AST, depth: int, found: dict[str, None]) -> None:
         self._count += 1

@@ -35,7 +35,12 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
     if isinstance(plain, np.ufunc):
         raise FormulaError(f"{what} is numpy.{plain.__name__}, which takes no traced values; use those of cm.math")
     check_arity(function, len(values), what)
-    return function(*values)
+    try:
+        return function(*values)
+    except TypeError as error:
+        if "does not support ufuncs" not in str(error):  # a mistake that is the author's to see
+            raise
+        raise FormulaError(f"{what}: {error}; NumPy's functions take no traced values; use those of cm.math") from error
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -111,7 +116,7 @@ def _field(name: str, part: Any, what: str) -> dict[Leaf, Node]:
 def _array(name: str, part: Any, what: str) -> Any:
     try:
         array = np.array(part, dtype=object)
-    except ValueError:
+    except (ValueError, RuntimeError):  # RuntimeError: a list that holds itself
         array = None
     if array is None or any(isinstance(element, (list, tuple, np.ndarray)) for element in array.flat):
         raise FormulaError(f"{what}: the lists of field {name!r} have different lengths; give them one shape")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from clmapreduce.array import DeviceArray
+from clmapreduce.checks import quoted
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import ArgumentError, FormulaError, ShapeError
 from clmapreduce.pairwise.choices import NONE, Choices
 from clmapreduce.pairwise.given import as_array, as_real, category_of, complex_of, is_number, numbers, placed
 from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, moved, placeholder, variable_of
@@ -33,6 +34,12 @@ def built(name: str, *operands: Hashable) -> Vector:
     made = OPERATIONS[name](*operands)
     assert isinstance(made, Vector)
     return made
+
+
+def _refused(name: str, params: Sequence[Any], error: TypeError) -> Exception:
+    """The error for lists, arrays and the like in place of an operation's numbers."""
+    wrong = [param for param in params if not isinstance(param, Hashable)]
+    return FormulaError(f"{name} takes numbers here, not {quoted(wrong[0])}") if wrong else error
 
 
 class Symbolic:
@@ -126,7 +133,11 @@ class Symbolic:
         return made(formula, self.inputs if inputs is None else inputs, self.choices, is_complex)
 
     def _unary(self, name: str, *params: Hashable, is_complex: bool = False) -> LazyTensor:
-        return self._like(built(name, self.formula, *params), is_complex=is_complex)
+        try:
+            formula = built(name, self.formula, *params)
+        except TypeError as error:
+            raise _refused(name, params, error) from None
+        return self._like(formula, is_complex=is_complex)
 
     def _refuse_complex(self, name: str) -> None:
         if self.is_complex:
@@ -150,10 +161,13 @@ class Symbolic:
         raise FormulaError("a LazyTensor has no truth value; comparisons give 1.0 and 0.0, ifelse chooses by sign")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise TypeError("a LazyTensor is no array of M × N numbers; .to_numpy() makes one")
+        raise ArgumentError("a LazyTensor is no array of M × N numbers; .to_numpy() makes one")
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("a LazyTensor cannot be iterated; x[k] is coordinate k of its vectors")
+        raise ArgumentError("a LazyTensor cannot be iterated; x[k] is coordinate k of its vectors")
+
+    def __len__(self) -> NoReturn:
+        raise ArgumentError(f"a LazyTensor has no len(); its shape is {self.shape}")
 
     def __repr__(self) -> str:
         unbound = ", ".join(slot.told for slot in self.inputs.unbound)
@@ -187,7 +201,11 @@ def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, Choices]
 def apply(name: str, operands: Sequence[Any], *params: Hashable, is_complex: bool = False) -> LazyTensor:
     """An operation on LazyTensors and whatever becomes one. Raises ShapeError for dimensions that do not fit."""
     formulas, inputs, choices = joined([lifted(operand) for operand in operands])
-    return made(built(name, *formulas, *params), inputs, choices, is_complex)
+    try:
+        formula = built(name, *formulas, *params)
+    except TypeError as error:
+        raise _refused(name, params, error) from None
+    return made(formula, inputs, choices, is_complex)
 
 
 def _symbolic(x: tuple[Any, ...], axis: int | None) -> tuple[Vector, Inputs]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
-from clmapreduce.errors import FormulaError
+from clmapreduce.checks import quoted
+from clmapreduce.errors import ArgumentError, FormulaError
 from clmapreduce.pairwise.genred import Genred
 
+KEYWORDS = tuple(inspect.signature(Genred).parameters)[4:]
+"""Of Genred, beside what an output and the name of a shorthand say."""
 _OUTPUT = re.compile(r"\s*(?:[A-Za-z_]\w*\s*=\s*)?(Vi|Vj)\s*\(\s*(?:\d+\s*,\s*)?(\d+)\s*\)\s*")
 
 
 def generic_sum(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
     """The sum of a formula: over j for an output such as "a = Vi(2)", over i for "a = Vj(2)".
 
-    Keywords are Genred's. Raises FormulaError for an output that is neither.
+    Keywords are Genred's. Raises FormulaError for an output that is neither, ArgumentError for an unknown keyword.
     """
     return _generic("Sum", formula, output, aliases, kwargs)
 
@@ -37,6 +41,9 @@ def generic_argkmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> 
 
 def _generic(reduction: str, formula: str, output: str, aliases: tuple[str, ...], kwargs: dict[str, Any]) -> Genred:
     axis, _ = _declared(output)
+    unknown = [name for name in kwargs if name not in KEYWORDS]
+    if unknown:
+        raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; the keywords are {', '.join(KEYWORDS)}")
     return Genred(formula, aliases, reduction_op=reduction, axis=axis, **kwargs)
 
 
@@ -44,5 +51,5 @@ def _declared(output: str) -> tuple[int, int]:
     """(axis that is reduced, dimension) of a declared output."""
     found = _OUTPUT.fullmatch(output) if isinstance(output, str) else None
     if found is None:
-        raise FormulaError(f"the output {output!r} must be declared as 'a = Vi(dim)' or 'a = Vj(dim)'")
+        raise FormulaError(f"the output {quoted(output)} must be declared as 'a = Vi(dim)' or 'a = Vj(dim)'")
     return 1 if found[1] == "Vi" else 0, int(found[2])

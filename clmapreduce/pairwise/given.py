@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.checks import is_whole, quoted
 from clmapreduce.convert import host_array
-from clmapreduce.dtypes import DType, is_complex, is_float
+from clmapreduce.dtypes import FLOAT64, DType, holds, is_complex, is_float
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.vector.node import Category
@@ -26,8 +27,8 @@ LAYOUTS = {Category.I: "(.., M, {})", Category.J: "(.., N, {})", Category.PARAME
 
 def category_of(axis: Any) -> Category:
     """The category of an `axis` or `cat` argument: 0, 1 or 2. Raises ShapeError for anything else."""
-    if isinstance(axis, bool) or axis not in CATEGORIES:
-        raise ShapeError(f"{axis!r} is no category; use 0 (indexed by i), 1 (indexed by j) or 2 (a parameter)")
+    if not is_whole(axis) or axis not in CATEGORIES:
+        raise ShapeError(f"{quoted(axis)} is no category; use 0 (indexed by i), 1 (indexed by j) or 2 (a parameter)")
     return CATEGORIES[int(axis)]
 
 
@@ -47,6 +48,8 @@ def is_number(x: Any) -> bool:
     """Whether `x` is one real number of Python or NumPy, which formulas hold as a constant."""
     if isinstance(x, np.generic):
         return isinstance(x, np.integer) or is_float(x.dtype)
+    if isinstance(x, int) and not holds(FLOAT64, x):
+        raise DTypeError(f"{quoted(x)} is beyond what float64 holds")
     return isinstance(x, (int, float)) and not isinstance(x, bool)
 
 

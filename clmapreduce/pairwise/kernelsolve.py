@@ -11,6 +11,7 @@ import numpy as np
 
 from clmapreduce.arguments import home_of
 from clmapreduce.array import DeviceArray
+from clmapreduce.checks import quoted, switch
 from clmapreduce.context import Context
 from clmapreduce.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
@@ -77,7 +78,7 @@ class Solver:
         slots[self.unknown] = placeholder(0, right.dim, right.category)
         given["context"] = home
         matvec = Reduced("Sum", self.axis, self.formula, Inputs(slots), None, None, given)
-        wanted = solving.pop("return_status", False)
+        wanted = switch(solving.pop("return_status", False), "return_status")
         solving["tolerance"] = solving.pop("eps", 1e-6)
         x, self.status = solve(matvec, right.array, coupled=self.coupled, mode=given.get("mode", "auto"), **solving)
         if not self.status.converged:
@@ -101,8 +102,9 @@ class KernelSolve:
     ) -> None:  # fmt: skip
         if dtype is not None:
             warnings.warn("KernelSolve takes the arrays' dtype; dtype= changes nothing", DeprecationWarning, 2)
-        self.formula, self.aliases, self.varinvalias, self.axis = formula, tuple(aliases), varinvalias, axis
-        summed = Genred(formula, aliases, "Sum", axis, opt_arg)._reduced
+        summing = Genred(formula, aliases, "Sum", axis, opt_arg)
+        self.formula, self.aliases, self.varinvalias, self.axis = formula, summing.aliases, varinvalias, axis
+        summed = summing._reduced
         options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
         self._solver = Solver(axis, summed.formula, summed.inputs, _place(varinvalias, summed.inputs), options)
 
@@ -158,7 +160,7 @@ def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: b
     slots[place] = replace(right, category=category, key=("right-hand side", right.key))
     options = {**operator.choices.keywords, **options}
     solver = Solver(int(category), operator.formula, Inputs(slots), place, options)
-    return solver() if call and not solver.inputs.unbound else solver
+    return solver() if switch(call, "call") and not solver.inputs.unbound else solver
 
 
 def _apart(formula: Vector, variable: Variable) -> bool:
@@ -169,6 +171,8 @@ def _apart(formula: Vector, variable: Variable) -> bool:
 
 def _place(alias: str, inputs: Inputs) -> int:
     """Which variable an alias, or Var(place, dim, category), names. Raises FormulaError."""
+    if not isinstance(alias, str):
+        raise FormulaError(f"varinvalias is {quoted(alias)}; give the alias of the variable to solve for, a text")
     text = alias.replace(" ", "")
     for place, slot in enumerate(inputs.slots):
         if text == slot.name or text.startswith(f"Var({place},"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.pairwise.base import KINDS
 from clmapreduce.pairwise.linear import Matrix
 from clmapreduce.pairwise.operators import is_complex_data
 
 
+@without_arithmetic("use the operations of cm.LazyTensor; v @ K is K.t() @ v")
 class LazyTensor(Matrix):
     """A formula F(x_i, y_j, p) for all pairs (i, j), under the names and shapes of `pykeops.numpy`.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, upload
+from clmapreduce.checks import numpy_array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.base import Symbolic, made
 from clmapreduce.pairwise.given import Array, as_array, as_real, reshaped
@@ -74,8 +75,8 @@ class Matrix(Reductions):
         dtype = self.inputs.dtype
         if isinstance(v, DeviceArray) or dtype is None:
             return v
-        v = np.asarray(v)
-        return v.astype(np.result_type(dtype, np.complex64) if v.dtype.kind == "c" else dtype, copy=False)
+        v = numpy_array(v, "v")
+        return numpy_array(v, "v", np.result_type(dtype, np.complex64) if v.dtype.kind == "c" else dtype)
 
     def solve(self, other: Any, var: LazyTensor | None = None, call: bool = True, **kwargs: Any) -> Any:
         """a with alpha a + Σ self · a = other, self symmetric and positive definite: an array of other's shape.

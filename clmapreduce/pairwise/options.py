@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.checks import choice, quoted, switch
 from clmapreduce.context import Context, context_of, devices, select_device, shared_context
-from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
+from clmapreduce.errors import ArgumentError, DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.ranges import as_ranges
 
 BACKENDS: dict[str, tuple[str | None, str]] = {
@@ -36,16 +37,14 @@ PASSED = {"mode": "auto", "wait_for": (), "out": None, "ranges": None, "progress
 
 def parse_backend(word: Any) -> tuple[str | None, str]:
     """(kind of device or None, scheme) of a backend's word. Raises ModeError."""
-    if not isinstance(word, str) or word not in BACKENDS:
-        raise ModeError(f"backend={word!r} is unknown; use one of {', '.join(map(repr, BACKENDS))}")
-    return BACKENDS[word]
+    return BACKENDS[choice(word, "backend", BACKENDS)]
 
 
 def reduction_name(reduction: Any, weighted: bool) -> Any:
     """KeOps' first name of a reduction; operators and unknown names as they are."""
-    if reduction == "LogSumExp" and weighted:
-        return "LogSumExpWeight"
-    return SYNONYMS.get(reduction, reduction) if isinstance(reduction, str) else reduction
+    if not isinstance(reduction, str):
+        return reduction
+    return "LogSumExpWeight" if reduction == "LogSumExp" and weighted else SYNONYMS.get(reduction, reduction)
 
 
 def check_count(name: str, k: Any) -> int | None:
@@ -62,17 +61,17 @@ def check_count(name: str, k: Any) -> int | None:
 def precision(dtype_acc: Any = "auto", use_double_acc: Any = False, sum_scheme: Any = "auto") -> dict[str, Any]:
     """The accumulator's options. Raises DTypeError or ModeError for unknown or contradicting ones."""
     word = getattr(dtype_acc, "name", None) or getattr(dtype_acc, "__name__", dtype_acc)
-    if word not in ACCUMULATORS:
-        raise DTypeError(f"dtype_acc={dtype_acc!r} is unknown; use one of {', '.join(map(repr, ACCUMULATORS))}")
+    if not isinstance(word, str) or word not in ACCUMULATORS:
+        choice(dtype_acc, "dtype_acc", ACCUMULATORS, DTypeError)
+    use_double_acc = switch(use_double_acc, "use_double_acc")
     if use_double_acc and word not in ("auto", "float64"):
         raise ModeError(f"use_double_acc=True means dtype_acc='float64', and dtype_acc={word!r} is given; choose one")
-    if sum_scheme not in SUM_SCHEMES:
-        raise ModeError(f"sum_scheme={sum_scheme!r} is unknown; use one of {', '.join(map(repr, SUM_SCHEMES))}")
+    choice(sum_scheme, "sum_scheme", SUM_SCHEMES)
     return {"dtype_acc": "float64" if use_double_acc else word, "sum_scheme": sum_scheme}
 
 
 def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A reduction's keywords, checked and complete. Raises TypeError for an unknown one; ModeError, DTypeError or
+    """A reduction's keywords, checked and complete. Raises ArgumentError for an unknown one; ModeError, DTypeError or
     DeviceError for values that are not offered.
     """
     if given.keys() <= {"ranges"}:
@@ -80,7 +79,7 @@ def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     known = {**PRECISION, **PLACE, **PASSED}
     unknown = [name for name in given if name not in known and name not in WITHOUT_EFFECT]
     if unknown:
-        raise TypeError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(known)}")
+        raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(known)}")
     kind, scheme = parse_backend(given.get("backend", "auto"))
     passed = {name: given.get(name, value) for name, value in PASSED.items()}
     context = placed_on(kind, given.get("device_id", -1), given.get("context"))
@@ -102,7 +101,8 @@ def placed_on(kind: str | None, device_id: Any, context: Context | None) -> Cont
     device_id counts the GPUs, as in KeOps; negative: any. Raises DeviceError.
     """
     if isinstance(device_id, bool) or not isinstance(device_id, int):
-        raise DeviceError(f"device_id={device_id!r} is no number of a GPU; use -1 for the default one, or context=")
+        raise DeviceError(f"device_id={quoted(device_id)} is no number of a GPU; use -1 for any, or context=")
+    context = None if context is None else context_of(context)
     if device_id >= 0:
         gpus = [device for device in devices() if device.kind == "gpu"]
         if device_id >= len(gpus):

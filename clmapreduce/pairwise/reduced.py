@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.checks import is_whole, quoted
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, source_pairs
@@ -36,8 +37,8 @@ class Reduced:
         self, reduction: str | Operator, axis: int, formula: Vector, inputs: Inputs, weight: Vector | None = None,
         k: int | None = None, options: Mapping[str, Any] | None = None, finish: Finish | None = None,
     ) -> None:  # fmt: skip
-        if isinstance(axis, bool) or axis not in (0, 1):
-            raise ShapeError(f"axis={axis!r} is no axis to reduce; use 0 (over i) or 1 (over j)")
+        if not is_whole(axis) or axis not in (0, 1):
+            raise ShapeError(f"axis={quoted(axis)} is no axis to reduce; use 0 (over i) or 1 (over j)")
         self.reduction = _operator(reduction_name(reduction, weight is not None))
         self.axis, self.formula, self.weight = int(axis), formula, weight
         self.k = check_count(self.reduction.name, k)
@@ -104,9 +105,13 @@ def _planning(passed: Mapping[str, Any]) -> tuple[Options, Ranges | None]:
 
 
 @lru_cache(maxsize=256)
-def _operator(reduction: str | Operator) -> PairReduction:
-    """The operator; equal ones are one object, so that kernels are found again."""
+def _kept_operator(reduction: str | Operator) -> PairReduction:
     return pair_reduction(reduction)
+
+
+def _operator(reduction: Any) -> PairReduction:
+    """The operator; equal ones are one object, so that kernels are found again. Raises ModeError for what is none."""
+    return _kept_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
 
 
 @lru_cache(maxsize=1024)

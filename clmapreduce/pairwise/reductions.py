@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clmapreduce.checks import switch
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.base import joined, lifted
 from clmapreduce.pairwise.calculus import Calculus
@@ -203,7 +204,7 @@ class Reductions(Calculus):
             check_complex(inputs.dtype)
         finish = self._finished if self.is_complex else None
         made = Reduced(reduction, axis, formula, inputs, weight, k, options, finish)
-        return made() if call and not inputs.unbound else made
+        return made() if switch(call, "call") and not inputs.unbound else made
 
     def _finished(self, result: Any) -> Any:
         return result

@@ -11,9 +11,10 @@ import numpy as np
 
 from clmapreduce.arguments import product
 from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.checks import numpy_array, quoted, real, takes
 from clmapreduce.convert import array
 from clmapreduce.dtypes import FLOAT32, FLOAT64
-from clmapreduce.errors import Cancelled, DTypeError, ShapeError
+from clmapreduce.errors import ArgumentError, Cancelled, DTypeError, ShapeError
 from clmapreduce.math import where
 from clmapreduce.primitives import Reduce, fuse
 from clmapreduce.primitives.compiled import Compiled
@@ -25,6 +26,7 @@ Apply = Callable[[DeviceArray], Any]
 
 MOST_ITERATIONS = 10_000
 MOST_BETWEEN_CHECKS = 10
+DIAGONAL = "the preconditioner's diagonal"
 
 _sum = Reduce("sum")
 
@@ -116,7 +118,9 @@ def solve(
             raise DTypeError(f"{name} is {number!r}; give a number")
     if max_iterations is not None and not (isinstance(max_iterations, (int, np.integer)) and max_iterations >= 0):
         raise ShapeError(f"max_iterations is {max_iterations!r}; give a whole number, 0 or more")
-    systems = _Systems(given, matvec, float(alpha), coupled, mode)
+    if callable(preconditioner) and not takes(preconditioner, 1):
+        raise ArgumentError(f"preconditioner is {quoted(preconditioner)}; give a function of one array, or a diagonal")
+    systems = _Systems(given, matvec, real(alpha, "alpha"), coupled, mode)
     cap = min(10 * systems.length, MOST_ITERATIONS) if max_iterations is None else max_iterations
     with reporting(progress) as report:
         lines, squared, counts = systems.solved(tolerance, cap, preconditioner, x0, report)
@@ -163,7 +167,7 @@ class _Systems:
         """An array that broadcasts to b, as lines."""
         if isinstance(x, DeviceArray) and x.shape == self.b.shape:
             return self.lines(x)
-        values = np.asarray(x, self.b.dtype)
+        values = numpy_array(x, name, self.b.dtype)
         if values.ndim == 1 and self.b.ndim > 1:
             values = values[:, None]
         try:
@@ -188,7 +192,7 @@ class _Systems:
             r = _remainder(r, x, self.applied(self.matvec, x), self.alpha, batch=True, mode=self.mode)
         inverse = None
         if preconditioner is not None and not callable(preconditioner):
-            inverse = self.placed(1 / np.asarray(preconditioner), "the preconditioner's diagonal")
+            inverse = self.placed(1 / numpy_array(preconditioner, DIAGONAL, self.b.dtype), DIAGONAL)
         step = _Step(self, float(self.length * tolerance**2), inverse, preconditioner if inverse is None else None)
         z = step.preconditioned(r)
         squared, rz = _first(r, z, batch=True, mode=self.mode)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import Any
 
-from clmapreduce.context import Context
+from clmapreduce.checks import quoted, real
+from clmapreduce.context import Context, context_of
 from clmapreduce.convert import array
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
@@ -61,11 +62,11 @@ def tune(function: Callable[[], Any], *, context: Context | None = None, seconds
     goes through, and what was found before it is kept.
     """
     if not callable(function):
-        raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {function!r}")
+        raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {quoted(function)}")
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        raise ModeError(f"seconds={seconds!r} is no time; give a number of seconds, 0 or more")
-    tuner = _Tuner(perf_counter() + seconds)
-    with contextlib.nullcontext() if context is None else context, recording(tuner):
+        raise ModeError(f"seconds={quoted(seconds)} is no time; give a number of seconds, 0 or more")
+    tuner = _Tuner(perf_counter() + real(seconds, "seconds"))
+    with contextlib.nullcontext() if context is None else context_of(context), recording(tuner):
         function()
     return tuner.found
 

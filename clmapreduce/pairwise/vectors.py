@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from clmapreduce.checks import is_whole, quoted
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.base import lifted
 from clmapreduce.pairwise.functions import Functions
@@ -120,13 +124,13 @@ class Vectors(Functions):
         return self._real_operation("Kron", [self, other], _integers(dimfself), _integers(dimfother))
 
     def _check_last(self, axis: int, what: str) -> None:
-        if axis not in (-1, self.dim() - 1):
-            raise ShapeError(f"{what} works along the last axis, -1 or {self.dim() - 1}; not along {axis!r}")
+        if not is_whole(axis) or axis not in (-1, self.dim() - 1):
+            raise ShapeError(f"{what} works along the last axis, -1 or {self.dim() - 1}; not along {quoted(axis)}")
 
 
 def _integers(values: Any) -> tuple[int, ...]:
     """A shape or list of axes as a tuple."""
     try:
-        return (values,) if isinstance(values, int) else tuple(int(v) for v in values)
-    except (TypeError, ValueError):
-        raise FormulaError(f"{values!r} is no list of integers") from None
+        return (values,) if isinstance(values, int) else tuple(operator.index(v) for v in values)
+    except (TypeError, np.ma.MaskError):
+        raise FormulaError(f"{quoted(values)} is no list of integers") from None

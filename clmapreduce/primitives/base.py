@@ -6,16 +6,17 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from clmapreduce.arguments import Arguments, Signature, product
 from clmapreduce.array import DeviceArray
 from clmapreduce.call import Call, Output, check_out
+from clmapreduce.checks import is_whole, quoted
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, check_constant
-from clmapreduce.errors import DTypeError, FormulaError, ModeError
+from clmapreduce.errors import ArgumentError, DTypeError, FormulaError, ModeError
 from clmapreduce.foreign import is_wrapped
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import CAST
@@ -54,9 +55,10 @@ class Options:
         """Whether one work-item must do it all. Raises ModeError for tiles that are not offered."""
         if self.tiles is None:
             return False
-        if mode is not ComputeMode.SEQUENTIAL or self.tiles != 1:
+        if mode is not ComputeMode.SEQUENTIAL or not is_whole(self.tiles) or self.tiles != 1:
             raise ModeError(
-                f"tiles={self.tiles} is offered as tiles=1 with mode='sequential': one work-item walks the whole length"
+                f"tiles={quoted(self.tiles)} is offered as tiles=1 with mode='sequential': "
+                "one work-item walks the whole length"
             )
         return True
 
@@ -157,6 +159,9 @@ class Primitive(ABC):
 
         return composed(self, other)
 
+    def __rrshift__(self, other: Any) -> NoReturn:
+        raise ModeError(f"{quoted(other)} cannot stand before {self!r}: it is no primitive; wrap a function in cm.Map")
+
     @abstractmethod
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         """Everything up to the launch; the results themselves where nothing needs launching."""
@@ -182,10 +187,10 @@ class Primitive(ABC):
 
 
 def _split(call: Callable[..., Any], keywords: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
-    """The keywords of a call, sorted. Raises TypeError for one that the call does not take."""
+    """The keywords of a call, sorted. Raises ArgumentError for one that the call does not take."""
     unknown = [name for name in keywords if name not in inspect.signature(call).parameters]
     if unknown:
-        raise TypeError(f"unknown keyword(s) {', '.join(unknown)}; the keywords are those of a call")
+        raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; the keywords are those of a call")
     names = Options.__dataclass_fields__
     options = Options(**{k: v for k, v in keywords.items() if k in names})
     return options, {k: v for k, v in keywords.items() if k not in names}

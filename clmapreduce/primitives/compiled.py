@@ -11,6 +11,7 @@ import numpy as np
 from clmapreduce.arguments import Arguments, Described, Given, product
 from clmapreduce.array import DeviceArray, contiguous, empty
 from clmapreduce.call import Output, as_argument, check_out
+from clmapreduce.checks import numpy_array
 from clmapreduce.convert import host_array
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.foreign import is_wrapped
@@ -119,7 +120,7 @@ class Compiled:
             raise DTypeError(f"argument {i + 1} was compiled as a number; compile it with shape (1,) to pass an array")
 
     def _number(self, i: int, value: Any, wanted: Described) -> Any:
-        given = np.asarray(value)
+        given = numpy_array(value, f"argument {i + 1}")
         if given.shape != ():
             raise ShapeError(f"argument {i + 1} has shape {given.shape}, it was compiled as a number")
         if not np.can_cast(given.dtype, wanted.dtype, "same_kind"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clmapreduce.checks import quoted
 from clmapreduce.errors import ModeError
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.map import Map, chained
@@ -14,7 +15,9 @@ from clmapreduce.primitives.pipeline import Pipeline
 def composed(first: Primitive, second: Any) -> Map | Pipeline:
     """`first >> second`: two maps are a map, anything else a pipeline."""
     if not isinstance(second, Primitive):
-        raise ModeError(f"{second!r} cannot follow {first!r}: it is no primitive; wrap a function in cm.Map or cm.fuse")
+        raise ModeError(
+            f"{quoted(second)} cannot follow {first!r}: it is no primitive; wrap a function in cm.Map or cm.fuse"
+        )
     if isinstance(first, Map) and isinstance(second, Map):
         return chained(first, second)
     batch = any(isinstance(part, Pipeline) and part.batch for part in (first, second))

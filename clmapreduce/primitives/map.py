@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clmapreduce.arguments import Arguments, gather
+from clmapreduce.checks import quoted
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -41,7 +42,7 @@ class Map(Primitive):
     def __init__(self, f: Callable[..., Any] | str) -> None:
         self.expression = Expression(f) if isinstance(f, str) else None
         if self.expression is None and not callable(f):
-            raise FormulaError(f"cm.Map takes a function or an expression string, not {f!r}")
+            raise FormulaError(f"cm.Map takes a function or an expression string, not {quoted(f)}")
         self.function: Callable[..., Any] = self.expression if self.expression is not None else f  # type: ignore[assignment]
         self._traced = Traced(self.function, f"the expression {f!r}" if isinstance(f, str) else "the mapped function")
 

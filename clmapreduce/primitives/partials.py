@@ -10,6 +10,7 @@ import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature, gather
 from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.checks import numpy_array
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.convert import array
@@ -115,7 +116,7 @@ class KeptPartials:
         options = Options(mode, None, wait_for, out)
         if i is None:
             return self._query(None, whole=True, options=options)
-        queries = np.asarray(i)
+        queries = numpy_array(i, "i")
         if queries.dtype.kind not in "iu" and queries.size:
             raise DTypeError(f"prefix takes integers, not {queries.dtype}")
         wrong = np.flatnonzero((queries.reshape(-1) < 0) | (queries.reshape(-1) > self._length))

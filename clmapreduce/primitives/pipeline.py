@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import update_wrapper
 from typing import Any
 
-import numpy as np
-
 from clmapreduce.arguments import Arguments, Described, Shape, Signature, gather, gather_rows
 from clmapreduce.call import Output
+from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
 from clmapreduce.choose import choose_mode, choose_scope
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -80,8 +79,10 @@ class Pipeline(Primitive):
     """
 
     def __init__(self, function: Callable[..., Any], batch: bool = False) -> None:
+        if not callable(function):
+            raise FormulaError(f"a pipeline is a function of whole vectors, not {quoted(function)}")
         self.function = function
-        self.batch = batch
+        self.batch = switch(batch, "batch")
         self._traced: dict[Any, TracedPipeline] = {}
 
     def __repr__(self) -> str:
@@ -114,7 +115,7 @@ class Pipeline(Primitive):
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         length, accumulate = more.get("length"), more.get("accumulate", "auto")
-        batch = self.batch if more.get("batch") is None else bool(more["batch"])
+        batch = self.batch if more.get("batch") is None else switch(more["batch"], "batch")
         if isinstance(self.function, Parts):
             values, length = self.function.arguments(values, length)
         arguments = (gather_rows if batch else gather)(values, options.context, length)
@@ -129,8 +130,7 @@ class Pipeline(Primitive):
         self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate, length: int | None
     ) -> Lowered:
         """Everything about a call that its arguments' values do not change."""
-        if accumulate not in ACCUMULATE:
-            raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+        choice(accumulate, "accumulate", ACCUMULATE)
         traced = self._trace(arguments, accumulate)
         context, program = arguments.context, traced.program
         arguments = _with_length(arguments, program, length)
@@ -166,14 +166,16 @@ class Pipeline(Primitive):
         begins with an Unfold has its base as the only argument (none for "index") and needs `length`. The keywords are
         those of a call. Raises what a call with such arguments would raise.
         """
+        if not isinstance(shapes, (list, tuple)):
+            raise ShapeError(f"shapes is {quoted(shapes)}; give a list with the shape of every argument")
         wanted = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes] * len(shapes)
         if len(wanted) != len(shapes):
             raise ShapeError(f"{len(shapes)} shapes and {len(wanted)} dtypes are given; give one dtype per argument")
         described = [
-            Described(tuple(shape or ()), check_supported(np.dtype(dtype), f"argument {i + 1}"))
+            Described(_shape(shape, f"argument {i + 1}"), _dtype(dtype, f"argument {i + 1}"))
             for i, (shape, dtype) in enumerate(zip(shapes, wanted, strict=True))
         ]
-        over = self.batch if batch is None else batch
+        over = self.batch if batch is None else switch(batch, "batch")
         arguments = (gather_rows if over else gather)(described, context, length)
         lowered = self.lowered(arguments, Options(mode, arguments.context, tiles=tiles), over, accumulate, length)
         more = {"batch": over, "accumulate": accumulate, "length": length}
@@ -257,7 +259,23 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
     if isinstance(function, Pipeline):
         return Pipeline(function.function, batch)
     if not callable(function) or isinstance(function, Primitive):
-        raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {function!r}")
+        raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {quoted(function)}")
     made = Pipeline(function, batch)
     update_wrapper(made, function, updated=())
     return made
+
+
+def _shape(shape: Any, name: str) -> Shape:
+    """A shape that is to be compiled for, None for a number. Raises ShapeError."""
+    if shape is None:
+        return ()
+    if not isinstance(shape, (list, tuple)):
+        raise ShapeError(f"{name} has shape {quoted(shape)}; give a tuple such as (1000,), or None for a number")
+    return tuple(whole(extent, f"{name}: an extent of its shape") for extent in shape)
+
+
+def _dtype(dtype: Any, name: str) -> DType:
+    """A dtype that is to be compiled for. Raises DTypeError."""
+    if dtype is None:  # which NumPy takes for float64
+        raise DTypeError(f"{name} has no dtype; give one such as 'float32'")
+    return check_supported(dtype_of(dtype, name), name)

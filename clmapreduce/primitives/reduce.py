@@ -13,12 +13,13 @@ import clmapreduce.reductions as reductions
 from clmapreduce.arguments import Arguments, gather
 from clmapreduce.array import DeviceArray, write
 from clmapreduce.call import check_out
+from clmapreduce.checks import choice
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
@@ -132,10 +133,8 @@ class Reduce(Primitive):
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         accumulate, finish = more.get("accumulate", "auto"), more.get("finish", "auto")
-        if accumulate not in ACCUMULATE:
-            raise ModeError(f"accumulate={accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
-        if finish not in FINISH:
-            raise ModeError(f"finish={finish!r} is unknown; use one of {', '.join(FINISH)}")
+        choice(accumulate, "accumulate", ACCUMULATE)
+        choice(finish, "finish", FINISH)
         arguments = gather(values, options.context)
         context = arguments.context
         if accumulate == "double" and not context.facts.fp64:

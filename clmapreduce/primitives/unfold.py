@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, gather
+from clmapreduce.checks import dtype_of, numpy_array, whole
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -37,7 +38,7 @@ class Unfold(Primitive):
     """
 
     def __init__(self, op: str | ReductionOp, _first_power: int = 1) -> None:
-        self._index = op == "index"
+        self._index = isinstance(op, str) and op == "index"
         self._operand = operand("sum" if self._index else op)
         self._first_power = _first_power
         self._closed: dict[Any, Formula | None] = {}
@@ -111,13 +112,10 @@ class Unfold(Primitive):
             raise ModeError(
                 f"{self!r} takes {'(length)' if self._index else '(base, length)'}, {len(values)} argument(s) given"
             )
-        length = values[-1]
-        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
-            raise ShapeError(f"length is {length!r}; it must be a whole number, 0 or more")
-        return (0 if self._index else values[0]), int(length)
+        return (0 if self._index else values[0]), whole(values[-1], "length")
 
     def _arguments(self, base: Any, length: int, dtype: Any, options: Options) -> Arguments:
-        wanted = None if dtype is None else check_supported(np.dtype(dtype), "dtype")
+        wanted = None if dtype is None else check_supported(dtype_of(dtype), "dtype")
         if isinstance(base, (bool, int, float, complex)) or (wanted is not None and not hasattr(base, "context")):
             base = based(base, wanted)
         arguments = gather([base], options.context)
@@ -152,7 +150,7 @@ def based(base: Any, dtype: DType | None) -> Any:
     """
     if dtype is not None and dtype.names is not None:
         return fields(base, dtype, "the base")
-    given = np.asarray(base)
+    given = numpy_array(base, "the base")
     wanted = given.dtype if dtype is None else dtype
     if given.size != 1 or wanted.names is not None:
         return given.astype(wanted)

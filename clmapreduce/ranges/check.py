@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.checks import is_whole, numpy_array, quoted
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 
 
 def integers(given: Any, name: str, columns: int | None = None) -> Integers:
     """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array."""
-    array = np.asarray(given)
+    array = numpy_array(given, name)
     wanted = "(n,)" if columns is None else f"(n, {columns})"
     if array.size == 0 and array.ndim < 3:
         return np.zeros(0 if columns is None else (0, columns), np.int64)
@@ -84,8 +85,8 @@ def within(pairs: Integers, limit: int, name: str, what: str) -> None:
 
 def count(given: Any, name: str) -> int:
     """A whole number, 0 or more. Raises DTypeError or ShapeError."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
-        raise DTypeError(f"{name} is {given!r}; give a whole number")
+    if not is_whole(given):
+        raise DTypeError(f"{name} is {quoted(given)}; give a whole number")
     if given < 0:
-        raise ShapeError(f"{name} is {given}; give a whole number, 0 or more")
+        raise ShapeError(f"{name} is {quoted(given)}; give a whole number, 0 or more")
     return int(given)

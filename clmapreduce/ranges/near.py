@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from clmapreduce.checks import numpy_array
 from clmapreduce.domain.blocks import Integers, from_counts
 from clmapreduce.errors import DTypeError, ShapeError
 
@@ -21,7 +22,7 @@ SLACK = 1e-12
 
 def coordinates(given: Any, name: str) -> Any:
     """(n, D) real, finite numbers; (n,) are points on a line. Raises DTypeError, or ShapeError for the first wrong."""
-    x = np.asarray(given)
+    x = numpy_array(given, name)
     if x.dtype.kind not in "biuf":
         raise DTypeError(f"{name} has dtype {x.dtype}; give real coordinates")
     if x.ndim not in (1, 2) or 0 in x.shape[1:]:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.checks import quoted, whole
 from clmapreduce.domain.blocks import Blocks
+from clmapreduce.errors import ArgumentError
 
 
 def picture(blocks: Blocks, height: int, width: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -45,6 +47,9 @@ def draw(blocks: Blocks, axes: Any, pixels: int) -> Any:
         from matplotlib import pyplot
     except ImportError:
         raise ImportError('plot() needs matplotlib: pip install "clmapreduce[plot]"') from None
+    pixels = whole(pixels, "pixels", 1)
+    if axes is not None and not hasattr(axes, "imshow"):
+        raise ArgumentError(f"axes is {quoted(axes)}; give axes of matplotlib, or None for new ones")
     if axes is None:
         _, axes = pyplot.subplots(layout="constrained")
     shown = picture(blocks, max(1, min(pixels, blocks.rows)), max(1, min(pixels, blocks.columns)))

@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from clmapreduce.checks import choice, is_whole, numpy_array, quoted
 from clmapreduce.domain.blocks import Blocks, Integers, blocks
 from clmapreduce.domain.transposed import transposed
-from clmapreduce.errors import DeviceMemoryError, DTypeError, ModeError, ShapeError
+from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
+from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.ranges import check
 from clmapreduce.ranges.matrix import blocks_of_mask, blocks_of_matrix, boolean
 from clmapreduce.ranges.near import boxes, centroids, coordinates, near
@@ -21,6 +23,7 @@ Limits = tuple[tuple[str, Integers, int], ...]
 """Names of arrays as they were given, (n, 2) starts and ends, and the axis that must hold them: 0 rows, 1 columns."""
 
 
+@without_arithmetic("combine masks before, as in cm.Ranges.from_mask(a | b)")
 class Ranges:
     """Which pairs of rows and columns a block-sparse reduction meets. It never changes, and equals only itself: a
     reduction keeps its plan with it.
@@ -155,10 +158,10 @@ class Ranges:
         if (ranges_j is None) != (y is None):
             given, missing = ("y", "ranges_j") if ranges_j is None else ("ranges_j", "y")
             raise ShapeError(f"{given} is given without {missing}; give both, or none to compare x with itself")
-        if between not in ("boxes", "centroids"):
-            raise ModeError(f'between is {between!r}; "boxes" and "centroids" are known')
-        if np.ndim(distance) or np.asarray(distance).dtype.kind not in "iuf":
-            raise DTypeError(f"distance is {distance!r}; give a number")
+        choice(between, "between", ("boxes", "centroids"))
+        given_distance = numpy_array(distance, "distance")
+        if given_distance.ndim or given_distance.dtype.kind not in "iuf":
+            raise DTypeError(f"distance is {quoted(distance)}; give a number")
         if not distance >= 0:
             raise ShapeError(f"distance is {distance}; give 0 or more")
         rows = check.clusters(ranges_i, "ranges_i")
@@ -190,8 +193,9 @@ class Ranges:
         M, N: rows and columns of the whole. Equal calls give the same object. Raises ShapeError where a mask has
         another shape, or an interval lies beyond.
         """
-        if axis not in (0, 1):
-            raise ShapeError(f"axis is {axis!r}; 1 reduces over columns, 0 over rows")
+        M, N = check.count(M, "M"), check.count(N, "N")
+        if not is_whole(axis) or axis not in (0, 1):
+            raise ShapeError(f"axis is {quoted(axis)}; 1 reduces over columns, 0 over rows")
         found = self._kept.get((M, N))
         if found is None:
             self._check_shape(M, N)

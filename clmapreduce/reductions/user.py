@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.checks import dtype_of, numpy_array, quoted, switch
 from clmapreduce.dtypes import BOOL, DType, Leaf, aligned, check_supported, is_complex, is_float, leaf_view, leaves
-from clmapreduce.errors import DTypeError, FormulaError
+from clmapreduce.errors import ArgumentError, DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
@@ -85,7 +86,7 @@ def _told(names: Iterable[str]) -> str:
 
 def number(value: Any, dtype: DType, what: str) -> Any:
     """`value` as a number of `dtype`; raises DTypeError when it does not survive the conversion."""
-    given = np.asarray(value)
+    given = numpy_array(value, what)
     if given.ndim or given.dtype.kind not in "biufc":
         raise DTypeError(f"{what} {value!r} is not a number")
     with np.errstate(all="ignore"):
@@ -138,10 +139,12 @@ class Operator(ReductionOp):
         name: str | None = None,
     ) -> None:
         if not callable(combine):
-            raise FormulaError(f"combine must be a function of two values, not {combine!r}")
+            raise FormulaError(f"combine must be a function of two values, not {quoted(combine)}")
+        if name is not None and not isinstance(name, str):
+            raise ArgumentError(f"name is {quoted(name)}; give a text, or None")
         check_arity(combine, 2, "combine")
-        self.combine, self.identity, self.commutative = combine, identity, commutative
-        self.dtype = None if dtype is None else check_supported(np.dtype(dtype), "the operator")
+        self.combine, self.identity, self.commutative = combine, identity, switch(commutative, "commutative")
+        self.dtype = None if dtype is None else check_supported(dtype_of(dtype), "the operator")
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:

@@ -11,13 +11,14 @@ import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
 from clmapreduce.array import DeviceArray
+from clmapreduce.checks import choice
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.convert import array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned
-from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, Input, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
@@ -143,8 +144,7 @@ def layout_of(
     asked: SegmentCall, elements: Sequence[Element], offsets: DType, closed: bool, context: Context
 ) -> SegmentLayout:
     """What is reduced. Raises ModeError, DTypeError, ShapeError or FormulaError for what cannot be."""
-    if asked.accumulate not in ACCUMULATE:
-        raise ModeError(f"accumulate={asked.accumulate!r} is unknown; use one of {', '.join(ACCUMULATE)}")
+    choice(asked.accumulate, "accumulate", ACCUMULATE)
     if asked.accumulate == "double" and not context.facts.fp64:
         raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
     kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)

@@ -9,6 +9,7 @@ import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
 from clmapreduce.array import DeviceArray, await_events, element
+from clmapreduce.checks import switch
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.convert import array
@@ -51,6 +52,7 @@ def geometry(
     """The geometry for offsets and sources as `segmented_reduce` takes them. Raises ShapeError or DTypeError, before
     anything but checks has run; a check may be left to be made.
     """
+    starts, validate = switch(starts, "starts"), switch(validate, "validate")
     given = offsets = indices(offsets, name, options.wait_for)
     if not starts and not len(given):
         raise ShapeError(f"{name} is empty; S segments have S + 1, and no segments have [0]")

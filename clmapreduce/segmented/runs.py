@@ -11,12 +11,13 @@ import numpy as np
 
 from clmapreduce.arguments import Arguments, Given, Signature
 from clmapreduce.array import DeviceArray, await_events
+from clmapreduce.checks import choice
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import BOOL, DType
-from clmapreduce.errors import FormulaError, ModeError, ShapeError
+from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, components
@@ -89,8 +90,7 @@ def sent(found: Gathered) -> Gathered:
 
 def check_count(count: str) -> None:
     """Raises ModeError for what is not offered."""
-    if count not in COUNTS:
-        raise ModeError(f"count={count!r} is unknown; use one of {', '.join(COUNTS)}")
+    choice(count, "count", COUNTS)
 
 
 def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Given, ...]]:
@@ -100,8 +100,7 @@ def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, 
     keys, context = sent(found).arrays[0], found.context
     if keys.ndim != 1:
         raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
-    if key not in KEPT:
-        raise ModeError(f"key={key!r} is unknown; use one of {', '.join(KEPT)}")
+    choice(key, "key", KEPT)
     if equal is not None:
         if not callable(equal):
             raise FormulaError(f"equal takes a function of two keys, not {equal!r}")

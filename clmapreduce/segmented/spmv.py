@@ -9,6 +9,7 @@ from clmapreduce.context import Context
 from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.trace import check_arity, own
+from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
 from clmapreduce.progress import followed
@@ -129,12 +130,15 @@ def _elements(matrix: Matrix, x: Any) -> list[Element]:
     return elements
 
 
+@without_arithmetic("plan.apply(x) multiplies the matrix by x")
 class SpmvPlan:
     """A sparse matrix, checked and brought to the device once, for many vectors.
 
     matrix, sources, validate: as for `cm.spmv`. NumPy arrays are copied. Arrays that live on the device are read where
     they are: indptr, indices and sources must stay as they were checked, and what is written to data counts.
     """
+
+    __array_ufunc__ = None  # NumPy's arrays leave `x @ plan` to this class
 
     def __init__(
         self, matrix: Any, *, sources: Any = None, validate: bool = True, mode: str = "auto",

@@ -11,6 +11,7 @@ import numpy as np
 from clmapreduce.arguments import Arguments, Given, Signature, gather
 from clmapreduce.array import DeviceArray
 from clmapreduce.call import check_out
+from clmapreduce.checks import dtype_of
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.convert import array
@@ -142,7 +143,7 @@ def working_dtype(dtype: Any, given: Sequence[Any], context: Context) -> DType:
     floats = [g.dtype for g in given if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
     wanted: DType = default_dtype(context)
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted = dtype_of(dtype)
     elif floats:
         wanted = np.result_type(*floats)
     if wanted not in (FLOAT32, FLOAT64):

@@ -10,9 +10,10 @@ import numpy as np
 
 from clmapreduce.array import DeviceArray
 from clmapreduce.call import check_out
+from clmapreduce.checks import dtype_of, whole
 from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.base import check_device
@@ -43,7 +44,7 @@ def powers(
     dtype (the base of a DeviceArray is not looked at: its powers wrap).
     """
     check_order(n, "n")
-    number = base if isinstance(base, DeviceArray) else based(base, None if dtype is None else np.dtype(dtype))
+    number = base if isinstance(base, DeviceArray) else based(base, None if dtype is None else dtype_of(dtype))
     if isinstance(number, np.generic) and number.dtype.kind in "iu":
         _check_integer_power(int(number), n, number.dtype)
     return POWERS(number, n + 1, dtype=dtype, mode=mode, context=context, wait_for=wait_for, out=out)
@@ -68,7 +69,7 @@ def factorials(
     """
     check_order(n, "n")
     home = context_of(context)
-    wanted = default_dtype(home) if dtype is None else check_supported(np.dtype(dtype), "dtype")
+    wanted = default_dtype(home) if dtype is None else check_supported(dtype_of(dtype), "dtype")
     check_device([wanted], home)
     largest = largest_factorial(wanted)
     if n > largest:
@@ -95,8 +96,7 @@ def largest_factorial(dtype: DType) -> int:
 
 def check_order(n: Any, name: str) -> None:
     """Raises ShapeError unless `n` is a whole number, 0 or more."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ShapeError(f"{name} is {n!r}; it must be a whole number, 0 or more")
+    whole(n, name)
 
 
 def default_dtype(context: Context) -> DType:

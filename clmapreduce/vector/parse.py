@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clmapreduce.checks import pointed
 from clmapreduce.errors import ClMapReduceError, FormulaError
 from clmapreduce.vector.node import Category, Variable, Vector, as_vector, integer
 from clmapreduce.vector.operation import OPERATIONS, named
@@ -149,9 +150,7 @@ class _Reader:
             raise self._refused(f"{text!r} is missing before {self._now.text!r}", self._now)
 
     def _refused(self, why: str, token: _Token) -> FormulaError:
-        start = max(0, token.at - 60)
-        shown = self.text[start : token.at + 60].replace("\n", " ")
-        return FormulaError(f"{why}\n    {shown}\n    {' ' * (token.at - start)}^")
+        return FormulaError(pointed(why, self.text, token.at))
 
     def _expression(self, lowest: int) -> Any:
         """What follows, up to an operator that binds less than `lowest`."""

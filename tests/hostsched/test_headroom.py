@@ -30,7 +30,7 @@ def test_memory_limit(text: str, bytes_: int | None, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("text", ["much", "-1", "4 X", "1e9", "G"])
 def test_an_unreadable_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", text)
-    with pytest.raises(ValueError, match=r'such as "4G"'):
+    with pytest.raises(ValueError, match=r"CLMR_MEMORY_LIMIT is .*such as 4G"):
         headroom.memory_limit()
 
 

@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from hostsched import Device, FillJob, JobGraph, Profile, Queue, ReadJob, Record, trace_events
+from hostsched import Device, FillJob, JobGraph, Profile, Queue, ReadJob, Record, WrongArgument, trace_events
 
 
 def test_trace_events_of_plain_records() -> None:
@@ -43,7 +43,7 @@ def test_records_of_a_queue_and_their_trace(device: Device, tmp_path: pathlib.Pa
 
 
 def test_a_queue_without_times_is_refused(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="profile=True"):
+    with pytest.raises(WrongArgument, match="profile=True"):
         Profile(queue)
     queue.finish()
     assert not queue.log

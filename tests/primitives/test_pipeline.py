@@ -593,7 +593,7 @@ def test_what_a_fused_function_may_not_return(context: cm.Context) -> None:
 @pytest.mark.parametrize("word", ["fast", "seq", "", "PARALLEL"])
 def test_an_unknown_mode(word: str, context: cm.Context) -> None:
     for call in (softmax, softmax.explain, cm.Scan("sum") >> cm.Map("x")):
-        with pytest.raises(cm.ModeError, match="unknown; use 'auto', 'sequential' or 'parallel'"):
+        with pytest.raises(cm.ModeError, match="unknown; use one of auto, sequential, parallel"):
             call(np.ones(5), mode=word, context=context)
 
 

@@ -70,7 +70,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: R.radius(np.where(X == 5, np.nan, X), None, 1.0, ROWS), cm.ShapeError, r"x\[2\] is \[4.0, nan\]; coordinates must be finite"),
     (lambda: R.radius(X * 1j, None, 1.0, ROWS), cm.DTypeError, r"x has dtype complex128"),
     (lambda: R.radius(X[None], None, 1.0, ROWS), cm.ShapeError, r"x has shape \(1, 9, 2\); give points as \(n, D\)"),
-    (lambda: R.radius(X, None, 1.0, ROWS, between="edges"), cm.ModeError, r"between is 'edges'; \"boxes\" and \"centroids\" are known"),  # type: ignore[arg-type]
+    (lambda: R.radius(X, None, 1.0, ROWS, between="edges"), cm.ModeError, r"between='edges' is unknown; use one of boxes, centroids"),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 

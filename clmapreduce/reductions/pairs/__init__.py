@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clmapreduce.checks import quoted
 from clmapreduce.errors import ModeError
 from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairOutput, PairReduction
 from clmapreduce.reductions.pairs.extremum import EXTREMA
@@ -22,9 +23,9 @@ def pair_reduction(reduction: str | Operator) -> PairReduction:
     """The reduction for a name, or for a user's operator. Raises ModeError for an unknown name."""
     if isinstance(reduction, Operator):
         return PairOperator(reduction)
-    if reduction not in PAIR_REDUCTIONS:
+    if not isinstance(reduction, str) or reduction not in PAIR_REDUCTIONS:
         raise ModeError(
-            f"reduction {reduction!r} is unknown; use one of {', '.join(PAIR_REDUCTIONS)}, or a cm.Operator"
+            f"reduction {quoted(reduction)} is unknown; use one of {', '.join(PAIR_REDUCTIONS)}, or a cm.Operator"
         )
     return PAIR_REDUCTIONS[reduction]
 

@@ -1,0 +1,112 @@
+"""One check for each kind of argument: a choice, a switch, a size, a number, a dtype, an array. Errors say what was
+given and what would work.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.errors import ArgumentError, ClMapReduceError, DTypeError, ModeError, ShapeError
+
+LARGEST_SIZE = 2**62
+"""Of lengths and counts: an int64 index has room for a tile more."""
+_QUOTED = 80
+_AROUND = 60
+
+
+def quoted(value: Any) -> str:
+    """A value as messages show it: on one line, and short."""
+    if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to write integers of many digits
+        return f"an integer of {value.bit_length()} bits"
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, np.generic):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a class of the caller's may fail in any way
+        text = ""
+    return text if 0 < len(text) <= _QUOTED else f"a {type(value).__name__}"
+
+
+def pointed(why: str, text: str, at: int) -> str:
+    """A message with a text below it and a caret under its character `at`; of a long text the part around that."""
+    start = max(0, at - _AROUND)
+    shown = "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text[start : at + _AROUND])
+    return f"{why}\n    {shown}\n    {' ' * (at - start)}^"
+
+
+def choice(value: Any, name: str, words: Collection[str], error: type[ClMapReduceError] = ModeError) -> str:
+    """`value`, which must be one of some words. Raises `error`."""
+    if not isinstance(value, str) or value not in words:
+        told = repr(value) if isinstance(value, str) and len(value) <= _QUOTED else quoted(value)
+        raise error(f"{name}={told} is unknown; use one of {', '.join(words)}")
+    return value
+
+
+def switch(value: Any, name: str) -> bool:
+    """`value` as a bool: True or False, or NumPy's. Raises ArgumentError."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{name} is {quoted(value)}; use True or False")
+    return bool(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer, Python's or NumPy's, and no bool."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def whole(value: Any, name: str, least: int = 0) -> int:
+    """`value` as a size: a whole number from `least` to LARGEST_SIZE. Raises ShapeError."""
+    if not is_whole(value) or value < least:
+        raise ShapeError(f"{name} is {quoted(value)}; it must be a whole number, {least} or more")
+    if value > LARGEST_SIZE:
+        raise ShapeError(f"{name} is {quoted(value)}; indices reach up to {LARGEST_SIZE}, use less")
+    return int(value)
+
+
+def real(value: Any, name: str) -> float:
+    """`value` as a float. Raises ArgumentError for what is no real number, or none that a float holds."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name} is {quoted(value)}; it must be a number that float64 holds") from None
+
+
+def dtype_of(value: Any, name: str = "dtype") -> np.dtype[Any]:
+    """`value` as a NumPy dtype. Raises DTypeError."""
+    try:
+        found: np.dtype[Any] = np.dtype(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, SyntaxError) as error:
+        raise DTypeError(f"{name} is {quoted(value)}, which names no dtype; use one such as 'float32'") from error
+    return found
+
+
+def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """`value` as a NumPy array, of `dtype` where one is wanted.
+
+    Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers.
+    """
+    try:
+        return np.asarray(value, dtype=dtype)
+    except ClMapReduceError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ShapeError(f"{name} is {quoted(value)}, which is no array: {error}") from None
+    except (TypeError, OverflowError, AttributeError) as error:
+        raise DTypeError(f"{name} is {quoted(value)}, which is no array of numbers: {error}") from None
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a callable takes `count` arguments by position; True where Python cannot tell."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:  # a builtin without a signature
+        return True
+    except TypeError:
+        return False
+    return True

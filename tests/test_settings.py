@@ -1,0 +1,61 @@
+"""Wrong settings in the environment: a call names the variable, what it holds and what would work; no import fails."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import clmapreduce as cm
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def child(lines: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Some lines of Python in a process of its own: drivers and the log read the environment once."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import clmapreduce as cm\n{lines}"], cwd=ROOT, env=os.environ | environment,
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_an_unknown_level_is_warned_of() -> None:
+    done = child("print('imported')", CLMR_LOG="nonsense")
+    assert done.returncode == 0 and done.stdout == "imported\n"
+    assert "CLMR_LOG is 'nonsense'" in done.stderr and "use debug, info" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("CLMR_MEMORY_LIMIT", "abc", "such as 4G"),
+        ("CLMR_NO_CACHE", "perhaps", "use 1, true"),
+        ("CLMR_DUMP_SOURCE", __file__, "name a folder"),
+        ("CLMR_TRACE", str(pathlib.Path(__file__) / "trace.json"), "no file can be written"),
+    ],
+)
+def test_a_call_names_the_setting(name: str, value: str, says: str, tmp_path: pathlib.Path) -> None:
+    """Each with an empty cache of kernels, so that the call builds one."""
+    lines = """
+try:
+    cm.Reduce("sum")([1.0, 2.0])
+except cm.SettingError as error:
+    print(error)
+"""
+    done = child(lines, **{"CLMR_CACHE_DIR": str(tmp_path), name: value})
+    assert done.stdout.startswith(f"{name} is {value!r}") and says in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(all(device.vendor != "intel" for device in cm.devices()), reason="Intel's CPU runtime is not here")
+def test_a_setting_that_a_driver_refuses_is_named() -> None:
+    lines = """
+try:
+    cm.Context("intel")
+except cm.DeviceError as error:
+    print(error)
+"""
+    done = child(lines, CL_CONFIG_CPU_TARGET_ARCH="zz")
+    assert "making a context failed" in done.stdout and "CL_CONFIG_CPU_TARGET_ARCH='zz'" in done.stdout, done.stderr

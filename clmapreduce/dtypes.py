@@ -90,6 +90,15 @@ def check_stored(dtype: DType, what: str) -> DType:
     return dtype if is_bfloat16(dtype) else check_supported(dtype, what)
 
 
+def refuse_masked(given: Any, what: str) -> None:
+    """Raises DTypeError for a masked array: the values behind its mask would count."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise DTypeError(
+            f"{what} is a masked array, which has values that do not count; pass x.filled(value) with one that is "
+            "neutral"
+        )
+
+
 def refuse_bfloat16(dtype: DType, what: str) -> None:
     """Raises DTypeError naming `what` where it holds bfloat16, which formulas of single indices do not compute with."""
     if is_bfloat16(dtype):

@@ -14,6 +14,7 @@ from clmapreduce.formula.functions import Function, cast
 from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.types import arithmetic
 
+_PREFIX = "c_source:"
 _NAME = re.compile(r"\b(a|b)\b")
 
 
@@ -30,7 +31,7 @@ def c_source(text: str) -> Callable[[Node, Node], Node]:
     def no_twin(*operands: Any) -> Any:
         raise FormulaError(f"c_source({text!r}) cannot be computed on the host; use finish='device'")
 
-    function = Function(f"c_source:{text}", 2, arithmetic, lambda dtype: f"({spelled})", no_twin, split=True)
+    function = Function(f"{_PREFIX}{text}", 2, arithmetic, lambda dtype: f"({spelled})", no_twin, split=True)
 
     def combine(a: Node, b: Node) -> Node:
         if not (isinstance(a, Node) and isinstance(b, Node)):
@@ -39,3 +40,8 @@ def c_source(text: str) -> Callable[[Node, Node], Node]:
         return cast(Apply(function, (cast(a, dtype), cast(b, dtype)), dtype), a.dtype)
 
     return combine
+
+
+def is_source(node: Node) -> bool:
+    """Whether a node is such text, which the host cannot compute."""
+    return isinstance(node, Apply) and node.function.name.startswith(_PREFIX)

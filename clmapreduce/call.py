@@ -12,7 +12,7 @@ import hostsched
 from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.context import Context
-from clmapreduce.dtypes import DType, alignment, leaves
+from clmapreduce.dtypes import DType, alignment, leaves, refuse_masked
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.runtime import Executable, take, translated
@@ -52,6 +52,7 @@ def _share_memory(a: Any, b: Any) -> bool:
 def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> None:
     if not isinstance(target, (DeviceArray, np.ndarray)):
         raise DTypeError(f"out must be a NumPy array or a DeviceArray, not {type(target).__name__}")
+    refuse_masked(target, "out")
     if tuple(target.shape) != shape:
         raise ShapeError(f"out has shape {tuple(target.shape)}, the result has {shape}")
     if isinstance(target, DeviceArray):

@@ -8,8 +8,8 @@ import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, upload
 from clmapreduce.context import Context, context_of
-from clmapreduce.dtypes import check_stored
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.dtypes import check_stored, refuse_masked
+from clmapreduce.errors import ShapeError
 from clmapreduce.foreign import is_foreign, wrap_foreign
 
 
@@ -31,8 +31,7 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
 
 def host_array(x: Any) -> NumpyArray:
     """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
-    if isinstance(x, np.ma.MaskedArray):
-        raise DTypeError("a masked array has values that do not count; pass x.filled(value) with one that is neutral")
+    refuse_masked(x, "the array")
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
         try:

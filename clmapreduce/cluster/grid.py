@@ -10,6 +10,7 @@ from clmapreduce.array import DeviceArray
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import ShapeError
+from clmapreduce.ranges.check import plain
 from clmapreduce.ranges.near import coordinates
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
@@ -52,7 +53,7 @@ def grid_cluster(x: Any, size: Any) -> Any:
 
 def _edges(size: Any, dimension: int) -> list[Any]:
     """One edge per axis. A plain number stays one, so that float32 points are divided in float32."""
-    array = np.asarray(size)
+    array = plain(size, "size")
     if array.shape not in ((), (dimension,)) or array.dtype.kind not in "iuf":
         told = f"shape {array.shape} and dtype {array.dtype}"
         raise ShapeError(f"size has {told}; give a number, or one for each of the {dimension} coordinates")

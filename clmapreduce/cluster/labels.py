@@ -10,6 +10,7 @@ from clmapreduce.array import DeviceArray
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.ranges.check import MOST_EMPTY, check_labels, plain
 
 Arrays = TypeVar("Arrays")
 DIGIT = 16
@@ -26,9 +27,9 @@ def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
     labels = labels_of(lab)
     several = isinstance(x, (tuple, list))
     for i, one in enumerate(x if isinstance(x, (tuple, list)) else [x]):
-        rows = np.shape(one)[:1]
+        name = f"x[{i}]" if several else "x"
+        rows = np.shape(one if isinstance(one, DeviceArray) else plain(one, name))[:1]
         if rows != (len(labels),):
-            name = f"x[{i}]" if several else "x"
             raise ShapeError(
                 f"{name} has shape {np.shape(one)}, lab has length {len(labels)}; there is a label per row"
             )
@@ -46,12 +47,12 @@ def taken(x: Any, order: Integers) -> Any:
 
 def labels_of(given: Any, count: int | None = None) -> Integers:
     """(M,) int64 labels from 0 to count - 1, a copy. Raises DTypeError, or ShapeError naming the first out of range."""
-    found = np.asarray(given)
+    found = plain(given, "lab")
     if found.size and found.dtype.kind not in "iu":
         raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
     if found.ndim != 1:
         raise ShapeError(f"lab has shape {found.shape}; give an array of shape (M,)")
-    labels = found.astype(np.int64)  # a copy: what is checked here is what places are made of
+    labels: Integers = found.astype(np.int64)  # a copy: what is checked here is what places are made of
     if len(labels) and (labels.min() < 0 or (count is not None and labels.max() >= count)):
         at = int(((labels < 0) | (labels >= (np.inf if count is None else count))).argmax())
         told = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"
@@ -60,7 +61,13 @@ def labels_of(given: Any, count: int | None = None) -> Integers:
 
 
 def counts_of(labels: Integers, count: int = 0) -> Integers:
-    """How many points have each label: as many labels as there are, at least `count`. labels: none negative."""
+    """How many points have each label: as many labels as there are, at least `count`. labels: none negative.
+
+    Raises ShapeError where many more labels than points would be counted.
+    """
+    check_labels(labels, "lab")
+    if count > len(labels) + MOST_EMPTY:
+        raise ShapeError(f"Nlab is {count}, of {len(labels)} points; at most {MOST_EMPTY} labels may have no point")
     return np.bincount(labels, minlength=count).astype(np.int64, copy=False)
 
 

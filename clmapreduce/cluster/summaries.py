@@ -11,6 +11,7 @@ from clmapreduce.cluster.labels import counts_of, labels_of
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers, from_counts
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.ranges.check import plain
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.segmented import segmented_reduce
 
@@ -37,7 +38,7 @@ def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, w
     """
     labels, counts = _counts(lab, Nlab)
     points, factors = _points(x, labels), _weights(weights, labels)
-    given: Any = None if weights_c is None else np.asarray(weights_c, np.float64).ravel()
+    given: Any = None if weights_c is None else plain(weights_c, "weights_c").astype(np.float64).ravel()
     if given is not None and len(given) != len(counts):
         raise ShapeError(f"weights_c has length {len(given)}, there are {len(counts)} labels")
     if factors is None:
@@ -65,7 +66,7 @@ def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
     if Nlab is None:
         labels = labels_of(lab)
         return labels, counts_of(labels)
-    said = np.asarray(Nlab)
+    said = plain(Nlab, "Nlab")
     if said.ndim > 1 or (said.ndim == 0 and said.dtype.kind not in "iu"):
         told = f"shape {said.shape} and dtype {said.dtype}"
         raise ShapeError(f"Nlab has {told}; give the number of labels, or how many points have each (C,)")
@@ -79,7 +80,7 @@ def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
 
 def _points(x: Any, labels: Integers) -> Any:
     """(M, D) points, where they live."""
-    points = x if isinstance(x, DeviceArray) else np.asarray(x)
+    points = x if isinstance(x, DeviceArray) else plain(x, "x")
     if points.dtype.kind not in "biuf":
         raise DTypeError(f"x has dtype {points.dtype}; give real coordinates")
     if points.ndim not in (1, 2) or len(points) != len(labels):
@@ -91,7 +92,7 @@ def _weights(weights: Any, labels: Integers) -> Any:
     """(M,) weights, where they live, or None."""
     if weights is None:
         return None
-    factors = weights if isinstance(weights, DeviceArray) else np.asarray(weights)
+    factors = weights if isinstance(weights, DeviceArray) else plain(weights, "weights")
     if factors.size != len(labels) or factors.dtype.kind not in "biuf":
         told = f"shape {factors.shape} and dtype {factors.dtype}"
         raise ShapeError(f"weights has {told}; give a real number for each of the {len(labels)} points")

@@ -54,7 +54,7 @@ class Options:
         """Whether one work-item must do it all. Raises ModeError for tiles that are not offered."""
         if self.tiles is None:
             return False
-        if mode is not ComputeMode.SEQUENTIAL or self.tiles != 1:
+        if mode is not ComputeMode.SEQUENTIAL or isinstance(self.tiles, bool) or self.tiles != 1:
             raise ModeError(
                 f"tiles={self.tiles} is offered as tiles=1 with mode='sequential': one work-item walks the whole length"
             )

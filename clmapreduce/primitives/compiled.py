@@ -12,6 +12,7 @@ from clmapreduce.arguments import Arguments, Described, Given, product
 from clmapreduce.array import DeviceArray, contiguous, empty
 from clmapreduce.call import Output, as_argument, check_out
 from clmapreduce.convert import host_array
+from clmapreduce.dtypes import refuse_masked
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.foreign import is_wrapped
 from clmapreduce.formula.formula import Access
@@ -119,6 +120,7 @@ class Compiled:
             raise DTypeError(f"argument {i + 1} was compiled as a number; compile it with shape (1,) to pass an array")
 
     def _number(self, i: int, value: Any, wanted: Described) -> Any:
+        refuse_masked(value, f"argument {i + 1}")
         given = np.asarray(value)
         if given.shape != ():
             raise ShapeError(f"argument {i + 1} has shape {given.shape}, it was compiled as a number")

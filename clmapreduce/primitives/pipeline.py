@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Described, Shape, Signature, gather, gather_rows
+from clmapreduce.arguments import Arguments, Described, Shape, Signature, gather, gather_rows, product
 from clmapreduce.call import Output
 from clmapreduce.choose import choose_mode, choose_scope
 from clmapreduce.context import Context
@@ -81,7 +81,7 @@ class Pipeline(Primitive):
 
     def __init__(self, function: Callable[..., Any], batch: bool = False) -> None:
         self.function = function
-        self.batch = batch
+        self.batch = _flag(batch)
         self._traced: dict[Any, TracedPipeline] = {}
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class Pipeline(Primitive):
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         length, accumulate = more.get("length"), more.get("accumulate", "auto")
-        batch = self.batch if more.get("batch") is None else bool(more["batch"])
+        batch = self.batch if more.get("batch") is None else _flag(more["batch"])
         if isinstance(self.function, Parts):
             values, length = self.function.arguments(values, length)
         arguments = (gather_rows if batch else gather)(values, options.context, length)
@@ -170,10 +170,10 @@ class Pipeline(Primitive):
         if len(wanted) != len(shapes):
             raise ShapeError(f"{len(shapes)} shapes and {len(wanted)} dtypes are given; give one dtype per argument")
         described = [
-            Described(tuple(shape or ()), check_supported(np.dtype(dtype), f"argument {i + 1}"))
+            Described(_shape(shape, i), check_supported(np.dtype(dtype), f"argument {i + 1}"))
             for i, (shape, dtype) in enumerate(zip(shapes, wanted, strict=True))
         ]
-        over = self.batch if batch is None else batch
+        over = self.batch if batch is None else _flag(batch)
         arguments = (gather_rows if over else gather)(described, context, length)
         lowered = self.lowered(arguments, Options(mode, arguments.context, tiles=tiles), over, accumulate, length)
         more = {"batch": over, "accumulate": accumulate, "length": length}
@@ -230,6 +230,29 @@ class Pipeline(Primitive):
                 raise ModeError(f"{step.told} keeps the partials of one line; call it row by row")
             if step.kind is Kind.REDUCE and arguments.line == 0 and not step.bound.has_identity:
                 raise ShapeError(f"{step.told} of an empty line has no value: it has no identity; give an element")
+
+
+def _flag(batch: Any) -> bool:
+    """Whether a call is for a batch. Raises ModeError for what says neither yes nor no."""
+    if not isinstance(batch, (bool, np.bool_)):
+        raise ModeError(f"batch is {batch!r}; give True, False, or None for what the pipeline was made with")
+    return bool(batch)
+
+
+def _shape(given: Shape | None, i: int) -> Shape:
+    """The shape of argument i as plain ints. Raises ShapeError where it is none."""
+    whole = given is None or (
+        isinstance(given, (tuple, list))
+        and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0 for n in given)
+    )
+    if not whole:
+        raise ShapeError(
+            f"argument {i + 1} has shape {given!r}; give a tuple of whole numbers, 0 or more, or None for a number"
+        )
+    shape = tuple(int(n) for n in given or ())
+    if product(shape) >= 1 << 63:
+        raise ShapeError(f"argument {i + 1} has shape {given!r}; an array has fewer than 2**63 elements")
+    return shape
 
 
 def _with_length(arguments: Arguments, program: Program, length: int | None) -> Arguments:

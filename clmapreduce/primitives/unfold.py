@@ -11,7 +11,7 @@ from clmapreduce.arguments import Arguments, gather
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType, check_constant, check_supported
+from clmapreduce.dtypes import DType, check_constant, check_supported, refuse_masked
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
@@ -150,6 +150,7 @@ def based(base: Any, dtype: DType | None) -> Any:
 
     Raises DTypeError when it does not fit.
     """
+    refuse_masked(base, "the base")
     if dtype is not None and dtype.names is not None:
         return fields(base, dtype, "the base")
     given = np.asarray(base)

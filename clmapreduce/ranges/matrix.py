@@ -10,6 +10,7 @@ from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
 from clmapreduce.domain.laid import Laid
 from clmapreduce.domain.runs import Booleans, runs_of_matrix, runs_of_places
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.ranges.check import plain
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -23,7 +24,7 @@ def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any
     shape: what it has to be. Sparse matrices of any dtype: what is not zero is True. Raises DTypeError for dense ones
     of another dtype than bool, ShapeError for another shape.
     """
-    found: Any = matrix if is_sparse(matrix) else np.asarray(matrix)
+    found: Any = matrix if is_sparse(matrix) else plain(matrix, name)
     if len(found.shape) != 2 or (shape is not None and tuple(found.shape) != shape):
         wanted = (
             "a matrix" if shape is None else f"shape {shape}, a row per cluster of rows, a column per one of columns"

@@ -8,6 +8,7 @@ import numpy as np
 
 from clmapreduce.domain.blocks import Integers, from_counts
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.ranges.check import plain
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Boxes: TypeAlias = tuple[Floats, Floats]
@@ -21,7 +22,7 @@ SLACK = 1e-12
 
 def coordinates(given: Any, name: str) -> Any:
     """(n, D) real, finite numbers; (n,) are points on a line. Raises DTypeError, or ShapeError for the first wrong."""
-    x = np.asarray(given)
+    x = plain(given, name)
     if x.dtype.kind not in "biuf":
         raise DTypeError(f"{name} has dtype {x.dtype}; give real coordinates")
     if x.ndim not in (1, 2) or 0 in x.shape[1:]:

@@ -11,6 +11,7 @@ import numpy as np
 import hostsched
 from clmapreduce.arguments import Arguments, Given, Shape
 from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
+from clmapreduce.checks import refuse_masked
 from clmapreduce.context import Context
 from clmapreduce.dtypes import DType, alignment, leaves
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
@@ -52,6 +53,7 @@ def _share_memory(a: Any, b: Any) -> bool:
 def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> None:
     if not isinstance(target, (DeviceArray, np.ndarray)):
         raise DTypeError(f"out must be a NumPy array or a DeviceArray, not {type(target).__name__}")
+    refuse_masked(target, "out")
     if tuple(target.shape) != shape:
         raise ShapeError(f"out has shape {tuple(target.shape)}, the result has {shape}")
     if isinstance(target, DeviceArray):

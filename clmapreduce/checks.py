@@ -5,6 +5,8 @@ given and what would work.
 from __future__ import annotations
 
 import inspect
+import math
+import sys
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -77,6 +79,16 @@ def real(value: Any, name: str) -> float:
         raise ArgumentError(f"{name} is {quoted(value)}; it must be a number that float64 holds") from None
 
 
+def finite(value: Any, name: str) -> float:
+    """`value` as a finite float. Raises ArgumentError for what is no number, and for infinities and NaN."""
+    if isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{name} is {value!r}; it must be a number")
+    number = real(value, name)
+    if not math.isfinite(number):
+        raise ArgumentError(f"{name} is {value!r}; it must be a finite number")
+    return number
+
+
 def dtype_of(value: Any, name: str = "dtype") -> np.dtype[Any]:
     """`value` as a NumPy dtype. Raises DTypeError."""
     try:
@@ -86,11 +98,25 @@ def dtype_of(value: Any, name: str = "dtype") -> np.dtype[Any]:
     return found
 
 
+def refuse_masked(value: Any, name: str) -> None:
+    """Raises DTypeError for a masked array: the values behind its mask would count.
+
+    NumPy imports its part for these when it is asked for it: that costs 10 ms, and a child that is forked meanwhile, in
+    another thread, waits for the import for ever. Where nobody has imported it there are no masked arrays.
+    """
+    if isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
+        raise DTypeError(
+            f"{name} is a masked array, which has values that do not count; pass x.filled(value) with one that is "
+            "neutral"
+        )
+
+
 def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any]:
     """`value` as a NumPy array, of `dtype` where one is wanted.
 
-    Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers.
+    Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers and for masked arrays.
     """
+    refuse_masked(value, name)
     try:
         return np.asarray(value, dtype=dtype)
     except ClMapReduceError:

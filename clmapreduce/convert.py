@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from clmapreduce.array import DeviceArray, NumpyArray, upload
-from clmapreduce.checks import numpy_array
+from clmapreduce.checks import numpy_array, refuse_masked
 from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import ClMapReduceError, DTypeError
@@ -31,17 +30,9 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
     return upload(host_array(x), context_of(context))
 
 
-def _is_masked(x: Any) -> bool:
-    """Whether `x` is a masked array. NumPy imports its part for these when it is asked for it: that costs 10 ms, and a
-    child that is forked meanwhile, in another thread, waits for the import for ever.
-    """
-    return isinstance(x, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
-
-
 def host_array(x: Any) -> NumpyArray:
     """A NumPy array of array-likes and CPU arrays with DLPack, dtype checked, byte order native."""
-    if _is_masked(x):
-        raise DTypeError("a masked array has values that do not count; pass x.filled(value) with one that is neutral")
+    refuse_masked(x, "the array")
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
         x = _from_dlpack(x) if dlpack else numpy_array(x, "the array")

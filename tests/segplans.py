@@ -27,8 +27,8 @@ from clmapreduce.schemes.team_text import suits_teams
 from clmapreduce.tuning import TeamBox, lanes_box, team_box, walk_box
 
 PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
-SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, name="second")
-FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0), PAIR, commutative=False, name="fields")
+SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, check=False, name="second")
+FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0), PAIR, commutative=False, name="fields", check=False)
 
 
 def layout_of(facts: Facts, **how: Any) -> SegmentLayout:

@@ -10,7 +10,8 @@ from clmapreduce.array import DeviceArray
 from clmapreduce.checks import numpy_array
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
-from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
+from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.ranges.check import MOST_EMPTY, check_labels
 
 Arrays = TypeVar("Arrays")
 DIGIT = 16
@@ -27,10 +28,10 @@ def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
     labels = labels_of(lab)
     several = isinstance(x, (tuple, list))
     for i, one in enumerate(x if isinstance(x, (tuple, list)) else [x]):
-        one = one if isinstance(one, DeviceArray) else numpy_array(one, "x")
+        name = f"x[{i}]" if several else "x"
+        one = one if isinstance(one, DeviceArray) else numpy_array(one, name)
         rows = one.shape[:1]
         if rows != (len(labels),):
-            name = f"x[{i}]" if several else "x"
             raise ShapeError(
                 f"{name} has shape {one.shape}, lab has length {len(labels)}; there is a label per row"
             )
@@ -53,7 +54,7 @@ def labels_of(given: Any, count: int | None = None) -> Integers:
         raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
     if found.ndim != 1:
         raise ShapeError(f"lab has shape {found.shape}; give an array of shape (M,)")
-    labels = found.astype(np.int64)  # a copy: what is checked here is what places are made of
+    labels: Integers = found.astype(np.int64)  # a copy: what is checked here is what places are made of
     if len(labels) and (labels.min() < 0 or (count is not None and labels.max() >= count)):
         at = int(((labels < 0) | (labels >= (np.inf if count is None else count))).argmax())
         told = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"
@@ -62,12 +63,14 @@ def labels_of(given: Any, count: int | None = None) -> Integers:
 
 
 def counts_of(labels: Integers, count: int = 0) -> Integers:
-    """How many points have each label: as many labels as there are, at least `count`. labels: none negative."""
-    count = max(count, int(labels.max(initial=-1)) + 1)
-    try:
-        return np.bincount(labels, minlength=count).astype(np.int64, copy=False)
-    except (MemoryError, ValueError):  # ValueError: more labels than an array holds
-        raise DeviceMemoryError(f"{count} labels have no room in host memory; number labels from 0 on") from None
+    """How many points have each label: as many labels as there are, at least `count`. labels: none negative.
+
+    Raises ShapeError where many more labels than points would be counted.
+    """
+    check_labels(labels, "lab")
+    if count > len(labels) + MOST_EMPTY:
+        raise ShapeError(f"Nlab is {count}, of {len(labels)} points; at most {MOST_EMPTY} labels may have no point")
+    return np.bincount(labels, minlength=count).astype(np.int64, copy=False)
 
 
 def stable_order(labels: Integers) -> Integers:

@@ -15,10 +15,11 @@ from clmapreduce.formula.functions import Function, cast
 from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.types import arithmetic
 
+_PREFIX = "c_source:"
 SOURCE_MARK = "/* cm.c_source */"
 """What kernels say of text that is the caller's."""
-_CLOSING = {")": "(", "]": "["}
-_NO_EXPRESSION = re.compile(r"//|/\*|\*/|[;{}#\\\\\"']")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_NO_EXPRESSION = re.compile(r"//|/\*|\*/|[;#\\\\\"']")
 _NAME = re.compile(r"\b(a|b)\b")
 
 
@@ -40,7 +41,7 @@ def c_source(text: str) -> Callable[[Node, Node], Node]:
         raise FormulaError(f"c_source({text!r}) cannot be computed on the host; use finish='device'")
 
     marked = f"({spelled} {SOURCE_MARK})"
-    function = Function(f"c_source:{text}", 2, arithmetic, lambda dtype: marked, no_twin, split=True)
+    function = Function(f"{_PREFIX}{text}", 2, arithmetic, lambda dtype: marked, no_twin, split=True)
 
     def combine(a: Node, b: Node) -> Node:
         if not (isinstance(a, Node) and isinstance(b, Node)):
@@ -65,3 +66,6 @@ def _check_expression(text: str) -> None:
             raise FormulaError(pointed(f"c_source: this {letter!r} closes nothing", text, at))
     if opened:
         raise FormulaError(pointed(f"c_source: this {text[opened[-1]]!r} is never closed", text, opened[-1]))
+def is_source(node: Node) -> bool:
+    """Whether a node is such text, which the host cannot compute."""
+    return isinstance(node, Apply) and node.function.name.startswith(_PREFIX)

@@ -206,6 +206,11 @@ def _on(slot: Slot, home: Context) -> Slot:
 
 
 def _complaint(status: SolveStatus, tolerance: float) -> str:
+    if status.reason == "not finite":
+        return (
+            f"no solution after {status.iterations} iterations: a NaN or an infinity came up; "
+            "look for one in b, x0, the preconditioner and what the formula gives"
+        )
     why = {"iterations": "the cap is reached", "indefinite": "the operator is not positive definite to its precision"}
     return (
         f"no convergence after {status.iterations} iterations ({why[status.reason]}): the residual is "

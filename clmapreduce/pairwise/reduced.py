@@ -72,8 +72,8 @@ class Reduced:
         if self.finish is not None and given.get("out") is not None:
             raise ModeError("out= would hold the result before it is given its shape; this reduction has none")
         chosen = keywords(given)
-        asked = self._asked(chosen)
         self._check_neighbours(inputs)
+        asked = self._asked(chosen)
         return asked, inputs, {name: chosen[name] for name in PASSED_ON}
 
     def _asked(self, chosen: Mapping[str, Any]) -> PairCall:

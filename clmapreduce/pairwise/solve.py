@@ -11,11 +11,11 @@ import numpy as np
 
 from clmapreduce.arguments import product
 from clmapreduce.array import DeviceArray, NumpyArray
-from clmapreduce.checks import numpy_array, quoted, real, takes
+from clmapreduce.checks import finite, numpy_array, quoted, takes, whole
 from clmapreduce.convert import array
 from clmapreduce.dtypes import FLOAT32, FLOAT64
 from clmapreduce.errors import ArgumentError, Cancelled, DTypeError, ShapeError
-from clmapreduce.math import where
+from clmapreduce.math import isfinite, where
 from clmapreduce.primitives import Reduce, fuse
 from clmapreduce.primitives.compiled import Compiled
 from clmapreduce.primitives.pipeline import Pipeline
@@ -35,9 +35,10 @@ _sum = Reduce("sum")
 class SolveStatus:
     """How a solve ended.
 
-    reason: "converged", "iterations" (the cap is reached) or "indefinite" (a direction without positive curvature: the
-    operator is not positive definite to the precision of its dtype, or NaN came up). iterations: of the slowest system.
-    residuals: root mean square of b − (A + α Id) x for every system, as the recurrence keeps it, shape (.., D).
+    reason: "converged", "iterations" (the cap is reached), "indefinite" (a direction without positive curvature: the
+    operator is not positive definite to the precision of its dtype) or "not finite" (a NaN or an infinity came up: in
+    b, x0, the preconditioner or what the operator gives). iterations: of the slowest system. residuals: root mean
+    square of b − (A + α Id) x for every system, as the recurrence keeps it, shape (.., D); NaN where one came up.
     """
 
     reason: str
@@ -55,7 +56,7 @@ class SolveStatus:
 
 
 # Every function below takes lines, one system each, and single values per system: squared = Σ r², rz = Σ r M⁻¹ r.
-# A system rests once `squared` is at most `limit`; one that cannot go on rests too, marked by the minus sign.
+# A system rests once `squared` is at most `limit`; one that cannot go on rests too, marked by the minus sign or NaN.
 
 
 def _advanced(x: Any, r: Any, p: Any, q: Any, squared: Any, rz: Any, count: Any, alpha: Any, limit: Any) -> Any:
@@ -64,9 +65,10 @@ def _advanced(x: Any, r: Any, p: Any, q: Any, squared: Any, rz: Any, count: Any,
     curvature = _sum(p * q)
     going = squared > limit
     sound = going & (curvature > 0) & (rz > 0)
+    stopped = where(isfinite(curvature) & isfinite(rz), -squared, math.nan)
     size = where(sound, rz / curvature, 0)
     x, r = x + size * p, r - size * q
-    squared = where(sound, _sum(r * r), where(going, -squared, squared))
+    squared = where(sound, _sum(r * r), where(going, stopped, squared))
     return x, r, squared, where(sound, count + 1, count), sound
 
 
@@ -105,22 +107,23 @@ def solve(
     first guess instead of 0. progress: as of a call, of iterations and their cap. x is a DeviceArray where b is one,
     else NumPy.
 
-    Raises ShapeError or DTypeError for arrays that do not fit. Method: preconditioned conjugate gradients (Hestenes and
-    Stiefel 1952; Saad 2003, algorithm 9.1); only one number per system is read back, now and then.
+    Raises ShapeError or DTypeError for arrays that do not fit, and for numbers that are not finite. Method:
+    preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1); only one number per system
+    is read back, now and then.
     """
     given = array(b)
     if given.dtype not in (FLOAT32, FLOAT64):
         raise DTypeError(f"b has dtype {given.dtype}; systems are solved in float32 or float64")
     if given.ndim == 0:
         raise ShapeError("b is a number; a right-hand side has shape (.., N, D) or (N,)")
-    for name, number in (("alpha", alpha), ("the tolerance", tolerance)):
-        if not isinstance(number, (int, float, np.integer, np.floating)):
-            raise DTypeError(f"{name} is {number!r}; give a number")
-    if max_iterations is not None and not (isinstance(max_iterations, (int, np.integer)) and max_iterations >= 0):
-        raise ShapeError(f"max_iterations is {max_iterations!r}; give a whole number, 0 or more")
+    alpha, tolerance = finite(alpha, "alpha"), finite(tolerance, "the tolerance (eps)")
+    if tolerance < 0:
+        raise ArgumentError(f"the tolerance (eps) is {tolerance!r}; give 0 or more")
+    if max_iterations is not None:
+        max_iterations = whole(max_iterations, "max_iterations")
     if callable(preconditioner) and not takes(preconditioner, 1):
         raise ArgumentError(f"preconditioner is {quoted(preconditioner)}; give a function of one array, or a diagonal")
-    systems = _Systems(given, matvec, real(alpha, "alpha"), coupled, mode)
+    systems = _Systems(given, matvec, alpha, coupled, mode)
     cap = min(10 * systems.length, MOST_ITERATIONS) if max_iterations is None else max_iterations
     with reporting(progress) as report:
         lines, squared, counts = systems.solved(tolerance, cap, preconditioner, x0, report)
@@ -267,6 +270,8 @@ def _status(squared: Any, counts: Any, systems: _Systems, tolerance: float) -> S
     limit = systems.b.dtype.type(systems.length * tolerance**2)
     if ((squared >= 0) & (squared <= limit)).all():
         reason = "converged"
+    elif not np.isfinite(squared).all():
+        reason = "not finite"
     else:
         reason = "iterations" if (squared > limit).any() else "indefinite"
     return SolveStatus(reason, int(counts.max(initial=0)), residuals)

@@ -10,6 +10,9 @@ from clmapreduce.checks import is_whole, numpy_array, quoted
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 
+MOST_EMPTY = 1 << 27
+"""Labels without points that are counted: 1 GiB of counts."""
+
 
 def integers(given: Any, name: str, columns: int | None = None) -> Integers:
     """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array."""
@@ -21,7 +24,18 @@ def integers(given: Any, name: str, columns: int | None = None) -> Integers:
         raise DTypeError(f"{name} has dtype {array.dtype}; give an array of integers")
     if array.ndim != (1 if columns is None else 2) or array.shape[1:] != (() if columns is None else (columns,)):
         raise ShapeError(f"{name} has shape {array.shape}; give an array of shape {wanted}")
-    return array.astype(np.int64)
+    made: Integers = array.astype(np.int64)
+    return made
+
+
+def check_labels(labels: Integers, name: str) -> None:
+    """Raises ShapeError where many more labels than points would be counted. labels (n,): none negative."""
+    largest = int(labels.max(initial=0))
+    if largest > len(labels) + MOST_EMPTY:
+        raise ShapeError(
+            f"{name}[{int(labels.argmax())}] is {largest}, but there are {len(labels)} points; labels count from 0 on, "
+            f"and at most {MOST_EMPTY} may have no point: np.unique({name}, return_inverse=True)[1] numbers them"
+        )
 
 
 def intervals(given: Any, name: str) -> Integers:

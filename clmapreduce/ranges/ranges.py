@@ -272,7 +272,9 @@ class Ranges:
 
         pixels: rows and columns of the picture, at most. Raises ImportError where matplotlib is missing.
         """
-        return draw(self._whole, axes, pixels)
+        if check.count(pixels, "pixels") == 0:
+            raise ShapeError("pixels is 0; give at least 1")
+        return draw(self._whole, axes, int(pixels))
 
     def __repr__(self) -> str:
         whole = self._whole
@@ -309,6 +311,7 @@ def _labels(given: Any, name: str) -> Integers:
             f"{name}[{at}] is {labels[at]}, less than {name}[{at - 1}] = {labels[at - 1]}; "
             "sort the points with cm.cluster.sort_clusters"
         )
+    check.check_labels(labels, name)
     return labels
 
 

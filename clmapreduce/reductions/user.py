@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.checks import dtype_of, numpy_array, quoted, switch
+from clmapreduce.checks import dtype_of, numpy_array, quoted, refuse_masked, switch
 from clmapreduce.dtypes import BOOL, DType, Leaf, aligned, check_supported, is_complex, is_float, leaf_view, leaves
 from clmapreduce.errors import ArgumentError, DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
+from clmapreduce.reductions.laws import check_laws, wide
 
 
 class BoundUser(OneByOne):
     """The accumulator is a value: one component for a plain number, one per leaf of a record.
 
     Components have names of their own, because a field's may be any text and kernels spell components as variables.
+    `parts` is the leaf that each of them is.
     """
 
     def __init__(self, name: str, combine: Callable[..., Any], identity: Any, value: DType, commutative: bool) -> None:
@@ -28,25 +30,25 @@ class BoundUser(OneByOne):
         self._name, self._combine = f"operator {name}", combine
         what = f"{self._name}: identity"
         if value.names is None:
-            self._parts: dict[str, Leaf] = {"value": ""}
+            self.parts: dict[str, Leaf] = {"value": ""}
             self.components = (_component("value", value, number(identity, value, what)),)
         else:
-            self._parts = {f"f{i}": leaf for i, leaf in enumerate(leaves(value))}
+            self.parts = {f"f{i}": leaf for i, leaf in enumerate(leaves(value))}
             given = fields(identity, value, what)
             self.components = tuple(
-                _component(c, leaves(value)[leaf][0], leaf_view(given, leaf)[()]) for c, leaf in self._parts.items()
+                _component(c, leaves(value)[leaf][0], leaf_view(given, leaf)[()]) for c, leaf in self.parts.items()
             )
 
     def single(self, value: Value, index: Node) -> Record:
         parts = components(value)
-        return Record({c.name: cast(parts[self._parts[c.name]], c.dtype) for c in self.components})
+        return Record({c.name: cast(parts[self.parts[c.name]], c.dtype) for c in self.components})
 
     def merge(self, a: Record, b: Record) -> Record:
         operands = [self._as_value(a), self._as_value(b)]
         result = as_value(call(self._combine, operands, self._name), self._name)
         self._check_fields(result)
         parts = components(result)
-        return Record({c.name: self._fitted(parts[self._parts[c.name]], c) for c in self.components})
+        return Record({c.name: self._fitted(parts[self.parts[c.name]], c) for c in self.components})
 
     def _check_fields(self, result: Value) -> None:
         given = result.shapes if isinstance(result, Record) else {"": ()}
@@ -59,7 +61,7 @@ class BoundUser(OneByOne):
                 raise DTypeError(f"{self._name}: field {name!r} comes out as {told[0]}; it must be {told[1]}")
 
     def _fitted(self, part: Node, component: Component) -> Node:
-        leaf = self._parts[component.name]
+        leaf = self.parts[component.name]
         what = f"{self._name}: {_told([leaf[0] if isinstance(leaf, tuple) else leaf])}"
         if isinstance(part, Literal):
             return Literal(number(part.value, component.dtype, what), component.dtype)
@@ -69,7 +71,7 @@ class BoundUser(OneByOne):
 
     def _as_value(self, acc: Record) -> Value:
         dtypes = leaves(self.value)
-        return rebuild({leaf: cast(acc[component], dtypes[leaf][0]) for component, leaf in self._parts.items()})
+        return rebuild({leaf: cast(acc[component], dtypes[leaf][0]) for component, leaf in self.parts.items()})
 
     def finish(self, acc: Record) -> Value:
         return self._as_value(acc)
@@ -100,6 +102,7 @@ def number(value: Any, dtype: DType, what: str) -> Any:
 
 def fields(identity: Any, dtype: DType, what: str) -> Any:
     """The identity as a scalar of a structured dtype; raises DTypeError when it is none."""
+    refuse_masked(identity, what)
     try:
         with np.errstate(all="ignore"):
             given = np.asarray(identity, dtype=dtype)
@@ -128,6 +131,11 @@ class Operator(ReductionOp):
     structured dtype or a tuple that gives one. dtype: the dtype values are converted to; None keeps the input's.
     commutative=False keeps the order of values everywhere. Raises FormulaError when `combine` cannot be called with two
     values.
+
+    The first call for each dtype tries the operator on small sample values (`laws`): `combine` must be associative,
+    `identity` must be its identity, and it must commute unless commutative=False. FormulaError names the law that is
+    broken and values that break it. check=False leaves this out: for an operator that obeys the laws on the values
+    that it meets and not on all (probabilities, sorted lists).
     """
 
     def __init__(
@@ -137,6 +145,7 @@ class Operator(ReductionOp):
         dtype: Any = None,
         commutative: bool = True,
         name: str | None = None,
+        check: bool = True,
     ) -> None:
         if not callable(combine):
             raise FormulaError(f"combine must be a function of two values, not {quoted(combine)}")
@@ -144,6 +153,8 @@ class Operator(ReductionOp):
             raise ArgumentError(f"name is {quoted(name)}; give a text, or None")
         check_arity(combine, 2, "combine")
         self.combine, self.identity, self.commutative = combine, identity, switch(commutative, "commutative")
+        self.check = switch(check, "check")
+        self._checked: set[DType] = set()
         self.dtype = None if dtype is None else check_supported(dtype_of(dtype), "the operator")
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
@@ -165,4 +176,8 @@ class Operator(ReductionOp):
         merged = bound.merge(sample, sample)  # tells at once when combine misses a field
         if any(isinstance(node, Index) for node in postorder(list(merged.values()))):
             raise FormulaError(f"operator {self.name}: values have no index; give it to them, by a map in front")
+        if self.check and wanted not in self._checked:
+            own = BoundUser(self.name, self.combine, self.identity, wide(wanted), self.commutative)
+            check_laws(self.name, own, own.parts, wanted)
+            self._checked.add(wanted)
         return bound

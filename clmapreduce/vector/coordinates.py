@@ -11,7 +11,7 @@ from itertools import groupby
 
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.node import Literal, Node
-from clmapreduce.vector.node import Constant, Operand, Params, Vector, as_vector, integer, make
+from clmapreduce.vector.node import Constant, Operand, Params, Vector, as_vector, check_dim, integer, make
 from clmapreduce.vector.operation import SUM_T, ZERO, Gradients, Operation, named, sum_t, zero
 
 
@@ -109,7 +109,7 @@ def elem(x: Operand, place: int) -> Vector:
 def elem_t(x: Operand, dim: int, place: int) -> Vector:
     """A vector of `dim` zeros but for x, of dimension 1, at `place`. Raises ShapeError."""
     x, dim, place = as_vector(x), integer(dim, "ElemT: the dimension"), integer(place, "ElemT: the place")
-    if x.dim != 1 or not 0 <= place < dim:
+    if x.dim != 1 or not 0 <= place < check_dim(dim, "ElemT"):
         raise ShapeError(f"ElemT: a vector of dimension {x.dim} at place {place} of {dim}; give one of 1 within")
     return extract_t(x, place, dim)
 
@@ -127,7 +127,7 @@ def extract(x: Operand, start: int, dim: int) -> Vector:
 def extract_t(x: Operand, start: int, dim: int) -> Vector:
     """A vector of `dim` zeros but for x from `start` on. Raises ShapeError."""
     x, start, dim = as_vector(x), integer(start, "ExtractT: the start"), integer(dim, "ExtractT: the dimension")
-    if start < 0 or start + x.dim > dim:
+    if start < 0 or start + x.dim > check_dim(dim, "ExtractT"):
         raise ShapeError(f"ExtractT: {x.dim} coordinates from {start} on do not fit into {dim}")
     return selected(x, (-1,) * start + tuple(range(x.dim)) + (-1,) * (dim - start - x.dim))
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Operand: TypeAlias = "Vector | int | float"
 Params: TypeAlias = "tuple[Hashable, ...]"
+MAX_DIM = 1 << 18
+"""Coordinates of a vector at most: a formula's steps are written out per coordinate."""
 
 
 class Category(enum.IntEnum):
@@ -142,8 +144,7 @@ class Variable(Vector):
         from clmapreduce.vector.operation import VARIABLE
 
         position, dim = integer(position, "a variable's position"), integer(dim, "a variable's dimension")
-        if dim < 1:
-            raise ShapeError(f"variable {position} has dimension {dim}; it must be at least 1")
+        check_dim(dim, f"variable {position}")
         try:
             category = Category(category)
         except ValueError:
@@ -195,7 +196,7 @@ def make(operation: Operation, args: tuple[Vector, ...], params: Params = ()) ->
     found = _INTERNED.get(key)
     if found is not None:
         return found
-    dim = operation.dim(args, params)
+    dim = check_dim(operation.dim(args, params), operation.name)
 
     def create() -> Vector:
         made = object.__new__(Vector)
@@ -221,9 +222,18 @@ def as_vector(operand: Operand) -> Vector:
 def integer(value: Any, what: str) -> int:
     """The value as a plain int. Raises FormulaError naming `what`."""
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return int(operator.index(value))
     except TypeError:
         raise FormulaError(f"{what} must be an integer, not {value!r}") from None
+
+
+def check_dim(dim: int, what: str) -> int:
+    """The dimension, before anything as long as it is made. Raises ShapeError for more than MAX_DIM, or less than 1."""
+    if not 1 <= dim <= MAX_DIM:
+        raise ShapeError(f"{what} has dimension {dim}; a vector has 1 to {MAX_DIM} coordinates")
+    return dim
 
 
 def postorder(roots: Sequence[Vector], known: Container[Vector] = ()) -> Iterator[Vector]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Node
-from clmapreduce.vector.node import Constant, Params, Variable, Vector, as_vector, make
+from clmapreduce.vector.node import Constant, Params, Variable, Vector, as_vector, integer, make
 
 Gradients = tuple["Vector | None", ...]
 Builder = Callable[..., Any]
@@ -84,9 +84,7 @@ MINUS_ONE = Constant((-1.0,))
 @named("Zero")
 def zero(dim: int = 1) -> Vector:
     """The structural zero: whatever it is multiplied with gives zero, infinities and NaN as well."""
-    if dim < 1:
-        raise ShapeError(f"Zero has dimension {dim}; it must be at least 1")
-    return make(ZERO, (), (dim,))
+    return make(ZERO, (), (integer(dim, "Zero: the dimension"),))
 
 
 def common_dim(name: str, args: Sequence[Vector]) -> int:
@@ -122,7 +120,7 @@ SUM_T = _SumT()
 @named("SumT")
 def sum_t(x: Vector | float, dim: int) -> Vector:
     """A vector of dimension 1 repeated `dim` times, the transpose of Sum. Raises ShapeError."""
-    x = as_vector(x)
+    x, dim = as_vector(x), integer(dim, "SumT: the dimension")
     if x.dim == dim:
         return x
     if x.dim != 1 or dim < 1:

@@ -15,7 +15,7 @@ import numpy as np
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Node
 from clmapreduce.vector.arithmetic import multiply
-from clmapreduce.vector.node import Operand, Params, Vector, as_vector, integer, make
+from clmapreduce.vector.node import MAX_DIM, Operand, Params, Vector, as_vector, integer, make
 from clmapreduce.vector.operation import ZERO, Gradients, Operation, named, zero
 
 Indices = tuple[int, ...]
@@ -32,6 +32,9 @@ class _Contract(Operation):
             shape = tuple(extents[label] for label in labels)
             if arg.dim != math.prod(shape):
                 raise ShapeError(f"the {told} tensor has {arg.dim} numbers; its dimensions {shape} ask for others")
+        if math.prod(extents) > MAX_DIM:
+            told = f"a contraction of {math.prod(extents)} products is given, over {extents}"
+            raise ShapeError(f"{told}; at most {MAX_DIM} are written out")
         return math.prod(extents[label] for label in of_out)
 
     def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,11 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: C.from_matrix([[0, 2], [1, 4]], [[0, 4]], np.ones((2, 1), bool)), cm.ShapeError, r"ranges_i\[1\] is \(1, 4\), but ranges_i\[0\] ends at 2"),
     (lambda: C.from_matrix([[0, 2]], [[4, 0]], np.ones((1, 1), bool)), cm.ShapeError, r"ranges_j\[0\] is \(4, 0\), which ends before it begins"),
     (lambda: C.from_matrix([[0, 2]], [[0, 4]], np.ones((1, 2), bool)), cm.ShapeError, r"keep has shape \(1, 2\); give shape \(1, 1\)"),
+    (lambda: C.cluster_ranges([0, 2**40]), cm.ShapeError, r"lab\[1\] is 1099511627776, but there are 2 points; .*np.unique"),
+    (lambda: C.cluster_ranges([5, 2**62, 0]), cm.ShapeError, r"lab\[1\] is 4611686018427387904, but there are 3 points"),
+    (lambda: C.cluster_ranges(LAB, 2**40), cm.ShapeError, r"Nlab is 1099511627776, of 4 points"),
+    (lambda: C.cluster_centroids(X, [0, 1, 1, 2**40]), cm.ShapeError, r"lab\[3\] is 1099511627776"),
+    (lambda: C.cluster_ranges_centroids(X, [0, 1, 1, 2**33]), cm.ShapeError, r"lab\[3\] is 8589934592"),
     (lambda: C.swap_axes((1, 2, 3)), cm.ShapeError, r"ranges is 3 of them; give KeOps' six arrays, cm.Ranges or None"),
     (lambda: C.swap_axes("abcdef"), cm.ShapeError, r"ranges is str"),
 ]  # fmt: skip
@@ -49,3 +55,30 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_the_first_offending_entry_is_named(call: Callable[[], Any], error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         call()
+
+
+def masked(values: Any) -> Any:
+    """The values with the first one behind a mask."""
+    made = np.ma.masked_array(np.asarray(values), mask=False, copy=True)
+    made.flat[0] = np.ma.masked
+    return made
+
+
+MASKED: dict[str, Callable[[], Any]] = {
+    "x": lambda: C.grid_cluster(masked(X), 1.0), "size": lambda: C.grid_cluster(X, masked([1.0, 1.0])),
+    "x of sort": lambda: C.sort_clusters(masked(X), LAB), "x[1]": lambda: C.sort_clusters((X, masked(X)), LAB),
+    "lab": lambda: C.sort_clusters(X, masked(LAB)), "lab of ranges": lambda: C.cluster_ranges(masked(LAB)),
+    "Nlab": lambda: C.cluster_ranges(LAB, masked([1, 2, 0, 1])), "x of centroids": lambda: C.cluster_centroids(masked(X), LAB),
+    "weights": lambda: C.cluster_centroids(X, LAB, weights=masked([1.0] * 4)),
+    "weights_c": lambda: C.cluster_centroids(X, LAB, weights=[1.0] * 4, weights_c=masked([1.0] * 4)),
+    "x of both": lambda: C.cluster_ranges_centroids(masked(X), LAB),
+    "ranges_i": lambda: C.from_matrix(masked([[0, 2]]), [[0, 4]], np.ones((1, 1), bool)),
+    "keep": lambda: C.from_matrix([[0, 2]], [[0, 4]], masked(np.ones((1, 1), bool))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_arrays_are_refused(name: str) -> None:
+    """Their masked values would count."""
+    with pytest.raises(cm.DTypeError, match=f"^{re.escape(name.split(' ')[0])} is a masked array"):
+        MASKED[name]()

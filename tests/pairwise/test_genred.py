@@ -166,7 +166,7 @@ def test_gradients_in_formulas(arrays: Any, context: cm.Context) -> None:
 
 def test_user_operators(arrays: Any, context: cm.Context, mode: str) -> None:
     x, y, _, _ = arrays
-    longest = cm.Operator(lambda a, b: cm.where(abs(b) > abs(a), b, a), 0.0, name="longest")
+    longest = cm.Operator(lambda a, b: cm.where(abs(b) > abs(a), b, a), 0.0, commutative=False, name="longest")
     d = x[:, None] - y
     got = Genred("x - y", ["x = Vi(3)", "y = Vj(3)"], longest, axis=1)(x, y, context=context, mode=mode)
     np.testing.assert_array_equal(got, np.take_along_axis(d, abs(d).argmax(1)[:, None], 1)[:, 0])

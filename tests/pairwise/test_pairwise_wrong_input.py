@@ -153,6 +153,53 @@ def test_more_neighbours_than_there_are() -> None:
         Genred("SqDist(x, y)", ALIASES[:2], "ArgKMin", 1, opt_arg=6)(x, y)
 
 
+@pytest.mark.parametrize("k", [2**20, 2**40, 2**62, 2**63, 10**30])
+def test_neighbours_are_counted_before_a_place_is_made_for_each(k: int) -> None:
+    """2^40 of them took for ever."""
+    x, y = zeros(7, 3), zeros(5, 3)
+    for name in ("Kmin", "argKmin", "Kmin_argKmin"):
+        with pytest.raises(cm.ShapeError, match=f"K = {k} of 5 values"):
+            getattr(Vi(x).sqdist(Vj(y)), name)(k, axis=1)
+        with pytest.raises(cm.ShapeError, match=f"K = {k} values per row.*at most 1024"):
+            getattr(Vi(x).sqdist(Vj(1, 3)), name)(k, axis=1)
+    with pytest.raises(cm.ShapeError, match=f"keeps K = {k} values per row"):
+        Genred("SqDist(x, y)", ALIASES[:2], "ArgKMin", 1, opt_arg=k)
+    with pytest.raises(cm.ShapeError, match="keeps K = 1000 values of each of 3 numbers per row"):
+        Genred("x - y", ALIASES[:2], "KMin", 1, opt_arg=1000)
+
+
+FORMULAS_OF_A_SIZE = (
+    "Zero({})", "ElemT(Elem(x, 0), {}, 0)", "ExtractT(x, 0, {})", "ExtractT(x, {}, 5)", "OneHot(Elem(x, 0), {})",
+    "SumT(Elem(x, 0), {})", "Elem(x, {})", "Extract(x, {}, 1)", "Extract(x, 0, {})", "Var(0, {}, 0)", "Var({}, 3, 7)",
+    "TensorDot(x, y, Ind({}), Ind(3), Ind(0), Ind(0))", "MatVecMult(Zero({}), x)", "Concat(x, Zero({}))",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [2**40, 2**62, 2**63, 10**30, -1, 1.5])
+@pytest.mark.parametrize("text", FORMULAS_OF_A_SIZE)
+def test_formulas_of_sizes_that_no_vector_has(text: str, size: Any) -> None:
+    with pytest.raises((cm.ShapeError, cm.FormulaError)):
+        Genred(text.format(size), ALIASES[:2])
+
+
+@pytest.mark.parametrize("size", [2**40, 2**62, 2**63, 10**30, -1, 0, 1.5, True, "3", None, np.nan])
+def test_vectors_of_sizes_that_none_has(size: Any) -> None:
+    x = Vi(zeros(7, 3))
+    calls: list[Any] = [lambda: Vi(0, size), lambda: cm.Pm(0, size) if size is not None else Vi(0, size)]
+    calls += [lambda: x.elem(size) if size != 0 else x.elem(3), lambda: x.extract(0, size), lambda: x.elem(0).one_hot(size)]
+    for call in calls:
+        with pytest.raises((cm.ShapeError, cm.FormulaError)):
+            call()
+    if isinstance(size, int) and size > 3:
+        with pytest.raises(cm.ShapeError, match=f"variable 0 has dimension {size}; a vector has 1 to 262144"):
+            Genred("x", [f"x = Vi({size})"])
+
+
+def test_contractions_of_more_products_than_are_written_out() -> None:
+    with pytest.raises(cm.ShapeError, match="a contraction of 1000000 products is given, over"):
+        Genred("TensorDot(a, b, Ind(100, 100), Ind(100, 100), Ind(1), Ind(0))", ["a = Vi(10000)", "b = Vj(10000)"])
+
+
 def test_axes_and_slices_of_any_integers() -> None:
     """NumPy's too; what is none is told."""
     lazy = Vi(zeros(7, 3)) - Vj(zeros(5, 3))

@@ -219,13 +219,37 @@ class TestSolve:
         product = cm.Map(lambda v, d: cm.where(d == 0, v, v * d))  # 0 stands for 1: NaN must not reach the other column
         diagonal = cm.array(np.array([[0, 1], [0, 2], [last, 0]], "f4"), context)
         x, status = solve(lambda v: product(v, diagonal), cm.array(b, context), alpha=0, mode=mode)
-        assert status.reason == "indefinite"
+        assert status.reason == ("not finite" if np.isnan(last) else "indefinite")
+        assert np.isnan(status.residuals).tolist() == [bool(np.isnan(last)), False]
         assert_near(x.to_numpy()[:, 1], [1, 0.5, 0], 1e-5)  # its neighbour is solved
 
     def test_nan_on_the_right_ends_at_once(self, context: cm.Context, mode: str) -> None:
         x, status = solve(lambda v: v, cm.array(np.array([[1, np.nan]], "f4"), context), alpha=1, mode=mode)
-        assert status.reason == "indefinite" and status.iterations == 1
+        assert status.reason == "not finite" and status.iterations == 1
         assert_near(x.to_numpy(), [[0.5, np.nan]], 1e-6)
+
+    @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 10**400])
+    def test_numbers_that_are_not_finite(self, number: Any, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With an infinite tolerance the answer was 0; a NaN was taken for an operator that is not definite."""
+        points, b = np.linspace(0, 1, 6, dtype="f4")[:, None], np.ones((6, 1), "f4")
+        kernel = (-((cm.Vi(points) - cm.Vj(points)) ** 2).sum(2)).exp()
+
+        def launched(*_: Any) -> None:
+            raise AssertionError("something was launched")
+
+        monkeypatch.setattr(type(context.queue), "launch", launched)
+        with pytest.raises(cm.ArgumentError, match=r"the tolerance \(eps\) is .*; it must be a "):
+            kernel.solve(b, eps=number, context=context)
+        with pytest.raises(cm.ArgumentError, match=r"alpha is .*; it must be a "):
+            kernel.solve(b, alpha=number, context=context)
+
+    def test_a_warning_names_what_is_not_finite(self, context: cm.Context) -> None:
+        points, b = np.linspace(0, 1, 6, dtype="f4")[:, None], np.ones((6, 1), "f4")
+        for given in ((np.where(points == 0, np.nan, points), b), (points, np.where(points == 1, np.nan, b))):
+            kernel = (-((cm.Vi(given[0]) - cm.Vj(given[0])) ** 2).sum(2)).exp()
+            with pytest.warns(RuntimeWarning, match="a NaN or an infinity came up; look for one in b") as caught:
+                kernel.solve(given[1], alpha=1.0, context=context)
+            assert "definite" not in str(caught[0].message)
 
     def test_empty_and_flat(self, context: Any, mode: str, dtype: Any) -> None:
         for shape in ((0, 1), (0, 3), (4, 0)):
@@ -242,11 +266,20 @@ class TestSolve:
             solve(lambda v: v, np.float32(1))
         with pytest.raises(cm.ShapeError, match="must keep"):
             solve(lambda v: v.reshape(1, 4), b)
-        for most in (-1, 1.5):
+        for most in (-1, 1.5, True):
             with pytest.raises(cm.ShapeError, match="max_iterations"):
                 solve(lambda v: v, b, max_iterations=most)  # type: ignore[arg-type]
-        with pytest.raises(cm.DTypeError, match="tolerance is 'a'"):
-            solve(lambda v: v, b, tolerance="a")  # type: ignore[arg-type]
+        for wrong in ("a", None, True, [1e-6], 1j):
+            with pytest.raises(cm.ArgumentError, match=r"tolerance \(eps\) is .*; it must be a "):
+                solve(lambda v: v, b, tolerance=wrong)  # type: ignore[arg-type]
+            with pytest.raises(cm.ArgumentError, match=r"alpha is .*; it must be a "):
+                solve(lambda v: v, b, alpha=wrong)  # type: ignore[arg-type]
+        with pytest.raises(cm.ArgumentError, match=r"tolerance \(eps\) is -1.0; give 0 or more"):
+            solve(lambda v: v, b, tolerance=-1)
+        with pytest.raises(cm.DTypeError, match="masked"):
+            solve(lambda v: v, b, x0=np.ma.masked_array(np.ones((4, 1), "f4"), mask=np.eye(4, 1)))
+        with pytest.raises(cm.DTypeError, match="masked"):
+            solve(lambda v: v, b, preconditioner=np.ma.masked_array(np.ones(4), mask=[0, 0, 1, 0]))
         with pytest.raises(cm.ShapeError, match="x0"):
             solve(lambda v: v, b, x0=np.ones(3))
         with pytest.raises(cm.ShapeError, match="diagonal"):

@@ -332,3 +332,61 @@ def test_an_exception_in_combine_is_the_users_own(context: cm.Context) -> None:
 
     with pytest.raises(KeyError, match="mine"):
         cm.Reduce(cm.Operator(combine, 0))(np.ones(3), context=context)
+
+
+# ----------------------------------------------------------------------------------------------------------------- laws
+OFFSETS, PLACES, ONES = np.array([0, 2, 6]), np.zeros(6, np.int32), np.ones(6, np.float32)
+POINTS = np.ones((6, 2), np.float32)
+PAIRED = ["x = Vi(2)", "y = Vj(2)"]
+USES: dict[str, Callable[..., Any]] = {
+    "reduce": lambda op, **k: cm.Reduce(op)(ONES, **k),
+    "scan": lambda op, **k: cm.Scan(op)(ONES, **k),
+    "unfold": lambda op, **k: cm.Unfold(op)(np.float32(1), 5, **k),
+    "partials": lambda op, **k: cm.Partials(op)(ONES, **k),
+    "pipeline": lambda op, **k: (cm.Map(lambda a: a + 1) >> cm.Reduce(op))(ONES, **k),
+    "fused": lambda op, **k: cm.fuse(lambda a: a - cm.Reduce(op)(a))(ONES, **k),
+    "batch": lambda op, **k: cm.fuse(lambda a: cm.Reduce(op)(a))(ONES.reshape(2, 3), batch=True, **k),
+    "compile": lambda op, **k: (cm.Map(lambda a: a + 1) >> cm.Reduce(op)).compile([(6,)], "f4", **k),
+    "segments": lambda op, **k: cm.segmented_reduce(ONES, OFFSETS, op, **k),
+    "keys": lambda op, **k: cm.reduce_by_key(PLACES, ONES, op, **k),
+    "matrix": lambda op, **k: cm.spmv((OFFSETS, PLACES, ONES), ONES, add=op, **k),
+    "genred": lambda op, **k: cm.Genred("x - y", PAIRED, op, axis=1)(POINTS, POINTS, **k),
+    "lazy": lambda op, **k: (cm.Vi(POINTS) - cm.Vj(POINTS)).reduce(op, axis=1, **k),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_operators_that_break_a_law_are_refused_before_anything_runs(
+    use: str, context: cm.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With this identity a sum was 3,355 sequentially and 16,055 in parallel."""
+
+    def launched(*_: Any, **__: Any) -> None:
+        raise AssertionError("something was launched")
+
+    monkeypatch.setattr(type(context.queue), "launch", launched)
+    with pytest.raises(cm.FormulaError, match=r"100\.0 is not its identity, combine\(identity, identity\) is 200\.0"):
+        USES[use](cm.Operator(lambda a, b: a + b, 100.0), context=context)
+    with pytest.raises(cm.FormulaError, match=r"is not associative: .*; check=False leaves this check out"):
+        USES[use](cm.Operator(lambda a, b: a + b + (a * b) ** 2, 0), context=context)
+    with pytest.raises(cm.FormulaError, match=r"does not commute: .*; pass commutative=False"):
+        USES[use](cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0), context=context)
+
+
+def test_unchecked_operators_run(context: cm.Context, mode: str) -> None:
+    """The largest sum of neighbours: 0 for nothing holds for what single values make, and not for any four numbers."""
+
+    def merge(a: Any, b: Any) -> dict[str, Any]:
+        return {
+            "sum": a["sum"] + b["sum"],
+            "head": cm.math.maximum(a["head"], a["sum"] + b["head"]),
+            "tail": cm.math.maximum(b["tail"], b["sum"] + a["tail"]),
+            "best": cm.math.maximum(cm.math.maximum(a["best"], b["best"]), a["tail"] + b["head"]),
+        }
+
+    x = np.array([3, -5, 4, -1, 2, 1, -6, 5], np.int32)
+    ready = cm.Map(lambda v: {"sum": v, **{name: cm.math.maximum(v, 0) for name in ("head", "tail", "best")}})
+    with pytest.raises(cm.FormulaError, match="is not its identity"):
+        (ready >> cm.Reduce(cm.Operator(merge, (0, 0, 0, 0), commutative=False)))(x, context=context, mode=mode)
+    op = cm.Operator(merge, (0, 0, 0, 0), commutative=False, check=False)
+    assert (ready >> cm.Reduce(op))(x, context=context, mode=mode)["best"] == 6

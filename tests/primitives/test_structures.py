@@ -465,7 +465,7 @@ def test_values_of_another_shape(context: cm.Context) -> None:
 
 
 def test_bases_that_do_not_fit(context: cm.Context) -> None:
-    power = cm.Unfold(cm.Operator(lambda a, b: {"m": a["m"] @ b["m"]}, (np.eye(2),)))
+    power = cm.Unfold(cm.Operator(lambda a, b: {"m": a["m"] @ b["m"]}, (np.eye(2),), commutative=False))
     dtype = [("m", "f4", (2, 2))]
     for base in ((np.eye(3),), ("text",), (1, 2)):
         with pytest.raises(cm.DTypeError, match=r"^the base"):

@@ -119,6 +119,53 @@ def test_lengths_that_are_none(length: Any, context: cm.Context) -> None:
         cm.Unfold("index")(length, context=context)
 
 
+@pytest.mark.parametrize("extent", [-1, 1.5, True, np.nan, 2**63, 10**30])
+def test_shapes_that_nothing_has_cannot_be_compiled(extent: Any, context: cm.Context) -> None:
+    for batch, shape in ((False, (extent,)), (False, [extent]), (True, (3, extent)), (True, (extent, 3))):
+        with pytest.raises(cm.ShapeError, match=r"argument 1: an extent of its shape is "):
+            DOT.compile([shape, shape], "f4", batch=batch, context=context)
+    with pytest.raises(cm.ShapeError, match=r"argument 2"):
+        DOT.compile([(3,), extent], "f4", context=context)
+
+
+@pytest.mark.parametrize("tiles", [True, 2**40, -1, 1.5, "1", np.nan])
+def test_tiles_that_are_not_one(tiles: Any, context: cm.Context, launches: list[str]) -> None:
+    with pytest.raises(cm.ModeError, match="tiles=1 with mode='sequential'"):
+        cm.Reduce("sum")(np.ones(3, "f4"), mode="sequential", tiles=tiles, context=context)
+    assert not launches
+
+
+@pytest.mark.parametrize("batch", [1, 0, -1, 2**40, "False", np.nan, [True]])
+def test_batches_that_are_neither_yes_nor_no(batch: Any, context: cm.Context, launches: list[str]) -> None:
+    with pytest.raises(cm.ArgumentError, match=r"batch is .*; use True or False"):
+        DOT(np.ones(3, "f4"), np.ones(3, "f4"), batch=batch, context=context)
+    with pytest.raises(cm.ArgumentError, match="batch is "):
+        DOT.compile([(3,), (3,)], "f4", batch=batch, context=context)
+    with pytest.raises(cm.ArgumentError, match="batch is "):
+        cm.fuse(lambda x: x, batch=batch)
+    assert not launches
+
+
+def test_masked_arrays_and_numbers_are_refused(context: cm.Context, launches: list[str]) -> None:
+    """Their masked values would count."""
+    x, number = np.ma.masked_array(np.ones(3, "f4"), mask=[0, 1, 0]), np.ma.masked_array(np.float32(3), mask=True)
+    compiled = cm.fuse(lambda a, b: a * b).compile([(3,), None], "f4", context=context)
+    total = cm.Operator(lambda a, b: a + b, number)
+    calls: list[Callable[[], Any]] = [
+        lambda: DOUBLE(x, context=context), lambda: DOUBLE(np.ones(3, "f4"), out=x, context=context),
+        lambda: ADD(np.ones(3, "f4"), number, context=context), lambda: cm.Unfold("sum")(number, 3, context=context),
+        lambda: cm.Unfold("sum")(number, 3, dtype="f4", context=context), lambda: compiled(np.ones(3, "f4"), number),
+        lambda: compiled(x, 2.0), lambda: cm.Reduce(total)(np.ones(3, "f4"), context=context),
+        lambda: cm.segmented_reduce(np.ones(3, "f4"), [0, 3], init=number, context=context),
+        lambda: cm.series.powers(number, 3, context=context),
+    ]  # fmt: skip
+    for i, call in enumerate(calls):
+        with pytest.raises(cm.DTypeError, match="is a masked array, which has values that do not count"):
+            call()
+            pytest.fail(f"call {i} is not refused")
+    assert not launches
+
+
 # --------------------------------------------------------------------------------------------------------------- dtypes
 @pytest.mark.parametrize(
     "x",

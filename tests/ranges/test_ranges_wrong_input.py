@@ -52,6 +52,16 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: R.from_clusters([0.0, 1.0]), cm.DTypeError, r"labels_i has dtype float64"),
     (lambda: R.from_clusters([0, 1, 3], [0], KEEP), cm.ShapeError, r"labels_i\[2\] is 3, but keep has 3 rows"),
     (lambda: R.from_clusters([0, 1], [0, 3, 4], KEEP), cm.ShapeError, r"labels_j\[1\] is 3, but keep has 3 columns"),
+    (lambda: R.from_clusters([0, 2**40]), cm.ShapeError, r"labels_i\[1\] is 1099511627776, but there are 2 points"),
+    (lambda: R.from_mask(np.ma.masked_array(KEEP, mask=KEEP)), cm.DTypeError, r"^mask is a masked array, .*x.filled\(value\)"),
+    (lambda: R.from_matrix(ROWS, ROWS, np.ma.masked_array(KEEP, mask=KEEP)), cm.DTypeError, r"^keep is a masked array"),
+    (lambda: R.from_clusters(np.ma.masked_array([0, 1], mask=[0, 1])), cm.DTypeError, r"^labels_i is a masked array"),
+    (lambda: R((np.ma.masked_array(ROWS), SLICES, LISTS)), cm.DTypeError, r"^ranges_i is a masked array"),
+    (lambda: R.radius(np.ma.masked_array(X, mask=X > 5), None, 1.0, ROWS), cm.DTypeError, r"^x is a masked array"),
+    (lambda: R.band(5, 5, 2).plot(pixels=True), cm.DTypeError, r"pixels is True; give a whole number"),
+    (lambda: R.band(5, 5, 2).plot(pixels=1.5), cm.DTypeError, r"pixels is 1.5; give a whole number"),  # type: ignore[arg-type]
+    (lambda: R.band(5, 5, 2).plot(pixels=-1), cm.ShapeError, r"pixels is -1"),
+    (lambda: R.band(5, 5, 2).plot(pixels=0), cm.ShapeError, r"pixels is 0; give at least 1"),
     (lambda: R.band(5, -1, 2), cm.ShapeError, r"N is -1"),
     (lambda: R.band(5, 5, -2), cm.ShapeError, r"width is -2"),
     (lambda: R.band(5, 5, (1, 2, 3)), cm.ShapeError, r"width is \(1, 2, 3\); give a whole number, or two"),  # type: ignore[arg-type]

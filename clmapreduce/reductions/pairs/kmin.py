@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from clmapreduce.dtypes import INT64, DType, highest
+from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record
 from clmapreduce.reductions.base import Component
@@ -22,6 +23,9 @@ from clmapreduce.reductions.pairs.base import (
     computing,
 )
 from clmapreduce.reductions.pairs.order import LEAST
+
+MOST_KEPT = 1024
+"""Values that a row can keep. PoCL 3.0 and Intel's runtime compile 100 in 20 to 40 s, and longer per value for more."""
 
 
 class Entry(NamedTuple):
@@ -152,6 +156,12 @@ class KMin(PairReduction):
         k = options.k
         if k is None or k < 1:
             raise self.refuse("K", k, "how many values to keep, 1 or more")
+        if k * width > MOST_KEPT:
+            told = f"K = {k} values" if width == 1 else f"K = {k} values of each of {width} numbers"
+            raise ShapeError(
+                f"{self.name} keeps {told} per row, each in a variable of the kernel; at most {MOST_KEPT} are "
+                "possible, sort the rows for more"
+            )
         return BoundKMin(value, width, k, index, self._asked)
 
 

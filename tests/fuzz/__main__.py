@@ -23,8 +23,8 @@ from fuzz.findings import Findings  # noqa: E402
 from fuzz.plan import blocks, families_of, known  # noqa: E402
 from fuzz.watch import Block, Finding, Worker  # noqa: E402
 
-LIMIT = {"valid": 120.0, "invalid": 60.0}
-"""Seconds that a case may take; a machine with much else to do needs most of them."""
+LIMIT = {"valid": 60.0, "invalid": 30.0}
+"""Seconds of work that a case may take."""
 RECYCLED = {"valid": 1 << 30, "invalid": 400}
 """Cases until a process is replaced."""
 
@@ -38,7 +38,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None, help="the first case; drawn by default")
     parser.add_argument("--family", default=None, help="families, with commas between")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=None, help="seconds that a case may take")
+    parser.add_argument("--limit", type=float, default=None, help="seconds of work that a case may take")
     parser.add_argument("--kind", choices=("valid", "invalid"), default="valid", help="of --case")
     parser.add_argument("--case", type=int, default=None, help="repeat this case of --family")
     return parser.parse_args(given)

@@ -9,14 +9,19 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 HERE = Path(__file__).resolve().parent
-START = 180.0
+START = 900.0
 """Seconds that a process may take until it is ready."""
+PATIENCE = 10
+"""A case that does not work at all, such as a deadlock, ends after so many times the limit."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,10 @@ class Worker:
         except BrokenPipeError:
             pass
         while True:
-            try:
-                line = self._lines.get(timeout=self._seconds)
-            except queue.Empty:
+            line = self._line(process)
+            if line == "":
                 self.stop()
-                found(Finding(block, current, "hang", f"no end after {self._seconds:g} s", "", self._tail()))
+                found(Finding(block, current, "hang", f"no end after {self._seconds:g} s of work", "", self._tail()))
                 return current + 1
             if line is None:
                 code = process.wait()
@@ -95,9 +99,22 @@ class Worker:
             else:
                 found(Finding(block, told["seed"], told["kind"], told["what"], told["where"], told["notes"]))
 
+    def _line(self, process: subprocess.Popen[str]) -> str | None:
+        """What the process says next: None where it has ended, "" where it hangs: it has worked for as long as a case
+        may take, or waited for PATIENCE times as long, which on a busy machine it may have to.
+        """
+        begun, worked = time.monotonic(), _seconds_of(process)
+        while time.monotonic() < begun + PATIENCE * self._seconds:
+            try:
+                return self._lines.get(timeout=min(1.0, self._seconds))
+            except queue.Empty:
+                if _seconds_of(process) > worked + self._seconds:
+                    break
+        return ""
+
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
-            self._errors = tempfile.TemporaryFile("w+")
+            self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (it outlives this call)
             self._lines = queue.Queue()
             self._cases = self._counted = 0
             self._process = subprocess.Popen(
@@ -118,6 +135,15 @@ class Worker:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def _seconds_of(process: subprocess.Popen[str]) -> float:
+    """The processor time of a process."""
+    try:
+        times = psutil.Process(process.pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _read(stream: Any, lines: queue.Queue[str | None]) -> None:

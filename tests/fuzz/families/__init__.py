@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuzz.case import Case, Shape
-from fuzz.families import lines, pairs, planted, segments
+from fuzz.families import clusters, lines, operators, pairs, pipelines, planted, segments, series
 
 Family = Callable[[Case], Shape]
 
-FAMILIES: dict[str, Family] = {**lines.FAMILIES, **segments.FAMILIES, **pairs.FAMILIES}
+FAMILIES: dict[str, Family] = {
+    **lines.FAMILIES, **segments.FAMILIES, **pairs.FAMILIES, **pipelines.FAMILIES,
+    **operators.FAMILIES, **series.FAMILIES, **clusters.FAMILIES,
+}  # fmt: skip
 
 BY_NAME: dict[str, Family] = {**FAMILIES, **planted.PLANTED}
 """Those that are drawn, and those that have to be asked for."""

@@ -37,7 +37,7 @@ def run(family: str, seed: int, home: Home, finding: Told) -> dict[str, Any] | N
         pass
     except Exception as error:
         found = finding("error", error)
-    if found is None and rng.random() < 0.3 or found is not None:
+    if found is not None or rng.random() < 0.3:
         found = _right_again(call, home, finding) or found
     if found is not None:
         found["notes"] = notes

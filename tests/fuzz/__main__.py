@@ -46,10 +46,11 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 def repeat(asked: argparse.Namespace) -> int:
     """One case, here, with its error."""
-    import clmapreduce as cm
     from fuzz.case import Home
     from fuzz.run import run
     from fuzz.worker import invalid
+
+    import clmapreduce as cm
 
     home = Home(cm.Context(asked.device or None))
     cm.use(home.context)

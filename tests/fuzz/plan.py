@@ -13,6 +13,8 @@ from fuzz.watch import Block
 
 INVALID = 50
 """Invalid cases at once."""
+FEWER = {"environment": 10}
+"""A process each: so many times fewer."""
 
 
 def families_of(kind: str) -> list[str]:
@@ -38,7 +40,7 @@ def blocks(counts: dict[str, int], seed: int, family: str | None) -> Iterator[Bl
         for k in range(max(map(len, names.values()), default=0)):
             for kind, some in names.items():
                 if left[kind] > 0 and k < len(some):
-                    share = min(left[kind], size[kind])
+                    share = min(left[kind], max(1, size[kind] // FEWER.get(some[k], 1)))
                     left[kind] -= share
                     yield Block(kind, some[k], first, first + share)
         if not any(n > 0 for n in left.values()):

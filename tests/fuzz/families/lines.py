@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from fuzz.case import Case, Shape
-from fuzz.expressions import drawn_tree, evaluated, expected, text_of, traced, TRACED
+from fuzz.expressions import TRACED, drawn_tree, evaluated, expected, text_of, traced
 from fuzz.inputs import dressed, on_host, results
 from fuzz.near import Near
 from fuzz.whole import REDUCTIONS, identity_of, near_logsumexp, numbers_for, prefixes_of
@@ -85,7 +85,7 @@ def promoted(case: Case) -> Shape:
         y: Any = case.one([2, 3, 7]) if weak else values(case.rng, second, () if case.chance(0.3) else length)
         wanted = np.result_type(first) if weak else np.result_type(first, second)
         kinds = {first.kind, second.kind}
-        if not weak and (kinds == {"i", "u"} and np.dtype("u8") in (first, second) or wanted not in case.home.dtypes("iufc")):
+        if not weak and ((kinds == {"i", "u"} and np.dtype("u8") in (first, second)) or wanted not in case.home.dtypes("iufc")):
             return  # refused: uint64 beside a signed integer, float64 without hardware
         case.note(f"cm.Map({operation}) of {first} and {'a number' if weak else second}")
         given = [dressed(case, x, "x"), y if weak else dressed(case, y, "y")]
@@ -112,7 +112,7 @@ def reduce_(case: Case) -> Shape:
     name = case.one(REDUCTIONS)
     dtype = drawn_dtype(case, "biufffc" if name in ("sum", "product", "any", "all") else "biufff")
     accumulate = case.one(["auto", "auto", "double", "compensated", "fast"]) if name == "sum" else "auto"
-    if accumulate == "double" and not case.home.fp64 or dtype.kind not in "f":
+    if (accumulate == "double" and not case.home.fp64) or dtype.kind not in "f":
         accumulate = "auto"
     reduce = cm.Reduce(name)
 

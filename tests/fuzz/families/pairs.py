@@ -10,9 +10,8 @@ from fuzz.case import Case, Shape
 from fuzz.families.lines import plain
 from fuzz.inputs import dressed, results
 from pairblocks import Halves, drawn_blocks, mask_of
-from pairdense import HALVES, K, NAMES, OPERATORS
+from pairdense import HALVES, NAMES, OPERATORS, K, compare
 from pairdense import Case as Dense
-from pairdense import compare
 
 import clmapreduce as cm
 
@@ -127,7 +126,7 @@ def lazy(case: Case) -> Shape:
         apart = ((wide_x - wide_y) ** 2).sum(-1) * scale
         own, other = apart.ndim - 2, apart.ndim - 1
         along = other if axis == 1 else own
-        how = {"axis": along} | {k: w for k, w in case.how().items()}
+        how = {"axis": along, **case.how()}
         case.note(f"K = (-((Vi(x) - Vj(y)) ** 2).sum(-1) * {scale}); {what}, axis={along}, batch {batch}, {m} x {n}, mode={how['mode']!r}")
 
         def kernel() -> Any:

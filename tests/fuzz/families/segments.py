@@ -119,8 +119,6 @@ def segments(case: Case) -> Shape:
             keywords["empty"] = case.below(100)
             empty = (wide(dtype) if name == "sum" else dtype).type(keywords["empty"])
         given, cuts = dressed(case, x, "values"), dressed(case, offsets, "offsets")
-        if through and count and case.chance(0.05):
-            pass
         starts = not through and len(sizes) and case.chance(0.15)
         if starts:
             cuts = dressed(case, offsets[:-1], "starts")
@@ -180,11 +178,9 @@ def keys(case: Case) -> Shape:
         sizes = sizes[sizes > 0]
         marks = np.cumsum(case.rng.integers(1, 3, len(sizes)))
         marks = marks % 2 if key_type.kind == "b" else marks % 100
-        again = np.append(True, marks[1:] != marks[:-1]) if len(marks) else np.zeros(0, bool)
         each = np.repeat(marks, sizes).astype(key_type)
         begins = np.flatnonzero(np.append(True, each[1:] != each[:-1])) if each.size else np.zeros(0, np.int64)
         offsets = np.append(begins, each.size)
-        del again
         x = numbers_for(case, name, dtype, (each.size,), special=False)
         how = case.how()
         given, values_ = dressed(case, each, "keys"), dressed(case, x, "values")
@@ -265,7 +261,7 @@ def spmv(case: Case) -> Shape:
         with np.errstate(all="ignore"):
             met = x[indices]
             entries = data.reshape(-1, *(1 for _ in trailing)) if data is not None else None
-            kind = np.longdouble if dtype.kind == "f" else wide(dtype) if multiply == "product" and False else dtype
+            kind = np.longdouble if dtype.kind == "f" else dtype
             terms = _semiring(add, multiply, entries.astype(kind) if dtype.kind == "f" else entries, met.astype(kind) if dtype.kind == "f" else met)
         terms = np.broadcast_to(terms, met.shape)
         if dtype.kind == "f":

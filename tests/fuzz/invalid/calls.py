@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
+from fuzz.invalid.call import Call
+from fuzz.invalid.environment import ENVIRONMENT
 from scipy import special
 
 import clmapreduce as cm
@@ -30,18 +31,6 @@ MATRIX = sparse.csr_array((DATA, INDICES, INDPTR), shape=(4, 8))
 
 def squared(x: Any, y: Any) -> Any:
     return ((np.asarray(x, float)[:, None] - np.asarray(y, float)[None]) ** 2).sum(-1)
-
-
-@dataclass(frozen=True)
-class Call:
-    """make: the call, by keywords. good: right arguments. wanted: what they give, an array or a tuple of such. same: what
-    NumPy makes of the same keywords, where it has a meaning for them.
-    """
-
-    make: Callable[..., Any]
-    good: dict[str, Any]
-    wanted: Any
-    same: Callable[..., Any] | None = None
 
 
 COMMON: dict[str, Any] = {"mode": "auto", "context": None, "wait_for": (), "out": None}
@@ -104,11 +93,11 @@ def _vectors(formula: Any) -> Any:
 
 
 SUM = X.astype("f8").sum()
-SEGMENTS = np.array([X[a:b].astype("f8").sum() for a, b in zip(OFFSETS, OFFSETS[1:], strict=False)])
+SEGMENTS = np.array([X[a:b].astype("f8").sum() for a, b in pairwise(OFFSETS)])
 THROUGH = np.array([X[s : s + n].astype("f8").sum() for s, n in zip(SOURCES, np.diff(OFFSETS), strict=True)])
 GAUSS = np.exp(-squared(P, Q)) @ B.astype("f8")
 SOLVED = np.linalg.solve(np.exp(-squared(P, P)) + 0.5 * np.eye(20), B[:20].astype("f8"))
-MEANS = np.stack([P[LABELS == k].astype("f8").mean(0) for k in range(5)])
+MEANS = np.stack([P[k == LABELS].astype("f8").mean(0) for k in range(5)])
 
 CALLS: dict[str, Call] = {
     "Map": Call(_map, {"f": "x * 2 + sqrt(y)", "x": X, "y": Y, "length": None, "tiles": None, **COMMON}, X * 2 + np.sqrt(Y)),
@@ -188,4 +177,5 @@ CALLS: dict[str, Call] = {
     "array": Call(_array, {"x": X, "shape": (10, 15), "dtype": "i4"}, X.view("i4").reshape(10, 15)),
     "Context": Call(lambda context: cm.Reduce("sum")(X, context=context), {"context": None}, SUM),
     "select_device": Call(lambda spec: cm.select_device(spec) is not None, {"spec": None}, True),
+    **ENVIRONMENT,
 }  # fmt: skip

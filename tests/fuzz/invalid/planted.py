@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fuzz.invalid.calls import Call
+from fuzz.invalid.call import Call
 
 import clmapreduce as cm
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 from fuzz.case import Home, streams
-from fuzz.invalid.calls import CALLS, Call
+from fuzz.invalid import environment
+from fuzz.invalid.call import Call
+from fuzz.invalid.calls import CALLS
 from fuzz.invalid.hostile import hostile
 from fuzz.invalid.planted import PLANTED
+from fuzz.invalid.strings import hostile_string
 
 import clmapreduce as cm
 
@@ -25,8 +28,11 @@ def run(family: str, seed: int, home: Home, finding: Told) -> dict[str, Any] | N
     given = {name: _fresh(value) for name, value in call.good.items()}
     names = list(given)
     changed = {names[int(rng.integers(len(names)))] for _ in range(int(rng.choice([1, 1, 1, 2])))}
-    for name in sorted(changed):
-        given[name] = hostile(rng, given[name])
+    if family == "environment":
+        changed, given = set(given), environment.drawn(rng, hostile_string)
+    else:
+        for name in sorted(changed):
+            given[name] = hostile(rng, given[name])
     notes = [f"{family}, with {name} = {told(given[name])}" for name in sorted(changed)]
     found: dict[str, Any] | None = None
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import sys
 import tempfile
 import threading
@@ -25,6 +26,8 @@ from fuzz.watch import Block, Finding, Worker  # noqa: E402
 
 LIMIT = {"valid": 60.0, "invalid": 30.0}
 """Seconds of work that a case may take."""
+PROGRESS = 60.0
+"""Seconds between lines that say how many cases ran."""
 RECYCLED = {"valid": 1 << 30, "invalid": 400}
 """Cases until a process is replaced."""
 
@@ -79,9 +82,22 @@ class Campaign:
         threads = [threading.Thread(target=self._work, args=(k,)) for k in range(self.asked.processes)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        told = time.monotonic()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(0.2)
+            if time.monotonic() > told + PROGRESS:
+                told = time.monotonic()
+                print(f"... {self.totals['valid']} valid and {self.totals['invalid']} invalid cases", flush=True)
         self._caches.cleanup()
+
+    def end(self, *_: object) -> None:
+        """No case begins from now on."""
+        self._end = 0.0
+
+    @property
+    def totals(self) -> dict[str, int]:
+        with self._lock:
+            return {kind: sum(n for (k, _), n in self.ran.items() if k == kind) for kind in LIMIT}
 
     def _stop(self) -> bool:
         return time.monotonic() > self._end
@@ -104,13 +120,14 @@ class Campaign:
         workers = {kind: Worker(self.asked.device, self.asked.limit or LIMIT[kind], environment, RECYCLED[kind]) for kind in LIMIT}
         while (block := self._next()) is not None:
             begun = time.monotonic()
+            before = workers[block.kind].kernels
             done = workers[block.kind].run(block, self._found, self._stop)
             with self._lock:
                 self.ran[block.kind, block.family] += done
                 self.spent[block.kind, block.family] += time.monotonic() - begun
+                self.kernels += workers[block.kind].kernels - before
         for worker in workers.values():
             worker.stop()
-            self.kernels += worker.kernels
 
 
 def main(given: list[str] | None = None) -> int:
@@ -124,12 +141,14 @@ def main(given: list[str] | None = None) -> int:
     seed = secrets.randbits(31) // SHARED * SHARED if asked.seed is None else asked.seed
     print(f"--seed {seed} repeats these cases; device {asked.device or 'the best'}", flush=True)
     campaign, begun = Campaign(asked, seed), time.monotonic()
+    signal.signal(signal.SIGTERM, campaign.end)
+    signal.signal(signal.SIGINT, campaign.end)
     campaign.run()
     for kind in LIMIT:
         rows = [(family, n) for (k, family), n in campaign.ran.items() if k == kind]
         for family, n in sorted(rows):
             print(f"  {kind:8}{family:22}{n:8} cases {1e3 * campaign.spent[kind, family] / max(n, 1):8.1f} ms each")
-    totals = {kind: sum(n for (k, _), n in campaign.ran.items() if k == kind) for kind in LIMIT}
+    totals = campaign.totals
     print(f"{totals['valid']} valid and {totals['invalid']} invalid cases in {time.monotonic() - begun:.0f} s, {campaign.kernels} distinct kernels")
     print(f"found: {campaign.findings.counts() or 'nothing'}")
     return int(campaign.findings.failing() > 0)

@@ -20,6 +20,8 @@ import psutil
 HERE = Path(__file__).resolve().parent
 START = 900.0
 """Seconds that a process may take until it is ready."""
+STEP = 16
+"""Cases between two looks at whether to stop."""
 PATIENCE = 10
 """A case that does not work at all, such as a deadlock, ends after so many times the limit."""
 
@@ -69,7 +71,7 @@ class Worker:
         """Runs what it can of a block from a seed on, and gives the next seed."""
         process = self._started()
         current = first
-        order = {"kind": block.kind, "family": block.family, "first": first, "end": block.end}
+        order = {"kind": block.kind, "family": block.family, "first": first, "end": min(first + STEP, block.end)}
         try:
             process.stdin.write(json.dumps(order) + "\n")  # type: ignore[union-attr]
             process.stdin.flush()  # type: ignore[union-attr]
@@ -95,7 +97,7 @@ class Worker:
                 self._counted = told["kernels"]
                 if self._cases >= self._recycle:
                     self.stop()
-                return block.end
+                return int(told["end"])
             else:
                 found(Finding(block, told["seed"], told["kind"], told["what"], told["where"], told["notes"]))
 
@@ -119,7 +121,7 @@ class Worker:
             self._cases = self._counted = 0
             self._process = subprocess.Popen(
                 [sys.executable, str(HERE / "worker.py"), self._device], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=self._errors, text=True, env=self._environment,
+                stderr=self._errors, text=True, env=self._environment, start_new_session=True,
             )  # fmt: skip
             threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
             if self._lines.get(timeout=START) is None:

@@ -11,9 +11,10 @@ from fuzz.expressions import drawn_tree, expected, text_of, traced
 from fuzz.families.lines import drawn_dtype, plain
 from fuzz.inputs import dressed, on_host, results
 from fuzz.near import Near
-from fuzz.whole import identity_of, near_logsumexp, numbers_for
-from oracles import assert_near, assert_same, check_reduced, exact_sum, tolerance, unit, values, wide
-from segments import BATCHES, CHUNKS, EDGES, offsets_of, slices
+from fuzz.stretches import LONGEST, check_stretches
+from fuzz.whole import identity_of, numbers_for
+from oracles import assert_same, tolerance, unit, values, wide
+from segments import BATCHES, CHUNKS, EDGES, offsets_of
 
 import clmapreduce as cm
 
@@ -37,48 +38,6 @@ def lengths(case: Case, most: int) -> np.ndarray[Any, Any]:
     return made[: int(np.searchsorted(total, most, "right"))]
 
 
-def check_segment(name: str, x: np.ndarray[Any, Any], got: Any, accumulate: str, fp64: bool) -> None:
-    """One segment's reduction; x is not empty."""
-    if name == "logsumexp":
-        near_logsumexp(x, got)
-    elif name in ("mean", "var", "std"):
-        numbers = x.astype(np.longdouble)
-        scale = np.abs(numbers).max()
-        own = unit(got.dtype)
-        far = 64 * own * (scale if name == "mean" else scale**2) + float(np.finfo(got.dtype).tiny)
-        right = getattr(np, name)(numbers)
-        if name == "std":  # √(v + d) lies at most √d from √v, and at most d / √v
-            far = min(far**0.5, far / max(right, 1e-300)) + 4 * own * right
-        assert_near(got, right, np.asarray(far, float))
-    elif name == "sum" and x.dtype.kind in "fc":
-        total, size = exact_sum(x)
-        assert got.dtype == x.dtype
-        assert_near(got, total, tolerance(x.dtype, total, size, min(x.size, 512), "fast"))
-    else:
-        check_reduced(name, x, got, "fast", fp64)
-
-
-def check_all(name: str, x: Any, offsets: Any, got: Any, empty: Any, fp64: bool) -> None:
-    """Every segment of x (n, *trailing). empty: what those of nothing give, None where that is not asked."""
-    assert got.shape == (len(offsets) - 1, *x.shape[1:]), (got.shape, x.shape, len(offsets))
-    parts = slices(offsets)
-    if name in ("sum", "minimum", "maximum") and x.dtype.kind in "biu":  # at once
-        full = [k for k, part in enumerate(parts) if part.stop > part.start]
-        if full:
-            begins = np.array([parts[k].start for k in full])
-            ufunc = {"sum": np.add, "minimum": np.minimum, "maximum": np.maximum}[name]
-            kept = wide(x.dtype) if name == "sum" else x.dtype
-            assert_same(got[full], ufunc.reduceat(x.astype(kept), begins, 0))
-    else:
-        for k, part in enumerate(parts):
-            for place in np.ndindex(x.shape[1:]):
-                if part.stop > part.start:
-                    check_segment(name, x[(part, *place)], got[(k, *place)], "fast", fp64)
-    if empty is not None:
-        none = [k for k, part in enumerate(parts) if part.stop == part.start]
-        assert_same(got[none], np.broadcast_to(empty, got[none].shape))
-
-
 def empty_of(name: str, dtype: np.dtype[Any]) -> Any:
     """What a segment of nothing gives by default."""
     if name in ("argmin", "argmax"):
@@ -86,6 +45,23 @@ def empty_of(name: str, dtype: np.dtype[Any]) -> Any:
     if name in ("mean", "var", "std"):
         return None
     return identity_of(name, dtype)
+
+
+def check_near(name: str, terms: Near, offsets: Any, got: Any) -> None:
+    """Asserts sums or extrema of stretches of terms that may be off themselves; those of nothing give the identity."""
+    full = offsets[1:] > offsets[:-1]
+    assert_same(got[~full], np.broadcast_to(identity_of(name, terms.dtype), got[~full].shape))
+    if not full.any():
+        return
+    begins = offsets[:-1][full]
+    if name == "sum":
+        value, far = np.add.reduceat(terms.value, begins, 0), np.add.reduceat(terms.far, begins, 0)
+        size = np.add.reduceat(np.abs(terms.value) + terms.far, begins, 0)
+        far = far * 1.001 + tolerance(terms.dtype, value, size, min(len(terms.value), LONGEST), "fast")
+    else:
+        value = getattr(np, name).reduceat(terms.value, begins, 0)
+        far = np.maximum.reduceat(terms.far, begins, 0)
+    Near(value, far, terms.dtype).check(got[full])
 
 
 def segments(case: Case) -> Shape:
@@ -131,7 +107,7 @@ def segments(case: Case) -> Shape:
         else:
             arrays = [given, cuts, *([more["sources"]] if through else [])]
             (got,) = results(case, lambda **k: cm.segmented_reduce(given, cuts, name, **keywords, **more, **k), arrays, how)
-        check_all(name, read, offsets, got, empty, case.home.fp64)
+        check_stretches(name, read, offsets, got, empty, case.home.fp64)
 
     return run
 
@@ -154,12 +130,9 @@ def mapped_segments(case: Case) -> Shape:
         (got,) = results(case, lambda **k: cm.segmented_reduce(given, offsets, name, map=front, **k), given, how)
         wanted = expected(tree, xs)
         if isinstance(wanted, Near):
-            for value, part in zip(got, slices(offsets), strict=True):
-                whole = Near(wanted.value[part], wanted.far[part], dtype)
-                if part.stop > part.start or name == "sum":
-                    whole.reduced(name, "fast", True).check(np.atleast_1d(value))
+            check_near(name, wanted, offsets, got)
         else:
-            check_all(name, wanted, offsets, got, identity_of(name, dtype), True)
+            check_stretches(name, wanted, offsets, got, identity_of(name, dtype), True)
 
     return run
 
@@ -202,7 +175,7 @@ def keys(case: Case) -> Shape:
             key = "last" if form == "last" else "first"
             found, got = results(case, lambda **k: cm.reduce_by_key(given, values_, name, key=key, **k), [given, values_], how)
         assert_same(found, each[begins])
-        check_all(name, x, offsets, got, None, case.home.fp64)
+        check_stretches(name, x, offsets, got, None, case.home.fp64)
 
     return run
 
@@ -270,15 +243,9 @@ def spmv(case: Case) -> Shape:
                 each = Near(terms, 2 * unit(dtype) * np.asarray(size_, float) + float(np.finfo(dtype).tiny), dtype)
             else:
                 each = Near(terms, np.zeros(terms.shape), dtype)
-            for k, part in enumerate(slices(np.append(0, np.cumsum(sizes)))):
-                if part.stop == part.start:
-                    assert_same(got[k], np.broadcast_to(identity_of(add, dtype), trailing))
-                    continue
-                line = Near(np.moveaxis(each.value[part], 0, -1), np.moveaxis(each.far[part], 0, -1), dtype)
-                whole = line.reduced(add, "fast", True)
-                Near(whole.value[..., 0], whole.far[..., 0], dtype).check(got[k])
+            check_near(add, each, np.append(0, np.cumsum(sizes)), got)
         else:
-            check_all(add, terms, np.append(0, np.cumsum(sizes)), got, identity_of(add, dtype), True)
+            check_stretches(add, terms, np.append(0, np.cumsum(sizes)), got, identity_of(add, dtype), True)
 
     return run
 

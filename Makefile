@@ -9,13 +9,14 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rusticl sanitize lint docs bench clean
+.PHONY: help demo test test-rusticl sanitize fuzz lint docs bench clean
 
 help:
 	@echo "make demo   the factorial sequence and the power series of e^x on this machine's best device"
 	@echo "make test   the test suite, on every device found and two CPU runtimes from the package index"
 	@echo "make test-rusticl  a short selection on Mesa's rusticl (llvmpipe), where that is installed"
 	@echo "make sanitize  small calls under oclgrind, where that is installed: data races, accesses outside of memory"
+	@echo "make fuzz   random calls beside NumPy, and wrong ones: ARGS=\"--device pocl --valid 50000 --seconds 3600\""
 	@echo "make lint   ruff, and mypy --strict"
 	@echo "make docs   pastes real output into the pages of docs/"
 	@echo "make bench  the benchmarks, beside their peers"
@@ -37,6 +38,10 @@ test-rusticl: $(VENV)/.test
 
 sanitize: $(VENV)/.test
 	$(BIN)/python -m pytest -n 0 -m sanitize -rs tests/sanitize $(ARGS)
+
+fuzz: $(VENV)/.fuzz
+	$(BIN)/python -m pytest -m fuzz tests/fuzz
+	$(BIN)/python tests/fuzz $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -70,6 +75,11 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.made
 $(VENV)/.test: pyproject.toml $(VENV)/.made
 	@echo "Installing into $(VENV) (about 450 MB to download, the first time) ..."
 	@$(INSTALL) '.[test]'
+	@touch $@
+
+$(VENV)/.fuzz: pyproject.toml $(VENV)/.made
+	@echo "Installing into $(VENV) (about 350 MB to download, the first time) ..."
+	@$(INSTALL) '.[fuzz]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.made

@@ -349,3 +349,14 @@ def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, co
     assert len(watched.queue.log) == before
     for _, out in wrong:
         assert (np.asarray(out) == 7).all()
+
+
+def test_one_point_on_the_device_reaches_a_numpy_output(context: cm.Context, mode: str) -> None:
+    """`out` is where the result goes, wherever x and the derivatives live."""
+    number, table = cm.array(np.float32(0.5), context), cm.array(np.ones(8, "f4"), context)
+    for call in (
+        lambda out: cm.series.exp(number, 8, mode=mode, out=out),
+        lambda out: cm.series.power_series(table, np.float32(0.5), mode=mode, out=out),
+    ):
+        got = into_poison(call, (), "f4")
+        np.testing.assert_allclose(got, sum(0.5**k / math.factorial(k) for k in range(8)), rtol=1e-6)

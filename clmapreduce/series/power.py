@@ -126,7 +126,7 @@ def _one_point(table: DeviceArray, x: Any, dtype: DType, options: Options, on_de
     point = array(x, home)
     powers = POWERS(point, table.size, mode=options.mode, wait_for=options.wait_for)
     total = _TERMS(table, powers, mode=options.mode, out=options.out if isinstance(options.out, DeviceArray) else None)
-    if on_device or isinstance(options.out, DeviceArray):
+    if isinstance(options.out, DeviceArray) or (on_device and options.out is None):
         return total
     arguments = Arguments(total.context, (), (), False)
     return delivered(total.to_numpy(), dtype, arguments, options.out)

@@ -155,10 +155,16 @@ def check(seed: int, kind: str, context: cm.Context) -> None:
     if kind != "softmax" and "x+s" not in drawn.text and rng.random() < 0.2:  # no float32 has digits of 10^18
         lacking(rng, given)
     ranges = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.25 else None
+    compare_drawn(drawn, kind, given, context, ranges, width, f"seed {seed}: {drawn}, {rows} of {columns}")
+
+
+def compare_drawn(
+    drawn: Drawn, kind: str, given: dict[Variable, Any], context: cm.Context, ranges: Any, width: int, told: str
+) -> None:
+    """Asserts that a formula of float32 arrays gives what it gives in float64, but for what its terms may be off by."""
     wide = {variable: array.astype("f8") for variable, array in given.items()}
     found, wanted = (drawn.run(arrays, context, ranges)[0] for arrays in (given, wide))
     assert found.shape == wanted.shape
-    told = f"seed {seed}: {drawn}, {rows} of {columns}"
     there = np.isfinite(wanted)
     np.testing.assert_array_equal(found[~there], wanted[~there], told)  # rows of no columns
     if drawn.operator == "Sum":

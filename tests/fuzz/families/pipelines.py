@@ -1,0 +1,239 @@
+"""Primitives joined: with >>, in traced functions, in batches, and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fuzz.case import Case, Shape
+from fuzz.expressions import TRACED, Tree, drawn_tree, evaluated, expected, text_of, traced
+from fuzz.families.lines import drawn_dtype, plain
+from fuzz.inputs import dressed, on_host, results
+from fuzz.near import Near
+from oracles import assert_same
+
+import clmapreduce as cm
+
+NAMES = ("sum", "sum", "minimum", "maximum")
+
+
+def reduced(v: Any, name: str, how: str, fp64: bool) -> Any:
+    """Along the last axis, which stays with length 1; integers in their own dtype."""
+    if isinstance(v, Near):
+        return v.reduced(name, how, fp64)
+    if name == "sum":
+        return v.sum(-1, keepdims=True, dtype=np.int64 if v.dtype.kind != "u" else np.uint64).astype(v.dtype)
+    limits = np.iinfo(v.dtype) if v.dtype.kind in "iu" else None
+    start = (limits.max if name == "minimum" else limits.min) if limits else name == "minimum"
+    return getattr(np, name).reduce(v, -1, keepdims=True, initial=start)
+
+
+def scanned(v: Any, name: str, exclusive: bool) -> Any:
+    if isinstance(v, Near):
+        return v.scanned(name, exclusive)
+    made = getattr(np, {"sum": "add"}.get(name, name)).accumulate(v, -1, dtype=v.dtype)
+    if exclusive:
+        first = np.zeros_like(v[..., :1]) if name == "sum" else reduced(v[..., :0], name, "", True)
+        made = np.concatenate([np.broadcast_to(first, (*v.shape[:-1], 1)), made], -1)[..., : v.shape[-1]]
+    return made
+
+
+@dataclass(frozen=True)
+class Step:
+    """kind: "tree" "reduce" "scan" "index". of: places of what it reads."""
+
+    kind: str
+    of: tuple[int, ...] = ()
+    tree: Tree = ()
+    name: str = ""
+    exclusive: bool = False
+
+    def __str__(self) -> str:
+        told = text_of(self.tree) if self.tree else f"{self.name}{', exclusive' if self.exclusive else ''}"
+        return f"{self.kind}{list(self.of)}: {told}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Steps on `vectors` and `numbers` (one per line), and the places of what is given back."""
+
+    dtype: np.dtype[Any]
+    vectors: int
+    numbers: int
+    steps: tuple[Step, ...]
+    ends: tuple[int, ...]
+    scalar: tuple[bool, ...]
+
+    def traced(self) -> Callable[..., Any]:
+        names = ", ".join(f"x{k}" for k in range(self.vectors + self.numbers))
+        made: Callable[..., Any] = eval(f"lambda {names}: run([{names}])", {"run": self._run})
+        return made
+
+    def _run(self, known: list[Any]) -> Any:
+        for step in self.steps:
+            operands = [known[k] for k in step.of]
+            if step.kind == "tree":
+                known.append(evaluated(step.tree, operands, TRACED))
+            elif step.kind == "index":
+                known.append(cm.index.astype(self.dtype))
+            else:
+                primitive: Any = cm.Reduce(step.name) if step.kind == "reduce" else cm.Scan(step.name, exclusive=step.exclusive)
+                known.append(primitive(*operands).astype(self.dtype))
+        made = tuple(known[k] for k in self.ends)
+        return made if len(made) > 1 else made[0]
+
+    def expected(self, arrays: Sequence[Any], length: int, how: str, fp64: bool) -> list[Any]:
+        """What comes out. arrays: with the line as last axis, of length 1 for numbers."""
+        known: list[Any] = [Near.of(a) if self.dtype.kind == "f" else a for a in arrays]
+        for step in self.steps:
+            operands = [known[k] for k in step.of]
+            if step.kind == "tree":
+                known.append(expected(step.tree, operands))
+            elif step.kind == "index":
+                place = np.arange(length).astype(self.dtype)
+                known.append(Near.of(place) if self.dtype.kind == "f" else place)
+            elif step.kind == "reduce":
+                known.append(reduced(operands[0], step.name, how, fp64))
+            else:
+                known.append(scanned(operands[0], step.name, step.exclusive))
+        return [known[k] for k in self.ends]
+
+
+def drawn_program(case: Case, dtype: np.dtype[Any]) -> Program:
+    rng, vectors, numbers = case.rng, case.below(3, 1), case.below(2)
+    scalar, exact = [False] * vectors + [True] * numbers, [True] * (vectors + numbers)
+    steps: list[Step] = []
+    for _ in range(case.below(6, 2)):
+        lines = [k for k, s in enumerate(scalar) if not s]
+        kind = case.one(["tree", "tree", "tree", "reduce", "reduce", "scan", "index"])
+        if kind == "index":
+            step, alone, sure = Step("index"), False, True
+        elif kind == "tree":
+            of = tuple(int(k) for k in rng.choice(len(scalar), min(len(scalar), case.below(4, 1)), replace=False))
+            leaves = [k for k, place in enumerate(of) if exact[place]]
+            tree = drawn_tree(rng, dtype.kind, len(of), 2, leaves)
+            step, alone, sure = Step("tree", of, tree), all(scalar[of[k]] for k in _read(tree)), False
+        else:
+            of = (case.one(lines),)
+            name = case.one(NAMES if dtype.kind != "f" or kind == "scan" else (*NAMES, "logsumexp"))
+            step = Step(kind, of, (), name, kind == "scan" and case.chance(0.3))
+            alone, sure = kind == "reduce", exact[of[0]] and name in ("minimum", "maximum")
+        steps.append(step)
+        scalar.append(alone)
+        exact.append(sure)
+    places = list(range(vectors + numbers, len(scalar)))
+    ends = tuple({places[-1], case.one(places)} if case.chance(0.4) else {places[-1]})
+    return Program(dtype, vectors, numbers, tuple(steps), ends, tuple(scalar))
+
+
+def _read(tree: Tree) -> set[int]:
+    if tree[0] == "x":
+        return {tree[1]}
+    return set() if tree[0] == "number" else set().union(*(_read(part) for part in tree[1:]))
+
+
+def check(one: Any, wanted: Any, shape: tuple[int, ...], alone: bool, dtype: np.dtype[Any]) -> None:
+    """shape: of the lines. alone: whether there is one value per line."""
+    if alone:
+        shape = shape[:-1]
+        parts = (wanted.value, wanted.far) if isinstance(wanted, Near) else (wanted,)
+        parts = tuple(np.broadcast_to(p, (*shape, 1))[..., 0] for p in parts)
+    else:
+        parts = tuple(np.broadcast_to(p, shape) for p in ((wanted.value, wanted.far) if isinstance(wanted, Near) else (wanted,)))
+    if len(parts) == 2:
+        Near(*parts, dtype).check(one)
+    else:
+        assert_same(one, parts[0])
+
+
+def fused(case: Case) -> Shape:
+    """A random function of vectors; batches; compiled ones give the same bits."""
+    dtype = drawn_dtype(case, "iuiffff")
+    if dtype == np.float16:
+        dtype = np.dtype("f4")
+    program = drawn_program(case, dtype)
+    batch, compiled = case.chance(0.35), case.chance(0.25)
+    pipeline = cm.fuse(program.traced(), batch=batch)
+    accumulate = case.one(["auto", "auto", "auto", "fast", "compensated"])
+    fixed = case.length(3000, 1)
+
+    def run(case: Case) -> None:
+        length = fixed if compiled and case.chance(0.9) else case.length(70_000 if not batch else 3000)
+        rows: tuple[int, ...] = case.one([(1,), (2,), (3,), (17,), (2, 3), (64,)]) if batch else ()
+        if batch and int(np.prod(rows)) * length > 60_000:
+            rows = (2,)
+        shapes: list[tuple[int, ...]] = [(*rows, length)] + [case.one([(*rows, length), (length,)]) if batch else (length,) for _ in range(program.vectors - 1)]
+        shapes += [case.one([(*rows, 1), ()]) if batch else () for _ in range(program.numbers)]
+        xs = [plain(case, dtype, shape) for shape in shapes]
+        given = [dressed(case, x, f"x{k}") for k, x in enumerate(xs)]
+        how = {**case.how(tiles=True), "accumulate": accumulate}
+        case.note(f"cm.fuse(…, batch={batch})(mode={how['mode']!r}): " + "; ".join(map(str, program.steps)) + f"; ends {program.ends}")
+        got = results(case, lambda **k: pipeline(*given, **k), given, how)
+        lines = [np.atleast_1d(x) if x.ndim else np.broadcast_to(x, (*rows, 1)) for x in xs]
+        with np.errstate(all="ignore"):
+            wanted = program.expected(lines, length, accumulate, case.home.fp64)
+        for one, right, place in zip(got, wanted, program.ends, strict=True):
+            check(one, right, (*rows, length), program.scalar[place], dtype)
+        if compiled and length:
+            more = {k: v for k, v in how.items() if k != "tiles"}
+            tiles = {"tiles": how["tiles"]} if "tiles" in how else {}
+            fast = pipeline.compile([x.shape for x in xs], dtype, batch=batch, **more, **tiles)
+            again = fast(*given)
+            for one, other in zip(got, again if isinstance(again, tuple) else (again,), strict=True):
+                assert on_host(other).tobytes() == one.tobytes(), "the compiled pipeline gives other bits"
+
+    return run
+
+
+def chained(case: Case) -> Shape:
+    """Map >> Scan >> Map >> Reduce, any of them left out."""
+    dtype = drawn_dtype(case, "iuffff")
+    if dtype == np.float16:
+        dtype = np.dtype("f4")
+    count = case.below(4, 1)
+    first, second = drawn_tree(case.rng, dtype.kind, count, 2), drawn_tree(case.rng, dtype.kind, 1, 2)
+    parts: list[Any] = [cm.Map(traced(first, count))]
+    told = [f"Map({text_of(first)})"]
+    scan = case.one([None, None, "sum", "minimum", "maximum"])
+    reduction = case.one([None, *NAMES, "logsumexp"] if dtype.kind == "f" else [None, "sum", "minimum", "maximum"])
+    again = case.chance(0.5)
+    if scan:
+        parts += [cm.Scan(scan), cm.Map(lambda x: x.astype(dtype))]
+        told.append(f"Scan({scan!r})")
+    if again:
+        parts.append(cm.Map(traced(second, 1)))
+        told.append(f"Map({text_of(second)})")
+    if reduction:
+        parts.append(cm.Reduce(reduction))
+        told.append(f"Reduce({reduction!r})")
+    pipeline = parts[0]
+    for part in parts[1:]:
+        pipeline = pipeline >> part
+
+    def run(case: Case) -> None:
+        length = case.length(70_000)
+        xs = [plain(case, dtype, length) for _ in range(count)]
+        given = [dressed(case, x, f"x{k}") for k, x in enumerate(xs)]
+        how = case.how(tiles=True)
+        case.note(f"{' >> '.join(told)}, mode={how['mode']!r}")
+        (got,) = results(case, lambda **k: pipeline(*given, **k), given, how)
+        with np.errstate(all="ignore"):
+            made = expected(first, xs)
+            made = scanned(made, scan, False) if scan else made
+            made = expected(second, [made]) if again else made
+        if not reduction:
+            return check(got, made, (length,), False, dtype)
+        if isinstance(made, Near):
+            return check(got, made.reduced(reduction, "auto", case.home.fp64), (length,), True, dtype)
+        made = np.broadcast_to(made, length)
+        if reduction == "sum":
+            kept = np.dtype("u8" if dtype.kind == "u" else "i8")
+            return assert_same(got, made.sum(dtype=kept))
+        return assert_same(got, reduced(made, reduction, "", True)[0])
+
+    return run
+
+
+FAMILIES = {"fused": fused, "chained": chained}

@@ -1,0 +1,129 @@
+"""Arrays in every form that a call takes, and outputs that held something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from fuzz.case import Case
+
+import clmapreduce as cm
+
+FORMS = ("plain", "plain", "plain", "strided", "reversed", "offset", "readonly", "swapped", "shared", "device", "device")
+
+
+def dressed(case: Case, x: np.ndarray[Any, Any], name: str = "x", forms: Sequence[str] = FORMS) -> Any:
+    """The same values in another form."""
+    form = case.one(forms)
+    if form == "swapped" and (x.dtype.names is not None or x.dtype.itemsize == 1 or x.dtype.kind not in "iufc"):
+        form = "plain"
+    if form == "shared" and not (x.size and (x == x.reshape(-1)[0]).all() if x.dtype.names is None else False):
+        form = "plain"
+    case.note(f"{name}: {x.dtype if x.dtype.names is None else list(x.dtype.descr)} {x.shape}, {form}")
+    made = _FORMS[form](case, x)
+    if isinstance(made, np.ndarray):
+        assert made.shape == x.shape
+    return made
+
+
+def _strided(case: Case, x: Any) -> Any:
+    step = case.below(4, 2)
+    base = np.empty((*x.shape[:-1], x.shape[-1] * step) if x.ndim else (step,), x.dtype)
+    if not x.ndim:
+        base[0] = x
+        return base[0:1].reshape(())
+    base[..., ::step] = x
+    return base[..., ::step]
+
+
+def _reversed(case: Case, x: Any) -> Any:
+    return np.ascontiguousarray(x[::-1])[::-1] if x.ndim else x.copy()
+
+
+def _offset(case: Case, x: Any) -> Any:
+    """Not aligned to anything but bytes now and then."""
+    shift = case.one([x.dtype.itemsize, 1, 3 * x.dtype.itemsize])
+    memory = np.zeros(x.nbytes + shift, np.uint8)
+    made = memory[shift : shift + x.nbytes].view(x.dtype) if x.size else x.reshape(-1)
+    made = made.reshape(x.shape)
+    if x.size:
+        made[...] = x
+    return made
+
+
+def _readonly(case: Case, x: Any) -> Any:
+    made = x.copy()
+    made.flags.writeable = False
+    return made
+
+
+_FORMS: dict[str, Callable[[Case, Any], Any]] = {
+    "plain": lambda case, x: x.copy(),
+    "strided": _strided,
+    "reversed": _reversed,
+    "offset": _offset,
+    "readonly": _readonly,
+    "swapped": lambda case, x: x.astype(x.dtype.newbyteorder(">")),
+    "shared": lambda case, x: np.broadcast_to(x.reshape(-1)[0], x.shape),
+    "device": lambda case, x: cm.array(x, case.home.context),
+}
+
+
+def on_host(x: Any) -> Any:
+    return x.to_numpy() if isinstance(x, cm.DeviceArray) else np.asarray(x)
+
+
+def results(
+    case: Case, call: Callable[..., Any], given: Sequence[Any], how: dict[str, Any], outputs: bool = True
+) -> tuple[np.ndarray[Any, Any], ...]:
+    """What a call gives, in host memory. It lives where an argument lived; the same call made again, or into a poisoned
+    `out`, gives the same bits; arguments are as they were.
+    """
+    before = [on_host(x).copy() for x in given]
+    got = call(**how)
+    several = isinstance(got, tuple)
+    made = got if several else (got,)
+    device = any(isinstance(x, cm.DeviceArray) for x in given)
+    assert all(isinstance(one, cm.DeviceArray) == device for one in made), f"{[type(o) for o in made]} of {[type(x) for x in given]}"
+    host = tuple(on_host(one) for one in made)
+    if outputs and case.chance(0.25):
+        outs = tuple(poisoned(case, one.shape, one.dtype) for one in host)
+        case.note(f"out: {[type(o).__name__ for o in outs]}")
+        out = outs if several else outs[0]
+        again = call(out=out, **how)
+        written = again if several else (again,)
+        assert all(a is b for a, b in zip(written, outs, strict=True)), "out is not what the call returns"
+        _same(host, tuple(on_host(o) for o in outs), "out= holds other bits")
+    elif case.chance(0.1):
+        again = call(**how)
+        _same(host, tuple(on_host(o) for o in (again if several else (again,))), "another run gives other bits")
+    for x, old in zip(given, before, strict=True):
+        assert bits(on_host(x)) == bits(old), "an argument was written"
+    return host
+
+
+def poisoned(case: Case, shape: Any, dtype: Any) -> Any:
+    """An array full of odd bytes, on the device or in host memory, there in one piece or not."""
+    fill = case.one([0x00, 0x7F, 0xA5, 0xFF])
+    size = int(np.prod(shape, dtype=np.int64))
+    form = case.one(["plain", "device", "strided", "offset"])
+    shift, step = (3, 1) if form == "offset" else (0, 2) if form == "strided" else (0, 1)
+    memory = np.full((size * step + shift) * np.dtype(dtype).itemsize, fill, np.uint8)
+    if np.dtype(dtype) == np.bool_:
+        memory &= 1
+    made = memory.view(dtype)[shift::step][:size].reshape(shape)
+    return cm.array(made.copy(), case.home.context) if form == "device" else made
+
+
+def _same(first: Any, second: Any, told: str) -> None:
+    for a, b in zip(first, second, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape, f"{told}: {a.dtype} {a.shape}, {b.dtype} {b.shape}"
+        assert bits(a) == bits(b), told
+
+
+def bits(a: Any) -> Any:
+    """An array's bytes, without what lies between fields."""
+    if a.dtype.names is not None:
+        return tuple(np.ascontiguousarray(a[name]).tobytes() for name in a.dtype.names)
+    return np.ascontiguousarray(a).tobytes()

@@ -1,0 +1,19 @@
+"""What invalid cases are made from: a right call, argument by argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """make: the call, by keywords. good: right arguments. wanted: what they give, an array or a tuple of such. same: what
+    NumPy makes of the same keywords, where it has a meaning for them.
+    """
+
+    make: Callable[..., Any]
+    good: dict[str, Any]
+    wanted: Any
+    same: Callable[..., Any] | None = None

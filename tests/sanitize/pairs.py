@@ -45,7 +45,7 @@ def vectors(context: cm.Context, mode: str) -> Iterator[Check]:
         apart = squares(x, y)
         distance = cm.Vi(x).sqdist(cm.Vj(y))
         terms = np.exp(-apart)
-        for backend in ("auto", "GPU_2D"):
+        for backend in ("auto", "2D"):
             found = ((-distance).exp() * cm.Vj(b)).sum(backend=backend, **how)
             yield f"Gaussian of {dim}, {backend}", found, terms @ b
         found = ((1 + distance).rsqrt() * cm.Vj(b)).sum(**how)
@@ -117,7 +117,7 @@ def by_units(calls: Callable[[cm.Context, str], Iterator[Check]]) -> Case:
 CASES = {
     "pairs, folded": Case(partial(reduced, FOLDED)), "pairs, places": Case(partial(reduced, NEAR)),
     "pairs in shares": Case(partial(reduced, ["Sum", "Max", "ArgMin", "KMin_ArgKMin", "LogSumExp", "either"], backend="2D")),
-    "pairs of a few rows": Case(partial(reduced, ["Sum", "Product", "Min", "ArgKMin", "LogSumExp", "last"], size=(3, 700))),
+    "pairs of a few rows": Case(partial(reduced, ["Sum", "Product", "Min", "ArgKMin", "LogSumExp", "last"], size=(3, 4200))),
     "pairs of long vectors": Case(partial(reduced, ["Sum", "Min_ArgMin", "LogSumExp", "SumSoftMaxWeight"], dim=LONG)),
     "pairs in batches": Case(partial(reduced, ["Sum", "ArgMin"], batch=((2, 1), (3,)))),
     "pairs, vectors": Case(vectors), "pairs, angles": Case(angles), "pairs, blocks": Case(blocks),

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from matrixunits import units_everywhere
-from pairdense import NAMES, Case as Dense
+from pairdense import NAMES
+from pairdense import Case as Dense
 from sanitize.case import Case, Check, parallel
 
 import clmapreduce as cm
 
-SMALL, LONG = (37, 150), 20
+SMALL, LONG = (37, 90), 20
 """Rows and columns; numbers of a long vector."""
 NEAR = [name for name in NAMES if "Arg" in name or "KMin" in name or name in ("Min", "Max")]
 FOLDED = [name for name in NAMES if name not in NEAR]
@@ -73,7 +74,7 @@ def angles(context: cm.Context, mode: str) -> Iterator[Check]:
 
 def blocks(context: cm.Context, mode: str) -> Iterator[Check]:
     """Pairs of which only some count."""
-    keep = np.repeat(np.repeat(RNG.random((4, 15)) < 0.6, 10, 0)[: SMALL[0]], 10, 1)
+    keep = np.repeat(np.repeat(RNG.random((4, 9)) < 0.6, 10, 0)[: SMALL[0]], 10, 1)
     keep[:, -1] = True
     ranges = cm.Ranges.from_mask(keep)
     how: dict[str, Any] = {"context": context, "mode": mode, "axis": 1, "ranges": ranges}
@@ -94,8 +95,8 @@ def blocks(context: cm.Context, mode: str) -> Iterator[Check]:
 def nearest(context: cm.Context, mode: str) -> Iterator[Check]:
     """The best of many columns."""
     how: dict[str, Any] = {"context": context, "mode": mode, "axis": 1}
-    for dim in (3, LONG, 70):
-        x, y = points(SMALL[0], dim), points(400, dim)
+    for dim in (3, 40):
+        x, y = points(SMALL[0], dim), points(150, dim)
         apart, distance = squares(x, y), cm.Vi(x).sqdist(cm.Vj(y))
         yield f"nearest of {dim}", distance.argmin(**how), apart.argmin(1)[:, None]
         yield f"five nearest of {dim}", distance.argKmin(5, **how), np.argsort(apart, 1)[:, :5]

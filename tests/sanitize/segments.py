@@ -110,7 +110,7 @@ def matrices(context: cm.Context, mode: str) -> Iterator[Check]:
 def runs(context: cm.Context, mode: str) -> Iterator[Check]:
     """Runs of keys of several kinds, of one run, of runs of one."""
     how: dict[str, Any] = {"context": context, "mode": mode}
-    for dtype in ("i4", "i8", "u1"):
+    for dtype in ("i4", "u1"):
         keys = (np.repeat(np.arange(len(LENGTHS)), LENGTHS) * 7 % 11).astype(dtype)
         for given in (keys, keys[:1], keys[:300] * 0, np.arange(200).astype(dtype)):
             starts = np.concatenate([[0], np.flatnonzero(given[1:] != given[:-1]) + 1])

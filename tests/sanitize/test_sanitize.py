@@ -2,8 +2,8 @@
 that nobody wrote.
 
 A case is a process of its own; its log must be empty. `make sanitize` runs this. Planted faults show that the log tells.
-Kernels are compiled without optimisation: oclgrind 21.10 computes some of what LLVM 14 makes of them wrongly (`WRONG`),
-and has no function for some (`llvm.usub.sat`).
+Kernels are compiled without optimisation (`-O0`). With it oclgrind 21.10 takes `~(x == y) & 1` of vectors for 255, and has no function `llvm.usub.sat`, which LLVM 14 makes of a clamped
+difference. What is checked is so the text, and no load of it is optimised away.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ from cl_templates import template_names
 DRIVER = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
 SECONDS = 900
 TESTS = Path(__file__).resolve().parents[1]
+LOOKED_AT = {
+    *((case, mode) for case in ("maps", "unfolds", "partials", "pipelines") for mode in ("sequential", "parallel")),
+    *((case, "parallel") for case in ("scans", "power series", "segments", "sparse matrices", "walks")),
+}  # fmt: skip
+"""Cases in which reads of what nobody wrote are looked for. In others this check of oclgrind 21.10 crashes, or gives a false
+alarm wherever the upper half of sixteen numbers is taken: a test below shows it.
+"""
 RUNS = [(case, mode) for case in CASES for mode in CASES[case].modes]
 
 pytestmark = [
@@ -72,7 +79,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, 
     """(case, mode) → its end, all under way at once on the processors there are."""
     folder = tmp_path_factory.mktemp("sanitize")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = {run: pool.submit(under_oclgrind, *run, folder, run not in SIXTEEN) for run in RUNS}
+        found = {run: pool.submit(under_oclgrind, *run, folder, run in LOOKED_AT) for run in RUNS}
         yield found
         for future in found.values():
             future.cancel()
@@ -99,7 +106,7 @@ def test_why_some_cases_are_not_looked_at_for_uninitialised_reads(tmp_path: Path
     for uninitialised in (False, True):
         found = under_oclgrind(FALSE_ALARM, "planted", tmp_path, uninitialised)
         assert found.code == 0, found.output
-        assert ("Uninitialized" in found.log) == uninitialised, "oclgrind is right now: leave SIXTEEN out"
+        assert ("Uninitialized" in found.log) == uninitialised, "oclgrind is right now: look at every case"
 
 
 def test_which_templates_ran(ended: dict[tuple[str, str], Future[Ended]]) -> None:

@@ -11,9 +11,15 @@ import pytest
 from matrixunits import units_everywhere
 from pairdense import NAMES
 from pairdense import Case as Dense
+from pairplans import vector
 from sanitize.case import Case, Check, parallel
 
 import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.tuning_matrix import MATRIX_NEAREST_CPU
+from clmapreduce.vector import Variable
 
 SMALL, LONG = (37, 90), 20
 """Rows and columns; numbers of a long vector."""
@@ -37,27 +43,26 @@ def squares(x: Any, y: Any) -> Any:
     return np.square(x.astype("f8")[:, None] - y).sum(-1)
 
 
-def vectors(context: cm.Context, mode: str) -> Iterator[Check]:
-    """Sums whose terms are long vectors, of short ones and of long ones; parts that are both; gradients; softmax."""
+def vectors(dim: int, context: cm.Context, mode: str) -> Iterator[Check]:
+    """Sums whose terms are long vectors; parts that are long and short; gradients; softmax. dim: of the points."""
     how: dict[str, Any] = {"context": context, "mode": mode, "axis": 1}
     b = points(SMALL[1], 40)
-    for dim in (3, LONG):
-        x, y = points(SMALL[0], dim), points(SMALL[1], dim)
-        apart = squares(x, y)
-        distance = cm.Vi(x).sqdist(cm.Vj(y))
-        terms = np.exp(-apart)
-        for backend in ("auto", "2D"):
-            found = ((-distance).exp() * cm.Vj(b)).sum(backend=backend, **how)
-            yield f"Gaussian of {dim}, {backend}", found, terms @ b
-        found = ((1 + distance).rsqrt() * cm.Vj(b)).sum(**how)
-        yield f"multiquadric of {dim}", found, (1 + apart) ** -0.5 @ b
-        found = (-distance).sumsoftmaxweight(cm.Vj(b), **how)
-        yield f"softmax of {dim}", found, terms @ b / terms.sum(1, keepdims=True)
-        slopes = -2 * (terms[..., None] * (x.astype("f8")[:, None] - y)).sum(1)
-        value = (-distance).exp()
-        yield f"gradient of {dim}", value.grad(cm.Vi(x), 1).sum(**how), slopes
-        both = value.concat(value.grad(cm.Vi(x), 1)).sum(**how)
-        yield f"value and gradient of {dim}", both, np.concatenate([terms.sum(1, keepdims=True), slopes], 1)
+    x, y = points(SMALL[0], dim), points(SMALL[1], dim)
+    apart = squares(x, y)
+    distance = cm.Vi(x).sqdist(cm.Vj(y))
+    terms = np.exp(-apart)
+    for backend in ("auto", "2D"):
+        found = ((-distance).exp() * cm.Vj(b)).sum(backend=backend, **how)
+        yield f"Gaussian of {dim}, {backend}", found, terms @ b
+    found = ((1 + distance).rsqrt() * cm.Vj(b)).sum(**how)
+    yield f"multiquadric of {dim}", found, (1 + apart) ** -0.5 @ b
+    found = (-distance).sumsoftmaxweight(cm.Vj(b), **how)
+    yield f"softmax of {dim}", found, terms @ b / terms.sum(1, keepdims=True)
+    slopes = -2 * (terms[..., None] * (x.astype("f8")[:, None] - y)).sum(1)
+    value = (-distance).exp()
+    yield f"gradient of {dim}", value.grad(cm.Vi(x), 1).sum(**how), slopes
+    both = value.concat(value.grad(cm.Vi(x), 1)).sum(**how)
+    yield f"value and gradient of {dim}", both, np.concatenate([terms.sum(1, keepdims=True), slopes], 1)
 
 
 def angles(context: cm.Context, mode: str) -> Iterator[Check]:
@@ -103,6 +108,18 @@ def nearest(context: cm.Context, mode: str) -> Iterator[Check]:
         yield f"three smallest of {dim}", distance.Kmin(3, **how), np.sort(apart, 1)[:, :3]
 
 
+def lists(context: cm.Context, mode: str) -> Iterator[Check]:
+    """The best columns of distances of long vectors, listed by products and computed as the formula says."""
+    x, y = points(SMALL[0], 40), points(150, 40)
+    apart = squares(x, y)
+    given = {Variable(0, 40, 0): x, Variable(1, 40, 1): y}
+    for name, k, wanted in (("ArgMin", None, apart.argmin(1)[:, None]), ("ArgKMin", 5, np.argsort(apart, 1)[:, :5])):
+        asked = PairCall(vector("SqDist(Vi(0,40),Vj(1,40))"), PAIR_REDUCTIONS[name], 1, None, PairOptions(k=k))
+        prepared = prepare_pairs(asked, given, Options(mode, context), MATRIX_NEAREST_CPU)
+        assert isinstance(prepared, Prepared)
+        yield name, prepared.run()[0], wanted
+
+
 def by_units(calls: Callable[[cm.Context, str], Iterator[Check]]) -> Case:
     """The same calls as a device with matrix units computes them."""
 
@@ -121,11 +138,13 @@ CASES = {
     "pairs of a few rows": Case(partial(reduced, ["Sum", "Product", "Min", "ArgKMin", "LogSumExp", "last"], size=(3, 4200))),
     "pairs of long vectors": Case(partial(reduced, ["Sum", "Min_ArgMin", "LogSumExp", "SumSoftMaxWeight"], dim=LONG)),
     "pairs in batches": Case(partial(reduced, ["Sum", "ArgMin"], batch=((2, 1), (3,)))),
-    "pairs, vectors": Case(vectors), "pairs, angles": Case(angles), "pairs, blocks": Case(blocks),
+    "pairs, vectors": Case(partial(vectors, 3)), "pairs, vectors of long ones": Case(partial(vectors, LONG)),
+    "pairs, angles": Case(angles), "pairs, blocks": Case(blocks),
     "pairs, nearest": Case(nearest),
     "units, folded": by_units(partial(reduced, ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"])),
     "units, far away": by_units(partial(reduced, ["Sum", "LogSumExp"], centre=1000.0)),
     "units, long vectors": by_units(partial(reduced, ["Sum", "LogSumExp", "Min_ArgMin"], dim=LONG)),
-    "units, vectors": by_units(vectors), "units, angles": by_units(angles), "units, blocks": by_units(blocks),
-    "units, nearest": by_units(nearest),
+    "units, vectors": by_units(partial(vectors, 3)), "units, vectors of long ones": by_units(partial(vectors, LONG)),
+    "units, angles": by_units(angles), "units, blocks": by_units(blocks),
+    "units, nearest": by_units(nearest), "units, lists": parallel(lists),
 }  # fmt: skip

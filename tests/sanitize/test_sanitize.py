@@ -28,7 +28,8 @@ SECONDS = 900
 TESTS = Path(__file__).resolve().parents[1]
 LOOKED_AT = {
     *((case, mode) for case in ("maps", "unfolds", "partials", "pipelines") for mode in ("sequential", "parallel")),
-    *((case, "parallel") for case in ("scans", "power series", "segments", "sparse matrices", "walks")),
+    *((case, "parallel") for case in ("scans", "power series", "segments", "sparse matrices", "walks", "teams")),
+    *((case, "parallel") for case in ("pairs, folded", "pairs, places", "pairs, angles", "units, folded")),
 }  # fmt: skip
 """Cases in which reads of what nobody wrote are looked for. In others this check of oclgrind 21.10 crashes, or gives a false
 alarm wherever the upper half of sixteen numbers is taken: a test below shows it.

@@ -14,16 +14,23 @@ TURNS = 70_001
 
 
 def cases() -> dict[str, tuple[Callable[..., Any], object]]:
-    """Name → (operation taking `mode` and `context`, what NumPy gives): as in `selftest.cases`."""
+    """Name → (operation taking `mode` and `context`, what NumPy gives): as in `selftest.cases`.
+
+    llvmpipe (Mesa 22.3.6) takes no lane of a vector `w ? a : b` whose w are 64 bits wide and come from a comparison of
+    32: counts of what is true, 64 bits wide, are then 0.
+    """
     ones = np.ones(TURNS, np.int32)
     ends = np.array([-np.inf, -np.inf, 0, -np.inf], np.float32)
+    ramp = (np.arange(513) % 16).astype(np.float32)
     count, top = cm.Scan("sum"), cm.Reduce("logsumexp")
+    above = cm.Map(lambda x, low: x > low) >> cm.Reduce("sum")
 
     def counted(mode: str, context: cm.Context) -> Any:
         return count(ones, tiles=1 if mode == "sequential" else None, mode=mode, context=context)
 
     return {
         "70,001 turns of a loop": (counted, np.arange(1, TURNS + 1)),
+        "comparisons counted": (lambda **how: above(ramp, 7.5, **how), (ramp > 7.5).sum()),
         "logsumexp with infinities": (lambda **how: top(ends, **how), np.float32(0)),
         "logsumexp of -inf": (lambda **how: top(ends[:2], **how), np.float32(-np.inf)),
     }

@@ -6,8 +6,9 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,18 +53,6 @@ def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Leaves out tests that ask for groups of several work-items of a driver that computes those wrongly."""
-    try:
-        yield
-    except cm.DeviceError as error:
-        context = item.funcargs.get("context") if isinstance(item, pytest.Function) else None
-        if context is None or context.device.facts.sound_groups or "computes groups of several work-items wrongly" not in str(error):
-            raise
-        pytest.skip(str(error))
-
-
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers, new ones in every run. pytest shows the line printed here when the test fails."""
@@ -75,6 +64,24 @@ def rng() -> np.random.Generator:
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
     """Names without addresses, so that parallel workers agree on which tests there are."""
     return f"{argname}-{type(val).__name__}" if " at 0x" in repr(val) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Skips what the library refuses on a device: float64 where there is none, and groups of several work-items where
+    the driver computes those wrongly.
+    """
+    try:
+        return (yield)
+    except (cm.DTypeError, cm.DeviceError) as error:
+        context = getattr(item, "funcargs", {}).get("context")
+        if context is None:
+            raise
+        lacks_float64 = not context.facts.fp64 and "has no float64, which" in str(error)
+        lacks_groups = not context.facts.sound_groups and "groups of several work-items wrongly" in str(error)
+        if not (lacks_float64 or lacks_groups):
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.hookimpl(tryfirst=True)

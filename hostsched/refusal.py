@@ -8,6 +8,8 @@ check, and no child waits for a lock that a lost thread held.
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import threading
 import weakref
@@ -66,6 +68,16 @@ def _after_fork_in_child() -> None:
     refusing = _RefusingLock(ForkedProcess)
     for owner in list(_guarded):
         owner.lock = refusing
+    _keep_driver_objects()
+
+
+def _keep_driver_objects() -> None:
+    """Keeps what holds objects of a driver until this process has ended: their destructors would release, in a child,
+    what belongs to the parent. NVIDIA's driver (580.159) crashes the child then, and fails the parent's next call.
+    """
+    for one in gc.get_objects():
+        if str(getattr(type(one), "__module__", "")).startswith("hostsched."):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
 def guarded() -> list[Locked]:

@@ -48,14 +48,15 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 def with_library(**environment: str) -> dict[str, str]:
     """The environment of a child process that imports this library from any folder, and whatever this process imports."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
+    quiet = "ignore:This process:DeprecationWarning"  # Python 3.12 warns of every fork beside a thread
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": quiet} | environment
 
 
 def run_on(index: int, lines: str, seconds: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs some lines of Python on a device, behind the names of HEAD, and returns the process when it has ended."""
     head = HEAD.format(index=index, count=COUNT.get(DEVICES[index].kind, 500_000))
     return subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(lines)], cwd=ROOT, env=os.environ | environment,
+        [sys.executable, "-c", head + textwrap.dedent(lines)], cwd=ROOT, env=with_library(**environment),
         capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
 

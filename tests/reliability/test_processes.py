@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from children import DEVICES, ROOT, Program, ended_well
+from children import DEVICES, ROOT, Program, ended_well, with_library
 
 from hostsched import disk_cache
 
@@ -52,7 +52,7 @@ def script(tmp_path: pathlib.Path) -> Script:
         path = tmp_path / "script.py"
         path.write_text(textwrap.dedent(lines))
         return subprocess.run(
-            [sys.executable, str(path), *arguments], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            [sys.executable, str(path), *arguments], cwd=ROOT, env=with_library(**environment),
             capture_output=True, text=True, timeout=250, check=False,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import hostsched
 from clmapreduce.checks import quoted, takes
-from clmapreduce.errors import ModeError
+from clmapreduce.errors import DeviceMemoryError, ModeError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,16 +22,22 @@ def followed(call: Callable[P, T]) -> Callable[P, T]:
 
     Both are operations, as far as the plan counts them; total grows where a call plans one part after another, and both
     are equal at the end. A call shorter than a piece (about 0.1 s) reports its end alone. What the callable raises ends
-    the call, whose remaining pieces are dropped.
+    the call, whose remaining pieces are dropped. Where the host has no room for a copy, NumPy's MemoryError becomes a
+    DeviceMemoryError.
     """
 
     @wraps(call)
     def with_progress(*args: P.args, **kwargs: P.kwargs) -> T:
         wanted = kwargs.get("progress")
-        if wanted is None:
-            return call(*args, **kwargs)
-        with reporting(wanted) as report, hostsched.following(report):
-            return call(*args, **kwargs)
+        try:
+            if wanted is None:
+                return call(*args, **kwargs)
+            with reporting(wanted) as report, hostsched.following(report):
+                return call(*args, **kwargs)
+        except MemoryError as error:
+            if isinstance(error, DeviceMemoryError):
+                raise
+            raise DeviceMemoryError(f"the host has no room for this call: {error}; work on smaller pieces") from error
 
     return with_progress
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.arguments import gather
+from clmapreduce.checks import switch
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -32,7 +33,7 @@ class Scan(Primitive):
 
     def __init__(self, op: str | ReductionOp, exclusive: bool = False) -> None:
         self._operand = operand(op)
-        self.exclusive = exclusive
+        self.exclusive = switch(exclusive, "exclusive")
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arguments import Arguments, gather
-from clmapreduce.checks import dtype_of, numpy_array, whole
+from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
 from clmapreduce.domain.line import Line
@@ -152,6 +152,8 @@ def based(base: Any, dtype: DType | None) -> Any:
         return fields(base, dtype, "the base")
     given = numpy_array(base, "the base")
     wanted = given.dtype if dtype is None else dtype
+    if given.dtype.kind not in "biufc" and dtype is not None:
+        raise DTypeError(f"the base {quoted(base)} is no number; use one that {dtype} holds")
     if given.size != 1 or wanted.names is not None:
         return given.astype(wanted)
     given = given.reshape(())

@@ -403,7 +403,8 @@ def test_wrong_values_are_refused_before_anything_is_enqueued(queue: Queue, fres
     assert y.last_write is None and not x.readers
 
 
-def test_launches_before_a_refused_one_are_noted(queue: Queue) -> None:
+def test_launches_before_a_refused_one_are_noted(fresh_queue: Queue) -> None:
+    queue = fresh_queue  # where a command has failed before, replays go another way
     replay = Replay(queue, [axpb(queue, "x", "y", 2, 1), axpb(queue, "y", "z", "scale")])
     x, y, z = take(queue, 3)
     out = np.zeros(COUNT, np.float32)

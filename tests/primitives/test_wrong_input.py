@@ -515,3 +515,23 @@ for _ in range(40):
     total = cm.Reduce("sum")(step)
 {AFTERWARDS}"""
     assert child(code, context, CLMR_MEMORY_LIMIT="96M") == "works"
+
+
+def test_an_array_that_the_host_has_no_room_to_copy(context: cm.Context) -> None:
+    """One number that is read 2^48 times: a copy has more bytes than a process can address."""
+    huge = np.broadcast_to(np.float32(1), (1 << 48,))
+    for call in (cm.Reduce("sum"), cm.Scan("sum"), cm.Map(lambda x: x + 1), cm.Partials("sum"), cm.run_lengths):
+        with pytest.raises(cm.DeviceMemoryError):
+            call(huge, context=context)
+
+
+@pytest.mark.parametrize("exclusive", [[1], "yes", None, np.ones(2)], ids=str)
+def test_exclusive_is_a_switch(exclusive: object) -> None:
+    with pytest.raises(cm.ClMapReduceError, match=r"exclusive is .*; use True or False"):
+        cm.Scan("sum", exclusive=exclusive)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("base", [len, ..., np.zeros(1, [("a", "f4")]), "x", None], ids=str)
+def test_the_base_of_an_unfold_is_a_number(base: object, context: cm.Context) -> None:
+    with pytest.raises(cm.ClMapReduceError, match="the base"):
+        cm.Unfold("product")(base, 10, dtype="f8", context=context)

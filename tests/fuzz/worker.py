@@ -81,8 +81,9 @@ def main() -> None:
     said = os.fdopen(os.dup(1), "w", buffering=1)  # what a driver prints goes to stderr
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     context = cm.Context(sys.argv[1] or None)
+    if context.device.kind == "cpu":  # a GPU's driver maps more than it uses
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     cm.use(context)
     kernels, home = counted_builds(), Home(context)
     said.write(json.dumps({"ready": context.device.name}) + "\n")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import test_random_formulas as random_formulas
 from fuzz.case import Case, Shape
 from fuzz.families.lines import plain
 from fuzz.inputs import dressed, results
+from matrixunits import units_everywhere
 from pairblocks import Halves, drawn_blocks, mask_of
 from pairdense import HALVES, NAMES, OPERATORS, K, compare
 from pairdense import Case as Dense
@@ -90,6 +92,7 @@ def formulas(case: Case) -> Shape:
     kind = case.one(random_formulas.KINDS)
     dim, width = case.one(random_formulas.DIMS), case.one(random_formulas.WIDTHS)
     drawn = random_formulas.drawn_formula(case.rng, kind, dim, width)
+    matrix = case.chance(0.6)
     rows_of, columns_of = case.one([(1, 30), (40, 70)]), case.one([(5, 40), (100, 300)])
 
     def run(case: Case) -> None:
@@ -101,8 +104,11 @@ def formulas(case: Case) -> Shape:
         if kind in ("gradients", "both"):
             given = {v: np.abs(array) if v.position in (3, 8) else array for v, array in given.items()}
         ranges = Halves(1, drawn_blocks(rng, rows, columns)) if case.chance(0.2) else None
-        case.note(f"{drawn}, {rows} x {columns}, dim {dim}, width {width}, blocks: {ranges is not None}")
-        random_formulas.compare_drawn(drawn, kind, given, case.home.context, ranges, width, "")
+        case.note(f"{drawn}, {rows} x {columns}, dim {dim}, width {width}, blocks: {ranges is not None}, matrix units: {matrix}")
+        with pytest.MonkeyPatch.context() as patch:
+            if matrix:  # as on a device that has them, for problems of any size
+                units_everywhere(patch)
+            random_formulas.compare_drawn(drawn, kind, given, case.home.context, ranges, width, "")
 
     return run
 

@@ -12,8 +12,8 @@ from fuzz.invalid.strings import hostile_string, mutated
 
 import clmapreduce as cm
 
-WIDE = 1 << 42
-"""More elements than memory can have, so that nobody gets to fill them."""
+WIDE = 1 << 48
+"""More elements than a process can address, so that nobody gets to fill them."""
 
 
 class Liar:

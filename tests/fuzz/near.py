@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Near:
             value = getattr(np, name).reduce(self.value, -1, keepdims=True, initial=np.inf if name == "minimum" else -np.inf)
             return Near(value, self.far.max(-1, keepdims=True, initial=0), self.dtype)
         if name == "logsumexp":
-            rows = self.value.reshape(-1, length)
+            rows = self.value.reshape(math.prod(self.value.shape[:-1]), length)
             value = np.array([logsumexp(row) for row in rows]).reshape(*self.value.shape[:-1], 1)
             far = self.far.max(-1, keepdims=True, initial=0)
             return Near(value, np.where(np.isfinite(value), logsumexp_tolerance(self.dtype, value, length) + far * 1.001, 0), self.dtype)

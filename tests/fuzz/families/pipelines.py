@@ -34,7 +34,7 @@ def scanned(v: Any, name: str, exclusive: bool) -> Any:
     if isinstance(v, Near):
         return v.scanned(name, exclusive)
     made = getattr(np, {"sum": "add"}.get(name, name)).accumulate(v, -1, dtype=v.dtype)
-    if exclusive:
+    if exclusive and v.shape[-1]:
         first = np.zeros_like(v[..., :1]) if name == "sum" else reduced(v[..., :0], name, "", True)
         made = np.concatenate([np.broadcast_to(first, (*v.shape[:-1], 1)), made], -1)[..., : v.shape[-1]]
     return made

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 class Calculus(Vectors):
     """Symbolic derivatives. Variables are LazyTensors that are nothing else: `Vi(x)`, `Vj(1, 3)`, `LazyTensor(a)`.
+    Two of the same memory are one variable. Lists and arrays in another byte order are copied, so each LazyTensor of
+    one is a variable of its own: differentiate by the one that the formula was made of. By others the derivative is 0.
 
     Raises FormulaError for a variable that is none and for what has no derivative, ShapeError for dimensions.
     """

@@ -135,9 +135,16 @@ def lazy(case: Case) -> Shape:
         how = {"axis": along, **case.how()}
         case.note(f"K = (-((Vi(x) - Vj(y)) ** 2).sum(-1) * {scale}); {what}, axis={along}, batch {batch}, {m} x {n}, mode={how['mode']!r}")
 
-        def kernel() -> Any:
-            first, second = (cm.LazyTensor(a.reshape(*batch, *s)) for a, s in ((given[0], (m, 1, dim)), (given[1], (1, n, dim))))
+        def variables() -> Any:
+            return [cm.LazyTensor(a.reshape(*batch, *s)) for a, s in ((given[0], (m, 1, dim)), (given[1], (1, n, dim)))]
+
+        def kernel(pair: Any = None) -> Any:
+            first, second = pair or variables()
             return ((first - second) ** 2).sum(-1) * scale
+
+        def slope(**k: Any) -> Any:
+            pair = variables()
+            return (-kernel(pair)).exp().grad(pair[0], 1.0).sum(**k)
 
         eps = float(np.finfo(dtype).eps) * 32
         weights = np.exp(-apart)
@@ -151,7 +158,7 @@ def lazy(case: Case) -> Shape:
         calls: dict[str, Any] = {
             "sum": lambda **k: (-kernel()).exp().sum(**k), "min": lambda **k: kernel().min(**k), "argmax": lambda **k: kernel().argmax(**k),
             "logsumexp": lambda **k: (-kernel()).logsumexp(**k), "mean": lambda **k: kernel().mean(**k), "std": lambda **k: kernel().std(**k),
-            "Kmin": lambda **k: kernel().Kmin(3, **k), "gradient": lambda **k: (-kernel()).exp().grad(cm.LazyTensor(given[0].reshape(*batch, m, 1, dim)), 1.0).sum(**k),
+            "Kmin": lambda **k: kernel().Kmin(3, **k), "gradient": slope,
         }  # fmt: skip
         (got,) = results(case, calls[what], given[:2], how)
         unit = eps * (1 + apart.max(initial=0))

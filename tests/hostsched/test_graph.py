@@ -179,6 +179,10 @@ def test_once_a_command_has_failed_failed_readers_hold_nobody_up() -> None:
     queue.has_failed = True
     JobGraph([FakeJob((), (x,))]).submit(queue)
     assert queue.enqueued[-1][1] == ()
+    before = x.last_write
+    record(FakeJob((x,), ()), failed)
+    JobGraph([FakeJob((), (x,))]).submit(queue)
+    assert queue.enqueued[-1][1] == (before,), "the reader may have failed before the last write ended"
     record(FakeJob((x,), (y,)), failed)
     JobGraph([FakeJob((y,), (x,))]).submit(queue)
     assert queue.enqueued[-1][1] == (failed,)

@@ -53,7 +53,8 @@ NBYTES = 4 * COUNT
 # ------------------------------------------------------------------------------------------ the waits, without a device
 @dataclass(eq=False)
 class FakeEvent:
-    command_execution_status: int = 3
+    def get_info(self, _name: object) -> int:
+        return 3  # submitted
 
 
 @dataclass

@@ -9,6 +9,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from driverfaults import CODES, Driver, error_of, nothing_lost
+from pyopencl._cl import _ErrorRecord
 
 from hostsched import (
     CopyJob,
@@ -191,3 +192,20 @@ def test_a_program_without_names(queue: Queue, axpb_source: str) -> None:
         program.kernel("cmr_other")
     with pytest.raises(KeyError, match="cmr_axpb"):
         program.kernel("cmr_other")
+
+
+def test_a_listed_kernel_that_the_driver_does_not_make(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's own words, and not that the program lacks the kernel."""
+    program = build(queue, "__kernel void cmr_runs(__global int *x) { x[0] = 1; }")
+
+    def refuse(*_: Any) -> Any:
+        code = int(cl.status_code.INVALID_KERNEL_NAME)
+        raise cl.LogicError(_ErrorRecord("clCreateKernel failed", code, "clCreateKernel"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opencl, "new_kernel", refuse)
+        with pytest.raises(LaunchError, match=r"making kernel cmr_runs: .*INVALID_KERNEL_NAME"):
+            program.kernel("cmr_runs")
+        with pytest.raises(KeyError, match="no kernel 'cmr_other'; its kernels: cmr_runs"):
+            program.kernel("cmr_other")
+    assert program.kernel("cmr_runs").num_args == 1

@@ -24,6 +24,8 @@ from clmapreduce.progress import Report, reporting
 
 Apply = Callable[[DeviceArray], Any]
 
+MOST_TOLERANCE = 1e100
+"""Its square, times the length of a system, is far from the largest float64."""
 MOST_ITERATIONS = 10_000
 MOST_BETWEEN_CHECKS = 10
 DIAGONAL = "the preconditioner's diagonal"
@@ -117,8 +119,8 @@ def solve(
     if given.ndim == 0:
         raise ShapeError("b is a number; a right-hand side has shape (.., N, D) or (N,)")
     alpha, tolerance = finite(alpha, "alpha"), finite(tolerance, "the tolerance (eps)")
-    if tolerance < 0:
-        raise ArgumentError(f"the tolerance (eps) is {tolerance!r}; give 0 or more")
+    if tolerance < 0 or tolerance > MOST_TOLERANCE:
+        raise ArgumentError(f"the tolerance (eps) is {tolerance!r}; give 0 or more, and at most {MOST_TOLERANCE}")
     if max_iterations is not None:
         max_iterations = whole(max_iterations, "max_iterations")
     if callable(preconditioner) and not takes(preconditioner, 1):

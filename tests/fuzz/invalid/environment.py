@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,13 @@ def started(variable: Any, value: Any) -> float:
     """
     try:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), str(variable): str(value)}
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            inside = Path(folder, "one", "two")  # relative folders, "../.." too, stay in here
+            inside.mkdir(parents=True)
+            done = subprocess.run(
+                [sys.executable, "-c", PROGRAM], cwd=inside, env=environment, capture_output=True, text=True,
+                timeout=SECONDS, check=False,
+            )  # fmt: skip
     except (ValueError, OSError) as error:  # no environment can hold it
         raise cm.ClMapReduceError(f"no such environment: {error}") from None
     if done.returncode == 0:
@@ -47,6 +52,6 @@ ENVIRONMENT = {"environment": Call(started, {"variable": "CLMR_DEVICE", "value":
 
 def drawn(rng: Any, hostile: Any) -> dict[str, Any]:
     """A variable, and a value for it."""
-    odd = ["", "0", "-1", "nonsense", "1e999", "999999999999GB", "nan", "/", "/dev/null", "/dev/full", "/proc/self/mem", "\n", "%s%n", "é", "a" * 10_000, "../..", "~", "0x10", "1,2", ":::", "gpu", "5:7"]
+    odd = ["", "0", "-1", "nonsense", "1e999", "999999999999GB", "nan", "/proc", "/dev/null", "/dev/full", "/proc/self/mem", "\n", "%s%n", "é", "a" * 10_000, "../..", "~", "0x10", "1,2", ":::", "gpu", "5:7"]
     value = odd[int(rng.integers(len(odd)))] if rng.random() < 0.7 else str(hostile(rng))
     return {"variable": VARIABLES[int(rng.integers(len(VARIABLES)))], "value": value}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -37,6 +38,7 @@ _FORBIDDEN = {
     "-cl-fast-relaxed-math": "it deletes the corrections of compensated sums and makes fmin drop a NaN",
     "-cl-unsafe-math-optimizations": "it deletes the corrections of compensated sums and reassociates range reductions",
 }
+_RETRY_PAUSES = {"pocl": (0.1, 0.5, 2.0)}  # seconds
 _COMPLAINTS = (
     cl.status_code.BUILD_PROGRAM_FAILURE,
     cl.status_code.COMPILE_PROGRAM_FAILURE,
@@ -206,6 +208,29 @@ def _built(space: SharedContext, source: str, options: str) -> _Program:
             pass
         else:
             return program
+    program = _from_source_with_retries(space, source, options)
+    if cacheable:
+        with suppress(cl.Error):  # the program runs all the same
+            store(key, cast("list[bytes]", opencl.program_info(program, cl.program_info.BINARIES))[0])
+    return program
+
+
+def _from_source_with_retries(space: SharedContext, source: str, options: str) -> _Program:
+    """PoCL fails, without an error in its log, where another process is writing the same kernel into PoCL's own cache:
+    1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
+    """
+    for pause in _RETRY_PAUSES.get(space.device.facts.vendor, ()):
+        try:
+            return _from_source(space, source, options)
+        except ProgramBuildError as error:
+            if "error" in error.log:  # in the source
+                raise
+        time.sleep(pause)
+    return _from_source(space, source, options)
+
+
+def _from_source(space: SharedContext, source: str, options: str) -> _Program:
+    facts, device = space.device.facts, space.device.cl_device
     try:
         program = opencl.new_program(space.cl, source)
     except cl.Error as error:
@@ -219,9 +244,6 @@ def _built(space: SharedContext, source: str, options: str) -> _Program:
         with suppress(cl.Error):
             log = opencl.build_log(program, device)
         raise ProgramBuildError(log, source, f"{facts.name!r} ({facts.platform})") from error
-    if cacheable:
-        with suppress(cl.Error):  # the program runs all the same
-            store(key, cast("list[bytes]", opencl.program_info(program, cl.program_info.BINARIES))[0])
     return program
 
 

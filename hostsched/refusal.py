@@ -69,6 +69,7 @@ def _after_fork_in_child() -> None:
     for owner in list(_guarded):
         owner.lock = refusing
     _keep_driver_objects()
+    _leave_drivers_alone_at_exit()
 
 
 def _keep_driver_objects() -> None:
@@ -78,6 +79,19 @@ def _keep_driver_objects() -> None:
     for one in gc.get_objects():
         if str(getattr(type(one), "__module__", "")).startswith("hostsched."):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+
+def _leave_drivers_alone_at_exit() -> None:
+    """Ends this process, when it exits, before the exit handlers of the driver's libraries run: their threads are not
+    there in a child. Intel's runtime waits for them for ever, or aborts with "Pure virtual function called!".
+
+    Exit handlers of C run last first, after Python's own. So these come before every handler that the parent
+    registered: what C wrote is flushed, then the process ends with its status.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):  # glibc
+        libc.on_exit(libc._exit, None)
+        libc.__cxa_atexit(libc.fflush, None, None)
 
 
 def guarded() -> list[Locked]:

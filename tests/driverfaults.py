@@ -44,11 +44,14 @@ def error_of(fault: str, routine: str) -> cl.Error:
 class Driver:
     """While inside, calls to the driver are counted by name, and one of them may fail in place of being made.
 
-    fails: the name and the number (from 0) of the call that fails. late: whether it is made all the same, and its
-    event tells of the failure, as do the events of the commands that wait for it. `fired`: whether it came to that.
+    fails: the name and the number (from 0) of the call that fails, or None for every call of that name. late: whether
+    it is made all the same, and its event tells of the failure, as do the events of the commands that wait for it.
+    `fired`: whether it came to that.
     """
 
-    def __init__(self, fails: tuple[str, int] | None = None, fault: str = "lost device", late: bool = False) -> None:
+    def __init__(
+        self, fails: tuple[str, int | None] | None = None, fault: str = "lost device", late: bool = False
+    ) -> None:
         self.counts: Counter[str] = Counter()
         self.fired = False
         self._fails, self._fault, self._late = fails, fault, late
@@ -70,7 +73,7 @@ class Driver:
 
     def _call(self, name: str, real: Callable[..., Any], *args: Any, **more: Any) -> Any:
         with self._lock:
-            chosen = (name, self.counts[name]) == self._fails
+            chosen = self._fails in ((name, self.counts[name]), (name, None))
             self.counts[name] += 1
             self.fired = self.fired or chosen
         if chosen and not self._late:

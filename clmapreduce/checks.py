@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.errors import ArgumentError, ClMapReduceError, DTypeError, ModeError, ShapeError
+from clmapreduce.host_room import refuse_oversized
 
 LARGEST_SIZE = 2**62
 """Of lengths and counts: an int64 index has room for a tile more."""
@@ -114,17 +115,20 @@ def refuse_masked(value: Any, name: str) -> None:
 def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any]:
     """`value` as a NumPy array, of `dtype` where one is wanted.
 
-    Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers and for masked arrays.
+    Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers and for masked arrays,
+    DeviceMemoryError for one that repeats its elements so often that the host could not hold them.
     """
     refuse_masked(value, name)
     try:
-        return np.asarray(value, dtype=dtype)
+        array = np.asarray(value, dtype=dtype)
     except ClMapReduceError:
         raise
     except (ValueError, RecursionError) as error:
         raise ShapeError(f"{name} is {quoted(value)}, which is no array: {error}") from None
     except (TypeError, OverflowError, AttributeError) as error:
         raise DTypeError(f"{name} is {quoted(value)}, which is no array of numbers: {error}") from None
+    refuse_oversized(array, name)
+    return array
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:

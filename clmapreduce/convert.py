@@ -12,8 +12,10 @@ from clmapreduce.context import Context, context_of
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import ClMapReduceError, DTypeError
 from clmapreduce.foreign import is_foreign, wrap_foreign
+from clmapreduce.host_room import needs_host_room
 
 
+@needs_host_room
 def array(x: Any, context: Context | None = None) -> DeviceArray:
     """`x` as a DeviceArray on `context` (default: the current one, or the one `x` lives on).
 

@@ -9,7 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import hostsched
 from clmapreduce.checks import quoted, takes
-from clmapreduce.errors import DeviceMemoryError, ModeError
+from clmapreduce.errors import ModeError
+from clmapreduce.host_room import host_room
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,15 +30,11 @@ def followed(call: Callable[P, T]) -> Callable[P, T]:
     @wraps(call)
     def with_progress(*args: P.args, **kwargs: P.kwargs) -> T:
         wanted = kwargs.get("progress")
-        try:
+        with host_room():
             if wanted is None:
                 return call(*args, **kwargs)
             with reporting(wanted) as report, hostsched.following(report):
                 return call(*args, **kwargs)
-        except MemoryError as error:
-            if isinstance(error, DeviceMemoryError):
-                raise
-            raise DeviceMemoryError(f"the host has no room for this call: {error}; work on smaller pieces") from error
 
     return with_progress
 

@@ -11,6 +11,7 @@ from clmapreduce.checks import numpy_array
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import ShapeError
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.ranges.near import coordinates
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
@@ -22,6 +23,7 @@ STRIP = 1 << 15
 """Points looked at together: what is made of them stays in a core's cache."""
 
 
+@needs_host_room
 def grid_cluster(x: Any, size: Any) -> Any:
     """(M,) int64 labels 0 ... C-1 of the cells that hold points: boxes whose corners are multiples of `size`.
 

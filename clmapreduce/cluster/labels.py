@@ -11,6 +11,7 @@ from clmapreduce.checks import numpy_array
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.ranges.check import MOST_EMPTY, check_labels
 
 Arrays = TypeVar("Arrays")
@@ -18,6 +19,7 @@ DIGIT = 16
 """Bits that NumPy sorts by counting."""
 
 
+@needs_host_room
 def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
     """(x sorted, lab sorted): points of one cluster stand together, in the order that they came in.
 

@@ -9,12 +9,14 @@ import numpy as np
 from clmapreduce.cluster.labels import stable_order
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import ShapeError
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.ranges import Ranges, check
 from clmapreduce.ranges.matrix import boolean, is_sparse
 
 Six: TypeAlias = tuple[Integers, Integers, Integers, Integers, Integers, Integers]
 
 
+@needs_host_room
 def from_matrix(ranges_i: Any, ranges_j: Any, keep: Any) -> Six:
     """(ranges_i, slices_i, redranges_j, ranges_j, slices_j, redranges_i): the six arrays that KeOps knows, int64.
 

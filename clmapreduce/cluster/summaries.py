@@ -12,12 +12,14 @@ from clmapreduce.cluster.labels import counts_of, labels_of
 from clmapreduce.convert import array
 from clmapreduce.domain.blocks import Integers, from_counts
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.segmented import segmented_reduce
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 
+@needs_host_room
 def cluster_ranges(lab: Any, Nlab: Any = None) -> Integers:
     """(C, 2) int64: first row and end of every cluster once the points are sorted; lab itself need not be.
 
@@ -29,6 +31,7 @@ def cluster_ranges(lab: Any, Nlab: Any = None) -> Integers:
     return np.stack([ends[:-1], ends[1:]], axis=1)
 
 
+@needs_host_room
 def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, weights_c: Any = None) -> Any:
     """(C, D) means of the points of every label, in any order, in the dtype of x (float64 for integers).
 
@@ -48,6 +51,7 @@ def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, w
     return _centroids(points, labels, counts, factors, given)
 
 
+@needs_host_room
 def cluster_ranges_centroids(x: Any, lab: Any, weights: Any = None) -> tuple[Integers, Any, Floats]:
     """(ranges (C, 2), centroids (C, D), weights (C,)) of all clusters: `cluster_ranges`, `cluster_centroids`, and the
     sums of the points' weights, or how many there are, as float64 in host memory.

@@ -12,6 +12,7 @@ from clmapreduce.checks import choice, is_whole, numpy_array, quoted
 from clmapreduce.domain.blocks import Blocks, Integers, blocks
 from clmapreduce.domain.transposed import transposed
 from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.ranges import check
 from clmapreduce.ranges.matrix import blocks_of_mask, blocks_of_matrix, boolean
@@ -40,6 +41,7 @@ class Ranges:
 
     __slots__ = ("__weakref__", "_halves", "_kept", "_limits", "_shape", "_swapped")
 
+    @needs_host_room
     def __init__(self, ranges: Sequence[Any]) -> None:
         if not isinstance(ranges, (tuple, list)) or len(ranges) not in (3, 6):
             told = f"{len(ranges)} of them" if isinstance(ranges, (tuple, list)) else type(ranges).__name__
@@ -68,6 +70,7 @@ class Ranges:
 
     # ------------------------------------------------------------------------------------------------------- makers
     @classmethod
+    @needs_host_room
     def from_matrix(cls, ranges_i: Any, ranges_j: Any, keep: Any) -> Ranges:
         """The pairs of clusters that a coarse matrix keeps.
 
@@ -79,6 +82,7 @@ class Ranges:
         return cls._of(half, (("ranges_i", rows, 0), ("ranges_j", columns, 1)))
 
     @classmethod
+    @needs_host_room
     def from_clusters(cls, labels_i: Any, labels_j: Any = None, keep: Any = None) -> Ranges:
         """The pairs whose labels a coarse matrix keeps: those with keep[labels_i[i], labels_j[j]].
 
@@ -105,6 +109,7 @@ class Ranges:
         return cls._of(half, shape=(len(first), len(second)))
 
     @classmethod
+    @needs_host_room
     def from_mask(cls, mask: Any) -> Ranges:
         """The pairs (i, j) with mask[i, j]: (M, N) booleans, or a scipy.sparse matrix, whose entries count that are not
         zero. Neighbouring rows that meet the same columns become a cluster: sort rows and columns to make these large.
@@ -141,6 +146,7 @@ class Ranges:
         return cls.band(M, N, (check.count(M, "M"), 0), block=block)
 
     @classmethod
+    @needs_host_room
     def radius(
         cls, x: Any, y: Any, distance: float, ranges_i: Any, ranges_j: Any = None, *,
         between: Literal["boxes", "centroids"] = "boxes",

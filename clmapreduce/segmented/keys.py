@@ -15,6 +15,7 @@ from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.primitives.map import Map
 from clmapreduce.progress import followed
@@ -154,6 +155,7 @@ class KeyPlan:
     keys, equal, key: as for `cm.reduce_by_key`. The plan keeps where runs begin, and a key of each, on the device.
     """
 
+    @needs_host_room
     def __init__(
         self, keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto",
         context: Context | None = None,

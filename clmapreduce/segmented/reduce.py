@@ -13,6 +13,7 @@ from clmapreduce.context import Context
 from clmapreduce.dtypes import INT32, DType
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.trace import check_arity, own
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
 from clmapreduce.primitives.map import Map
@@ -142,6 +143,7 @@ class SegmentPlan:
     device is read where it is, and must stay as it was checked while the plan is in use.
     """
 
+    @needs_host_room
     def __init__(
         self, offsets: Any, count: int, sources: Any = None, *, starts: bool = False, validate: bool = True,
         mode: str = "auto", context: Context | None = None,

@@ -9,6 +9,7 @@ from clmapreduce.context import Context
 from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.trace import check_arity, own
+from clmapreduce.host_room import needs_host_room
 from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.explain import explained
@@ -140,6 +141,7 @@ class SpmvPlan:
 
     __array_ufunc__ = None  # NumPy's arrays leave `x @ plan` to this class
 
+    @needs_host_room
     def __init__(
         self, matrix: Any, *, sources: Any = None, validate: bool = True, mode: str = "auto",
         context: Context | None = None,

@@ -525,6 +525,29 @@ def test_an_array_that_the_host_has_no_room_to_copy(context: cm.Context) -> None
             call(huge, context=context)
 
 
+HUGE = np.broadcast_to(np.int64(1), (1 << 42,))
+POINTS = np.broadcast_to(np.float32(1), (1 << 42, 2))
+HOST_CALLS: dict[str, Callable[[], object]] = {
+    "array": lambda: cm.array(HUGE),
+    "cluster_ranges": lambda: cm.cluster.cluster_ranges(HUGE),
+    "sort_clusters": lambda: cm.cluster.sort_clusters(POINTS, HUGE),
+    "grid_cluster": lambda: cm.cluster.grid_cluster(POINTS, 0.5),
+    "from_clusters": lambda: cm.Ranges.from_clusters(HUGE, HUGE, [[True]]),
+    "from_mask": lambda: cm.Ranges.from_mask(np.broadcast_to(True, (1 << 20, 1 << 20))),
+    "radius": lambda: cm.Ranges.radius(POINTS, None, 1.0, [[0, 9]]),
+    "SegmentPlan": lambda: cm.SegmentPlan(HUGE, 1 << 42),
+    "KeyPlan": lambda: cm.KeyPlan(HUGE),
+    "SpmvPlan": lambda: cm.SpmvPlan(([0, 1 << 42], HUGE, HUGE)),
+}
+
+
+@pytest.mark.parametrize("name", HOST_CALLS)
+def test_calls_that_work_on_the_host_refuse_what_it_cannot_hold(name: str) -> None:
+    """One number that is read 2^42 times, which NumPy would walk through for hours or have no room to copy."""
+    with pytest.raises(cm.DeviceMemoryError):
+        HOST_CALLS[name]()
+
+
 @pytest.mark.parametrize("exclusive", [[1], "yes", None, np.ones(2)], ids=str)
 def test_exclusive_is_a_switch(exclusive: object) -> None:
     with pytest.raises(cm.ClMapReduceError, match=r"exclusive is .*; use True or False"):

@@ -280,7 +280,7 @@ def matrix_nearest_box(
     that are wanted; a single one needs no bars. columns: that a row meets. pairs: of the whole problem. padded: as
     above.
     """
-    if pairs < MANY_PAIRS:
+    if pairs < max(1, MANY_PAIRS):
         return None
     sizes = [rows for rows in _NEAREST_CLUSTERED if kept <= FEW_KEPT or rows <= FEW_ROWS]
     box = MATRIX_NEAREST if padded is None else _NEAREST_CLUSTERED[_suited(padded, sizes)]

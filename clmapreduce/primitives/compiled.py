@@ -117,7 +117,9 @@ class Compiled:
         if isinstance(value, DeviceArray) and value.context is not self.context:
             raise DeviceError(f"argument {i + 1} lives on {value.context!r}, it was compiled for {self.context!r}")
         if self._numbers[i] and isinstance(value, DeviceArray):
-            raise DTypeError(f"argument {i + 1} was compiled as a number; compile it with shape (1,) to pass an array")
+            raise DTypeError(
+                f"argument {i + 1} was compiled as a number; pass one, or compile it with shape (1,) to pass an array"
+            )
 
     def _number(self, i: int, value: Any, wanted: Described) -> Any:
         given = numpy_array(value, f"argument {i + 1}")

@@ -21,6 +21,7 @@ from plans import FACTS, PARALLEL, source_of
 from rules import assert_rules
 
 import clmapreduce as cm
+from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
@@ -185,9 +186,9 @@ def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return units_everywhere(monkeypatch)
 
 
-def drawn_stages(seed: int, kind: str) -> tuple[str, tuple[Stage, ...]]:
+def drawn_stages(seed: int, kind: str, paired: bool = True) -> tuple[str, tuple[Stage, ...]]:
     """What one formula is, and its plan's launches, for an NVIDIA GPU and a large problem or a small one, of all pairs
-    or blocks.
+    or blocks; or of one cluster that meets no column.
     """
     rng = np.random.default_rng(seed)
     dim, width = int(rng.choice(DIMS)), int(rng.choice(WIDTHS))
@@ -197,6 +198,8 @@ def drawn_stages(seed: int, kind: str) -> tuple[str, tuple[Stage, ...]]:
     domain = Pairwise(rows, columns, 1, 10**7)
     if rng.random() < 0.3 and columns < 50_000:
         domain = sparse(domain, drawn_blocks(rng, rows, columns))
+    if not paired:
+        domain = sparse(domain, Blocks(np.array([[0, rows]]), np.zeros(2, int), np.zeros((0, 2), int), rows, columns))
     outputs = tuple(output.dtype for output in made.outputs)
     return f"seed {seed}: {drawn}", planned(made, outputs, domain, PARALLEL, FACTS["nvidia"]).stages
 
@@ -236,6 +239,14 @@ def test_plans_of_random_formulas_keep_the_rules(rng: np.random.Generator, kind:
     """Local memory, barriers and arguments."""
     for seed in rng.integers(10**9, size=6):
         fits(int(seed), kind)
+    assert units
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_formulas_of_no_pair_are_planned(rng: np.random.Generator, kind: str, units: list[Any]) -> None:
+    for seed in rng.integers(10**9, size=6):
+        told, stages = drawn_stages(int(seed), kind, paired=False)
+        assert stages, told
     assert units
 
 

@@ -266,8 +266,8 @@ _NEAREST_CLUSTERED = {
 FEW_KEPT, FEW_ROWS = 12, 32
 """Of more values kept tiles have registers for so many rows of blocks, if some are in doubt."""
 SAMPLES, LISTED = (2, 4, 8, 16, 32), 50
-"""Of how many tiles one is looked at for bars; and how many products take as long as a column that passes, here (E in
-schemes/matrix_bars): 28 were measured for D = 50 and 300, and for few columns bars pass more than are wanted.
+"""Of how many tiles one is sampled for thresholds; and how many products take as long as a column that passes (E in
+schemes/pairs/matrix/thresholds): 28 were measured for D = 50 and 300, and for few columns more pass than are wanted.
 """
 MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32, sample=3)
 """Where a group's items read operands for themselves: to be right, not fast."""

@@ -14,8 +14,8 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise import planned
 from clmapreduce.plan import Facts
-from clmapreduce.schemes.choose_matrix import choose_matrix
-from clmapreduce.schemes.pairwise import PairLayout
+from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
+from clmapreduce.schemes.pairs.rows import PairLayout
 from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,

@@ -22,8 +22,8 @@ from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
-from clmapreduce.schemes.pairwise import Box, PairLayout
-from clmapreduce.schemes.pairwise_tiles import choose_tiles
+from clmapreduce.schemes.pairs.rows import Box, PairLayout
+from clmapreduce.schemes.pairs.tiles import choose_tiles
 from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED,
     MATRIX_CHAINED_CPU,

@@ -23,15 +23,15 @@ from clmapreduce.program.program import Program, shared
 from clmapreduce.program.step import Step
 from clmapreduce.program.tracing import tracing
 from clmapreduce.reductions import Bound, Operator, ReductionOp, operator
-from clmapreduce.schemes.chain import Chain
-from clmapreduce.schemes.fused_group import Fused, plan_fused
-from clmapreduce.schemes.map import plan_map
-from clmapreduce.schemes.power_series import plan_power_series
-from clmapreduce.schemes.prefix import plan_prefix
-from clmapreduce.schemes.reduce import box_name, plan_reduce
-from clmapreduce.schemes.scan import plan_scan
-from clmapreduce.schemes.unfold import Powers, plan_unfold
-from clmapreduce.schemes.upsweep import plan_upsweep
+from clmapreduce.schemes.line.chain import Chain
+from clmapreduce.schemes.line.fused import Fused, plan_fused
+from clmapreduce.schemes.line.map import plan_map
+from clmapreduce.schemes.line.power_series import plan_power_series
+from clmapreduce.schemes.line.prefix import plan_prefix
+from clmapreduce.schemes.line.reduce import box_name, plan_reduce
+from clmapreduce.schemes.line.scan import plan_scan
+from clmapreduce.schemes.line.unfold import Powers, plan_unfold
+from clmapreduce.schemes.line.upsweep import plan_upsweep
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
 
 VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)

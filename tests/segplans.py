@@ -18,12 +18,12 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import bind_segment, segment_operator
-from clmapreduce.schemes.keyed import plan_keyed, suits_marks
-from clmapreduce.schemes.segment_chunks import plan_cuts
-from clmapreduce.schemes.segment_text import SegmentLayout
-from clmapreduce.schemes.segmented import plan_team, plan_walk
-from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
-from clmapreduce.schemes.team_text import suits_teams
+from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
+from clmapreduce.schemes.segments.chunks import plan_cuts
+from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.segments.statements import SegmentLayout
+from clmapreduce.schemes.segments.team import suits_teams
+from clmapreduce.schemes.segments.walk import plan_team, plan_walk
 from clmapreduce.tuning import TeamBox, lanes_box, team_box, walk_box
 
 PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))

@@ -11,9 +11,15 @@ from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts
-from clmapreduce.schemes.choose_matrix import chained_box_of, long_box_of, nearest_box_of, weighted_box_of, wide_box_of
-from clmapreduce.schemes.pairwise import Box, PairLayout
-from clmapreduce.schemes.pairwise_matrix import factoring_of
+from clmapreduce.schemes.pairs.matrix.choose import (
+    chained_box_of,
+    long_box_of,
+    nearest_box_of,
+    weighted_box_of,
+    wide_box_of,
+)
+from clmapreduce.schemes.pairs.matrix.few import factoring_of
+from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.tuning_matrix import (
     MatrixBox,

@@ -27,7 +27,7 @@ from clmapreduce.progress import followed
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.runtime import source_of
-from clmapreduce.schemes.pairwise import Box
+from clmapreduce.schemes.pairs.rows import Box
 from clmapreduce.vector.node import Variable, Vector
 from clmapreduce.vector.slots import slotted
 from clmapreduce.warm import WarmCall, find, is_kept, keep

@@ -9,7 +9,7 @@ from clmapreduce.dtypes import FLOAT32, DType
 from clmapreduce.formula.node import Symbol
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
-from clmapreduce.schemes.pairwise_weighted import MARKS
+from clmapreduce.schemes.pairs.passes.two_pass import MARKS
 from clmapreduce.vector.asides import put_aside
 from clmapreduce.vector.coordinates import split_at_long
 from clmapreduce.vector.lower import UNROLLED, lower, lower_weighted

@@ -23,7 +23,7 @@ from clmapreduce.pairwise.planned import plan_layout
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.ranges import Ranges
 from clmapreduce.runtime import recall, remember, source_of
-from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.version import __version__
 
 Key = tuple[str, ...]

@@ -14,19 +14,19 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Aside, Made
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.choose_matrix import choose_matrix
-from clmapreduce.schemes.pairwise import Box, PairLayout, plan_pairwise
-from clmapreduce.schemes.pairwise_asides import AsidePlan, plan_asides
-from clmapreduce.schemes.pairwise_matrix import plan_matrix
-from clmapreduce.schemes.pairwise_matrix_chained import plan_matrix_chained
-from clmapreduce.schemes.pairwise_matrix_long import plan_matrix_long
-from clmapreduce.schemes.pairwise_matrix_nearest import plan_matrix_nearest
-from clmapreduce.schemes.pairwise_matrix_weighted import plan_matrix_weighted
-from clmapreduce.schemes.pairwise_matrix_wide import plan_matrix_wide
-from clmapreduce.schemes.pairwise_parts import plan_parts
-from clmapreduce.schemes.pairwise_tiles import choose_tiles, plan_tiles
-from clmapreduce.schemes.pairwise_weighted import plan_weighted
-from clmapreduce.schemes.pairwise_wide import choose_wide, plan_wide
+from clmapreduce.schemes.pairs.long_values import choose_wide, plan_wide
+from clmapreduce.schemes.pairs.matrix.chained import plan_matrix_chained
+from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
+from clmapreduce.schemes.pairs.matrix.exponentials import plan_matrix_wide
+from clmapreduce.schemes.pairs.matrix.few import plan_matrix
+from clmapreduce.schemes.pairs.matrix.long_products import plan_matrix_long
+from clmapreduce.schemes.pairs.matrix.nearest import plan_matrix_nearest
+from clmapreduce.schemes.pairs.matrix.weighted import plan_matrix_weighted
+from clmapreduce.schemes.pairs.passes.concat import plan_parts
+from clmapreduce.schemes.pairs.passes.side_values import AsidePlan, plan_asides
+from clmapreduce.schemes.pairs.passes.two_pass import plan_weighted
+from clmapreduce.schemes.pairs.rows import Box, PairLayout, plan_pairwise
+from clmapreduce.schemes.pairs.tiles import choose_tiles, plan_tiles
 from clmapreduce.tuning import PairBox, TileBox, WideBox, clustered, few_box, ordering, pair_box
 from clmapreduce.tuning_matrix import (
     MatrixBox,

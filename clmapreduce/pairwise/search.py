@@ -22,7 +22,7 @@ from clmapreduce.pairwise.measured import Kept, plan_boxed, text_of
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.vector.node import Variable
 from clmapreduce.vector.pair import Pair
 from clmapreduce.warm import WarmCall

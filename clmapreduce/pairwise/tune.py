@@ -19,7 +19,7 @@ from clmapreduce.pairwise.measured import Kept, Key, keep, key_of, recording
 from clmapreduce.pairwise.search import Asked, Problem, search
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairwise import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.vector.node import Variable
 
 

@@ -28,7 +28,7 @@ from clmapreduce.primitives.base import (
 from clmapreduce.primitives.empty import empty_results
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.progress import followed
-from clmapreduce.schemes.map import plan_map
+from clmapreduce.schemes.line.map import plan_map
 
 
 class Map(Primitive):

@@ -27,8 +27,8 @@ from clmapreduce.program.tracing import is_traced
 from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.runtime import Executable
-from clmapreduce.schemes.prefix import plan_prefix
-from clmapreduce.schemes.upsweep import plan_upsweep
+from clmapreduce.schemes.line.prefix import plan_prefix
+from clmapreduce.schemes.line.upsweep import plan_upsweep
 
 
 class Partials(Primitive):

@@ -39,8 +39,8 @@ from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate
-from clmapreduce.schemes.chain import Chain
-from clmapreduce.schemes.fused_group import Fused, fused_box, plan_fused
+from clmapreduce.schemes.line.chain import Chain
+from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused
 from clmapreduce.tuning import launch_box, strictly_sequential
 
 

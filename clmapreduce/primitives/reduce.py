@@ -41,7 +41,7 @@ from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.runtime import Executable
-from clmapreduce.schemes.reduce import box_name, plan_reduce
+from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 
 ACCUMULATE = get_args(Accumulate)
 FINISH = ("auto", "device", "host")

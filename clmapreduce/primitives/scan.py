@@ -19,8 +19,8 @@ from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.progress import followed
 from clmapreduce.reductions import ReductionOp
-from clmapreduce.schemes.reduce import box_name
-from clmapreduce.schemes.scan import plan_scan
+from clmapreduce.schemes.line.reduce import box_name
+from clmapreduce.schemes.line.scan import plan_scan
 
 
 class Scan(Primitive):

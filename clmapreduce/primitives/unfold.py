@@ -26,8 +26,8 @@ from clmapreduce.program.tracing import is_traced
 from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.user import fields
-from clmapreduce.schemes.map import plan_map
-from clmapreduce.schemes.unfold import Powers, plan_unfold
+from clmapreduce.schemes.line.map import plan_map
+from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 
 
 class Unfold(Primitive):

@@ -30,12 +30,12 @@ from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
-from clmapreduce.schemes.common import subgroup
-from clmapreduce.schemes.segment_chunks import GATE
-from clmapreduce.schemes.segment_text import SegmentLayout
-from clmapreduce.schemes.segmented import plan_team, plan_walk
-from clmapreduce.schemes.segmented_lanes import plan_lanes, takes_lanes
-from clmapreduce.schemes.team_text import TEAM, suits_teams
+from clmapreduce.schemes.common.kernel import subgroup
+from clmapreduce.schemes.segments.chunks import GATE
+from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.segments.statements import SegmentLayout
+from clmapreduce.schemes.segments.team import TEAM, suits_teams
+from clmapreduce.schemes.segments.walk import plan_team, plan_walk
 from clmapreduce.segmented.cuts import Cuts, Cutting
 from clmapreduce.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 

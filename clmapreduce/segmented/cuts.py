@@ -14,7 +14,7 @@ from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.primitives.base import Options, prepare
-from clmapreduce.schemes.segment_chunks import plan_cuts
+from clmapreduce.schemes.segments.chunks import plan_cuts
 from clmapreduce.segmented.remembered import Question
 from clmapreduce.warm import WarmCall, find, keep
 

@@ -18,7 +18,7 @@ from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.base import Options, prepare
-from clmapreduce.schemes.segmented_expand import plan_expand
+from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.segmented.check import Check, check_offsets, settled
 from clmapreduce.segmented.given import indices
 

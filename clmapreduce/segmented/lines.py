@@ -22,8 +22,8 @@ from clmapreduce.formula.trace import trace
 from clmapreduce.plan import Layout
 from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.reductions import Bound, operator
-from clmapreduce.schemes.map import plan_map
-from clmapreduce.schemes.reduce import box_name, plan_reduce
+from clmapreduce.schemes.line.map import plan_map
+from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.segmented.kept import array_places
 from clmapreduce.warm import WarmCall, find, is_kept, keep
 

@@ -15,9 +15,9 @@ from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.primitives.base import Options, Prepared, prepare
-from clmapreduce.schemes.keyed import plan_keyed, suits_marks
-from clmapreduce.schemes.marks import MARKS, bases_dtype, plan_marks
-from clmapreduce.schemes.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
+from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype, plan_marks
+from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
 from clmapreduce.segmented.given import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_among, counted

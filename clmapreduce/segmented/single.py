@@ -10,7 +10,7 @@ from clmapreduce.arguments import Shape
 from clmapreduce.array import DeviceArray
 from clmapreduce.context import Context
 from clmapreduce.primitives.base import Options
-from clmapreduce.schemes.segment_chunks import GATE
+from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.cuts import Cuts

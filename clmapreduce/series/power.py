@@ -27,7 +27,7 @@ from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce, delivered
 from clmapreduce.progress import followed
-from clmapreduce.schemes.power_series import plan_power_series
+from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
 
 _TERMS = Map(lambda coefficient, power: where(coefficient == 0, 0, coefficient * power)) >> Reduce("sum")

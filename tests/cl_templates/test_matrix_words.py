@@ -10,7 +10,7 @@ from mako.lookup import TemplateLookup
 
 import cl_templates
 import clmapreduce as cm
-from clmapreduce.schemes.matrix_filter import DOUBT
+from clmapreduce.schemes.pairs.matrix.filter import DOUBT
 from hostsched import JobGraph, KernelJob, build
 
 COUNT = 400

@@ -25,8 +25,8 @@ from clmapreduce.plan import Plan
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.runtime import source_of
-from clmapreduce.schemes.pairwise import Box
-from clmapreduce.schemes.pairwise_matrix import plan_matrix
+from clmapreduce.schemes.pairs.matrix.few import plan_matrix
+from clmapreduce.schemes.pairs.rows import Box
 from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED,

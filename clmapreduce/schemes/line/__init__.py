@@ -1,0 +1,1 @@
+"""Plans over a line of elements: map, reduce, scan, unfold, and chains of them."""

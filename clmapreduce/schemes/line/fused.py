@@ -1,0 +1,310 @@
+"""A whole pipeline in one launch: each line walked by one item (ITEM) or by one group (GROUP)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import HEX, DType, Leaf, c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.formula import Access, Place, in_parameters
+from clmapreduce.formula.functions import cast
+from clmapreduce.formula.guard import condition_of
+from clmapreduce.formula.node import Node, Record, Value, components, postorder
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.program.phases import Phase, constants, phases
+from clmapreduce.program.program import Program, varies
+from clmapreduce.program.step import Step
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.kernel import (
+    guarded_text,
+    has_vectors,
+    kernel_spec,
+    out_parameters,
+    store_text,
+    store_value,
+)
+from clmapreduce.tuning import LaunchBox, within_local_memory
+
+FIXED = 64
+"""Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
+STAGED = 7
+"""In batches, lines from this length on go through local memory: shorter ones lie so close that caches do as well."""
+STAGED_BYTES = 16384
+"""Local memory that a group's lines may take, so that several groups fit beside each other."""
+SMALL_GROUP = 1024
+"""In batches, lines up to this long are walked by small groups, which need no barrier where they are one warp."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Some statements of a loop's body, or (with `scan`) one turn of a scan, names in the order of `scan_step`."""
+
+    text: str = ""
+    scan: bool = False
+    op: OperatorText | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The text of one phase: statements before the loop, its body, accumulators that the group combines (operator,
+    name, scratch), statements after. sync: all items take every turn together.
+    """
+
+    before: str
+    sync: bool
+    segments: tuple[Segment, ...]
+    combined: tuple[tuple[OperatorText, str, str], ...]
+    after: str
+
+
+@dataclass(frozen=True)
+class View:
+    """The text of one line, for `lanes` lines side by side."""
+
+    lanes: int
+    before: str
+    phases: tuple[Walk, ...]
+    leader: str
+
+
+class Fused:
+    """A program as the text of one kernel. Made once per program, so that equal kernels are found again."""
+
+    def __init__(self, program: Program, outputs: Sequence[DType]) -> None:
+        self.program = program
+        self.outputs = tuple(outputs)
+        self.phases = phases(program)
+        self.names = {id(step): f"a{k}" for k, step in enumerate(program.steps)}
+        used = {id(node) for node in program.nodes}
+        self.inputs = tuple(g for g in program.inputs if any(id(n) in used for n in components(g.value).values()))
+
+    @property
+    def dtypes(self) -> list[DType]:
+        """Every dtype computed with."""
+        return [*self.program.dtypes, *self.outputs]
+
+    @property
+    def vectorisable(self) -> bool:
+        """Whether several lines may be walked side by side, one per lane."""
+        plain = all(d.names is None and d.kind != "c" for d in (*self.dtypes, *(g.dtype for g in self.inputs)))
+        return plain and all(given.access is not Access.STRIDED for given in self.inputs)
+
+    @property
+    def staged(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]] | None:
+        """(name, C type) of the inputs and of the outputs that a group can copy through local memory, line by line: all
+        of those with a number per element and line. None where they cannot be copied.
+        """
+        outputs = [(i, v) for i, v in enumerate(self.program.outputs) if varies(v)]
+        plain = all(self.outputs[i].names is None and condition_of(value) is None for i, value in outputs)
+        read = [given for given in self.inputs if given.access is Access.VECTOR]
+        if not plain or any(g.dtype.names is not None or g.access is Access.STRIDED for g in self.inputs):
+            return None
+        return [(g.name, c_name(g.dtype)) for g in read], [(f"out{i}", c_name(self.outputs[i])) for i, _ in outputs]
+
+    def staged_bytes(self, length: int) -> int:
+        """Local memory that the staged arrays of one line take."""
+        read = [given.dtype for given in self.inputs if given.access is Access.VECTOR]
+        written = [self.outputs[i] for i, value in enumerate(self.program.outputs) if varies(value)]
+        return (length | 1) * sum(dtype.itemsize for dtype in (*read, *written))
+
+    def scratch(self, narrow: bool) -> list[tuple[OperatorText, str]]:
+        """The operators whose accumulators a group exchanges, and the names of their local arrays."""
+        return [(OperatorText(step.bound, narrow), self.scratch_name(step)) for step in self.program.steps]
+
+    def scratch_name(self, step: Step) -> str:
+        return f"scratch_{self.names[id(step)]}"
+
+    def view(self, lanes: int, parallel: bool, narrow: bool) -> View:
+        """The text of one line. parallel: a group walks it together."""
+        outer = Block(lanes, narrow, "s", uniform=True)
+        place = Place("0", "row_begin", "row", "n")
+        for given in self.inputs:
+            if not varies(given.value):
+                outer.read(given, place, "s_")
+        before = outer.drained()
+        walks = tuple(
+            _PhaseText(self, phase, f"p{p}_", outer, parallel, narrow).walk() for p, phase in enumerate(self.phases)
+        )
+        for i, value in enumerate(self.program.outputs):
+            if not varies(value):
+                store_value(outer, i, value, self.outputs[i], "row", False)
+        return View(lanes, before, walks, outer.drained())
+
+
+class _PhaseText:
+    """Writes one phase; what is one value for the line is computed in `outer`, before the loop."""
+
+    def __init__(self, fused: Fused, phase: Phase, prefix: str, outer: Block, parallel: bool, narrow: bool) -> None:
+        self._fused, self._phase, self._outer = fused, phase, outer
+        self._narrow = narrow
+        self._block = Block(outer.lanes, narrow, prefix, uniform=True)
+        self._prefix = prefix
+        self._parallel = parallel
+        self.sync = parallel and (bool(phase.running) or any(self._in_order(step) for step in phase.reduces))
+        self._segments: list[Segment] = []
+
+    def _in_order(self, step: Step) -> bool:
+        """Whether a reduce goes turn by turn, because a group would mix up its values otherwise."""
+        return self._parallel and not step.bound.commutative
+
+    def walk(self) -> Walk:
+        phase, fused = self._phase, self._fused
+        outputs = [fused.program.outputs[i] for i in phase.outputs]
+        roots = [node for step in phase.steps for node in step.nodes]
+        roots += [node for value in outputs for node in components(value).values()]
+        self._bind(roots)
+        declared = [self._outer.drained()]
+        declared += [self._op(s).declare(self._acc(s), self._outer.lanes) for s in phase.steps]
+        for step in phase.running:
+            self._scan(step)
+        for step in phase.reduces:
+            self._reduce(step)
+        for i, value in zip(phase.outputs, outputs, strict=True):
+            self._store(i, value)
+        self._flush()
+        combined = tuple(
+            (self._op(s), self._acc(s), fused.scratch_name(s)) for s in phase.reduces if not self._in_order(s)
+        )
+        for step in phase.reduces:
+            finished = step.bound.finish(self._record(self._outer, self._acc(step), step))
+            for part, node in components(finished).items():
+                self._outer.bind(step.results[part], self._outer.text(node))
+        return Walk("\n".join(declared), self.sync, tuple(self._segments), combined, self._outer.drained())
+
+    # ---------------------------------------------------------------------------------------------- one part each
+    def _bind(self, roots: Sequence[Node]) -> None:
+        for node in constants(roots):
+            self._block.bind(node, self._outer.text(node))
+        nodes = list(postorder(roots))
+        known = {id(node) for node in nodes}
+        place = Place("i", "row_begin", "row", "n")
+        for given in self._fused.inputs:
+            if varies(given.value) and any(id(n) in known for n in components(given.value).values()):
+                self._block.read(given, place, self._prefix)
+        self._block.place(nodes, "i")
+
+    def _scan(self, step: Step) -> None:
+        """One turn of a scan; an unfold is a scan of its base."""
+        self._turn(step)
+        source = self._turn_names(step)[2 if step.exclusive else 3]
+        result = step.bound.finish(self._record(self._block, source, step))
+        for part, node in components(result).items():
+            kept = step.results[part]
+            self._block.bind(kept, self._block.text(cast(node, kept.dtype)))
+
+    def _turn(self, step: Step) -> None:
+        op, names = self._op(step), self._turn_names(step)
+        self._block.add(op.declare(names[1], self._block.lanes))
+        self._absorb(step, names[1])
+        self._flush()
+        self._segments.append(Segment("", True, op, (*names, self._fused.scratch_name(step))))
+
+    def _turn_names(self, step: Step) -> tuple[str, str, str, str]:
+        """carry, value, before and upto, as `scan_step` takes them."""
+        acc = self._acc(step)
+        return acc, f"{acc}_x", f"{acc}_before", f"{acc}_upto"
+
+    def _reduce(self, step: Step) -> None:
+        if self._in_order(step):
+            self._turn(step)
+        else:
+            self._absorb(step, self._acc(step))
+
+    def _absorb(self, step: Step, acc: str) -> None:
+        record = self._record(self._block, acc, step)
+        absorbed = step.bound.absorb(record, [step.value], [self._block.index("i")])
+        targets = {f"{acc}_{name}": absorbed[name] for name in record}
+        self._guarded(lambda: self._block.assign(targets), [absorbed[name] for name in record])
+
+    def _store(self, output: int, value: Value) -> None:
+        dtype = self._fused.outputs[output]
+        texts, condition = self._block.texts(value), condition_of(value)
+        holds = None if condition is None else self._block.text(condition).c
+        self._guarded(lambda: self._block.add(self._stored(output, dtype, texts, holds)), [])
+
+    def _stored(self, output: int, dtype: DType, texts: Mapping[Leaf, str], holds: str | None) -> str:
+        lanes = self._block.lanes
+        if holds is not None:
+            return guarded_text(output, dtype, texts, holds, lambda lane: f"row_begin + {lane} * n + i", lanes)
+        if lanes == 1:
+            return store_text(output, dtype, texts, "(row_begin + i)", 1, False)
+        kept = f"{self._prefix}out{output}"
+        lines = [f"const {c_name(dtype, lanes)} {kept} = {texts['']};"]
+        lines += [f"out{output}[row_begin + {lane} * n + i] = {kept}.s{HEX[lane]};" for lane in range(lanes)]
+        return "\n".join(lines)
+
+    # --------------------------------------------------------------------------------------------------- helpers
+    def _guarded(self, write: Callable[[], None], first: Sequence[Node]) -> None:
+        """Statements that only live items run; what they need is computed before, by all."""
+        for node in first:
+            self._block.texts(node)
+        if self.sync:
+            self._block.add("if (live) {")
+        write()
+        if self.sync:
+            self._block.add("}")
+
+    def _flush(self) -> None:
+        text = self._block.drained()
+        if text:
+            self._segments.append(Segment(text))
+
+    def _op(self, step: Step) -> OperatorText:
+        return OperatorText(step.bound, self._narrow)
+
+    def _acc(self, step: Step) -> str:
+        """A step's accumulator; a scan walked again in a later phase starts anew."""
+        return self._prefix + self._fused.names[id(step)]
+
+    def _record(self, block: Block, acc: str, step: Step) -> Record:
+        return block.record(acc, {c.name: c.dtype for c in step.bound.components})
+
+
+def fused_box(scope: Scope, rows: int, length: int) -> str:
+    """Which launch box suits lines of this length."""
+    if scope is Scope.ITEM:
+        return "fused_rows"
+    return "fused_small" if rows > 1 and length <= SMALL_GROUP else "fused_group"
+
+
+def plan_fused(
+    fused: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts, box: LaunchBox, why: str
+) -> Plan:
+    """The plan of `rows` lines of `length` elements in one launch. scope: ITEM or GROUP."""
+    narrow = Line(rows * max(length, 1)).narrow
+    together = scope is Scope.GROUP
+    if together:
+        needed = sum(step.bound.layout.itemsize for step in fused.program.steps)
+        box = within_local_memory(box, needed, facts)
+    widest = max((d.itemsize for d in fused.dtypes), default=1)
+    side_by_side = not together and mode is ComputeMode.SEQUENTIAL and rows > 1 and fused.vectorisable
+    lanes = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts))
+    fixed = length if 0 < length <= FIXED else 0
+    staged = None
+    if scope is Scope.ITEM and mode is ComputeMode.PARALLEL and fixed >= STAGED and fused.staged is not None:
+        staged = fused.staged
+        while box.block > 1 and box.block * fused.staged_bytes(length) > min(STAGED_BYTES, facts.local_memory):
+            box = replace(box, block=box.block // 2)
+    numbers = {
+        "block": box.block, "lanes": lanes, "fixed": fixed, "through_local": staged is not None,
+        "row_mode": (mode if together else ComputeMode.SEQUENTIAL).value,
+    }  # fmt: skip
+    spec = kernel_spec(
+        "fused_group", mode, facts, narrow, False, numbers, {"fused": fused},
+        lambda: {
+            "parameters": in_parameters(fused.inputs) + out_parameters(fused.outputs),
+            "scratch": fused.scratch(narrow) if together else [], "staged": staged,
+            "view": lambda lanes: fused.view(lanes, together, narrow),
+        },
+    )  # fmt: skip
+    per_group = 1 if together else box.block * lanes
+    groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)
+    sizes = (*(() if fixed else (("idx", length),)), ("idx", rows), ("idx", share))
+    names = tuple(given.name for given in fused.inputs)
+    targets = tuple(f"out{i}" for i in range(len(fused.outputs)))
+    stage = Stage(spec, groups, box.block, (*names, *targets, *sizes), names, targets)
+    return Plan((stage,), {}, mode, scope, narrow, why)

@@ -1,0 +1,37 @@
+"""Prefix queries on kept partials: one merge per set bit of the query."""
+
+from __future__ import annotations
+
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, store_text
+from clmapreduce.tuning import LaunchBox
+
+
+def plan_prefix(
+    bound: Bound, queried: bool, whole: bool, line: Line, entries: int, mode: ComputeMode, facts: Facts, box: LaunchBox
+) -> Plan:
+    """The plan that answers `line.length` queries from "in0" (`entries` partials) into "out0"; "in1" holds the queries
+    when `queried`.
+
+    `whole`: a query asks for a prefix; else for an entry as it is kept.
+    """
+    narrow = line.narrow and Line(entries).narrow
+    op = OperatorText(bound, narrow)
+    dtype: DType = bound.result
+    numbers = {"block": box.block, "queried": queried, "whole": whole}
+    spec = kernel_spec(
+        "prefix", mode, facts, narrow, False, numbers, {"bound": bound},
+        lambda: {
+            "op": op, "out_parameters": out_parameters([dtype]),
+            "store": lambda texts, at, lanes: store_text(0, dtype, texts, at, lanes, False),
+        },
+    )  # fmt: skip
+    groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block)
+    names = ("in0", "in1") if queried else ("in0",)
+    stage = Stage(spec, groups, box.block, (*names, "out0", ("idx", line.length), ("idx", share)), names, ("out0",))
+    return Plan((stage,), {}, mode, Scope.DEVICE, narrow, "one item per query, one merge per set bit")

@@ -1,0 +1,113 @@
+"""Squared distances by products: |x − y|² = |x − c|² + |y − c|² − 2 (x − c)·(y − c), one instruction per coordinate
+instead of two; weighted by parameters as well.
+
+Rounding is then relative to |x − c|² + |y − c|² instead of |x − y|². So a tile whose least distance falls below `LEAST`
+times the largest such sum is computed again by differences, and so is what is not finite; a group in which that happens
+often stays with differences. c is the mean of a few rows and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clmapreduce.dtypes import FLOAT32
+from clmapreduce.formula.node import Apply, Node, Symbol
+from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
+from clmapreduce.schemes.pairs.sides import Side
+from clmapreduce.vector.pair import Pair, PairInput, Role
+
+NORMS = ("scratch1", "scratch2", "scratch3")
+"""The centre of every element of the batch, the rows' norms and the columns' norms."""
+SAMPLES = 8
+"""Rows, and columns, whose mean is the centre."""
+LEAST = 0.125
+
+
+@dataclass(frozen=True)
+class Distance:
+    """The squared distance between two inputs that is a pair's only contraction."""
+
+    row: PairInput
+    column: PairInput
+
+
+def distance_of(pair: Pair) -> Distance | None:
+    """The distance that a pair is made of; None where it sums something else. float32 only: products of doubles are not
+    what a double's kernel waits for.
+    """
+    if len(pair.contractions) != 1 or pair.dtype != FLOAT32:
+        return None
+    (contraction,) = pair.contractions
+    given = {id(symbol): one for one, symbol in contraction.wide}
+    sides = {id(one): one for one in _difference(contraction.term, given)}.values()
+    found = {one.role: one for one in sides}
+    if set(found) != {Role.ROW, Role.COLUMN}:
+        return None
+    return Distance(found[Role.ROW], found[Role.COLUMN])
+
+
+def _difference(term: Node, given: dict[int, PairInput]) -> Sequence[PairInput]:
+    """The inputs of a term (a − b)², where a and b are coordinates; none for another term."""
+    if not isinstance(term, Apply) or term.function.name != "multiply" or term.args[0] is not term.args[1]:
+        return ()
+    inner = term.args[0]
+    if not isinstance(inner, Apply) or inner.function.name != "subtract":
+        return ()
+    if not all(isinstance(arg, Symbol) and id(arg) in given for arg in inner.args):
+        return ()
+    return [given[id(arg)] for arg in inner.args]
+
+
+@dataclass(frozen=True, eq=False)
+class NormsText:
+    """The statements that kernel/pairwise_norms asks for. metric: what differences are multiplied by, if anything.
+    inputs: all that the numbers are made of.
+    """
+
+    row: Side
+    column: Side
+    metric: Side | None
+    inputs: tuple[PairInput, ...]
+    narrow: bool
+
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for what is read."""
+        return parameters_of(self.inputs)
+
+    def offsets(self, batch: str) -> str:
+        """Moves the inputs to their part for one element of the batch."""
+        return offsets_of(self.inputs, batch)
+
+    def samples(self, d: str) -> str:
+        """Declares coordinate d of the centre. What is not finite counts as 0."""
+        lines = ["float centre = 0;"]
+        for side, count in ((self.row, "rows"), (self.column, "columns")):
+            statements, text = side.at("at", d, self.narrow)
+            lines.append(f"for (int s = 0; s < {SAMPLES}; s++) {{")
+            lines.append(f"const idx at = (idx)(((long)s * 2 + 1) * {count} / {2 * SAMPLES});")
+            lines += [statements, f"const float v = {text}; centre += isfinite(v) ? v * {1 / (2 * SAMPLES)}f : 0; }}"]
+        return "\n".join(lines)
+
+    def norm(self, side: Side, at: str) -> str:
+        """Declares the squared distance of a row or column from `middle`, as eight sums: fewer roundings than one."""
+        lines = [f"float {', '.join(f's{k} = 0' for k in range(8))};", "int d = 0;"]
+        lines.append(f"for (; d < {side.size // 8 * 8}; d += 8) {{")
+        lines += [self._add(side, at, f"d + {k}", f"s{k}") for k in range(8)]
+        lines += ["}", f"for (; d < {side.size}; d++) {self._add(side, at, 'd', 's0')}"]
+        lines.append("const float norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));")
+        return "\n".join(lines)
+
+    def _add(self, side: Side, at: str, d: str, total: str) -> str:
+        """Adds the square of one coordinate."""
+        statements, text = centred(side, self.metric, at, d, f"middle[{d}]", self.narrow)
+        return f"{{ {statements} const float v = {text}; {total} = {total} + v * v; }}"
+
+
+def centred(side: Side, metric: Side | None, index: str, d: str, centre: str, narrow: bool) -> tuple[str, str]:
+    """Statements, and the text of a row's or column's number at a coordinate, less the centre, in a metric."""
+    statements, text = side.at(index, d, narrow)
+    if metric is None:
+        return statements, f"{text} - {centre}"
+    more, factor = metric.at(index, d, narrow, "f")
+    return f"{statements} {more}", f"({text} - {centre}) * {factor}"

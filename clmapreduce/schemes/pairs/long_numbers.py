@@ -1,0 +1,38 @@
+"""Long weights: what columns give at a number, as a statement, and how groups share the numbers of a row."""
+
+from __future__ import annotations
+
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.tuning_matrix import MatrixWeightedBox, MatrixWideBox
+
+
+class LongNumbers:
+    """The numbers of a row, and those of a group. wide: the pair with its expansion."""
+
+    wide: PairText
+    box: MatrixWideBox | MatrixWeightedBox
+
+    @property
+    def size(self) -> int:
+        """Numbers of a row."""
+        return self.wide.expansion.size
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of every row that a group computes."""
+        return 8 * self.box.numbers
+
+    @property
+    def across(self) -> int:
+        """Groups side by side along the numbers."""
+        return -(-self.size // self.numbers)
+
+
+def weight_of(wide: PairText, column: str, d: str, part: int = 0) -> str:
+    """Declares `weight`, what a column gives at number d; 0 beyond the last. wide: the pair with its expansion. part:
+    which of the expansion's columns.
+    """
+    lines = ["float weight = 0.0f;", f"if ({column} < columns && {d} < {wide.expansion.size}) {{"]
+    lines += [wide.uniforms(), wide.column(0, column)]
+    statements, texts = wide.long_column(0, column, d)
+    return "\n".join([*lines, statements, f"weight = {texts[part]};", "}"])

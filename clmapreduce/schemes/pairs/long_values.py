@@ -1,0 +1,168 @@
+"""Sums of long vectors: of scalars of the pair, and of what rows and columns give at every coordinate. Products of a
+kernel matrix and a matrix are such, and gradients of kernels of long vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
+from clmapreduce.vector.pair import Pair
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """One problem, cut into groups. The operator of the layout is that of a single number."""
+
+    layout: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: WideBox
+    after: After | None = None
+
+    @property
+    def parallel(self) -> bool:
+        return self.mode is ComputeMode.PARALLEL
+
+    @cached_property
+    def text(self) -> PairText:
+        layout = self.layout
+        return PairText(layout.pair, layout.bound, layout.outputs, self.lanes, self.domain.narrow, self.parallel)
+
+    @cached_property
+    def columns(self) -> int:
+        """Columns of a stage: as many as local memory holds, where it is used."""
+        stage = self.box.stage
+        expansion = self.text.expansion
+        staged = self.box.block * len(expansion.scalars) + self.numbers * len(expansion.columns)
+        each = (
+            self.layout.pair.dtype.itemsize * staged
+            + self.text.column_bytes
+            + PLACE_BYTES * isinstance(self.domain, BlockSparse)
+        )
+        while self.parallel and stage > 1 and stage * each + PADDING > self.facts.local_memory:
+            stage //= 2
+        return stage
+
+    @property
+    def size(self) -> int:
+        """Numbers per row."""
+        return self.text.expansion.size
+
+    @property
+    def lanes(self) -> int:
+        return self.box.lanes(self.layout.pair.dtype.itemsize)
+
+    @cached_property
+    def flat(self) -> Pairwise:
+        """The domain with every number of a row as a row of its own: what the merge sees."""
+        domain = self.domain
+        return Pairwise(domain.rows * self.size, domain.columns, domain.batch, domain.elements)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a group."""
+        return self.box.block if self.parallel else self.box.rows * self.lanes
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of every row that a group computes."""
+        return self.box.rows * self.box.numbers if self.parallel else min(self.box.numbers, self.size)
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Groups side by side along the rows, and along the numbers of a row."""
+        return -(-self.domain.rows // self.rows), -(-self.size // self.numbers)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        if self.after is not None:
+            return self.after.spread
+        domain, box = self.domain, self.box
+        if isinstance(domain, BlockSparse):
+            groups, block = self.facts.compute_units * box.groups, self.rows if self.parallel else self.lanes
+            bytes_each = self.layout.bound.layout.itemsize * self.size * domain.batch
+            parts = min(domain.parts(self.size), WIDE_SCRATCH // bytes_each)
+            cut = Cut(
+                block, self.rows // block, self.columns, 4 * self.columns, box.longest, groups, parts,
+                self.layout.backend,
+            )  # fmt: skip
+            return spread_blocks(domain, cut, self.size)
+        splits, share = self._cut()
+        spread = spread_dense(domain, self.blocks[0], splits, share, self.facts.compute_units)
+        return replace(spread, parts=spread.parts * self.size)
+
+    def _cut(self) -> tuple[int, int]:
+        """(splits, columns per split) of a dense domain."""
+        domain, box = self.domain, self.box
+        if self.layout.backend == "1D":
+            return domain.cut(1, self.columns)
+        down, across = self.blocks
+        wanted = -(-self.facts.compute_units * box.groups // (down * across * domain.batch))
+        wanted = min(wanted, domain.columns // (4 * self.columns))
+        wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
+        bytes_each = self.layout.bound.layout.itemsize * self.flat.rows * domain.batch
+        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), self.columns)
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
+        (_, across), text, spread = self.blocks, self.text, self.spread
+        targets, out = targets_of(spread, self.layout.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
+            "stage": self.columns, "partial": spread.partial, "size": self.size, "domain": spread.word,
+            "flags": self.after.across if self.after is not None else 0,
+        }  # fmt: skip
+        if self.parallel:
+            numbers |= {"unroll": box.unroll, "loads": box.loads}
+        else:
+            numbers |= {"taken": box.taken, "lanes": self.lanes}
+        spec = kernel_spec(
+            "pairwise_wide" if self.parallel else "pairwise_wide_rows", self.mode, self.facts, domain.narrow, False,
+            numbers, {"pair": pair, "bound": bound},
+            lambda: {"pairs": text, "parameters": text.parameters() + out},
+        )  # fmt: skip
+        names = tuple(given.name for given in pair.inputs)
+        told = (self.after.flags,) if self.after is not None else ()
+        arguments: Arguments = (*names, *targets, *spread.behind, ("idx", across), *told)
+        groups = across * spread.groups * domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *spread.read, *told), targets)
+
+
+def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
+    """The box, where the pair's value is a long vector."""
+    if pair.expansion is None:
+        return None
+    rows, loops = len(pair.expansion.rows), bool(pair.contractions)
+    return wide_box(pair.dtype.itemsize, rows, pair.cost, loops, mode, facts)
+
+
+def anew(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After) -> Stage:
+    """The launch that computes the groups of `rows` rows that another one left undone."""
+    box = choose_wide(layout.pair, mode, facts)
+    assert box is not None
+    box = replace(box, block=rows, rows=min(box.rows, max(4, rows // 8)))
+    return _Wide(layout, domain, mode, facts, box, after).stage()
+
+
+def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:
+    """The plan of a row of numbers per row; needs at least one row and one column. The layout's operator is that of a
+    single number, a plain sum in the values' own dtype.
+    """
+    wide = _Wide(layout, domain, mode, facts, box)
+    stage, spread = wide.stage(), wide.spread
+    cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
+    text = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+    return with_merge([stage], {}, text, wide.flat, mode, facts, box, spread, f"{spread.why}; {cells}")

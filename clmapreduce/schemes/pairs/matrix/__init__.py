@@ -1,0 +1,1 @@
+"""Pairwise schemes that compute products with matrix units."""

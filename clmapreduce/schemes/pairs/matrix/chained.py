@@ -1,0 +1,127 @@
+"""Sums of scalars of long vectors times long weights by matrix instructions, one product after the other; gradients of
+kernels of long vectors are such too. Both sides are packed as operands once, and so are the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.chained_statements import MatrixChainedText
+from clmapreduce.schemes.pairs.matrix.parts.pack import OPERANDS, REDO, LongSides, norms_of, products_of
+from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
+from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
+from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
+from clmapreduce.schemes.pairs.rows import PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.value_blocks import flat
+from clmapreduce.tuning_matrix import MatrixChainedBox
+from clmapreduce.vector.pair import Expansion
+
+
+def scalar_of(layout: PairLayout) -> PairLayout:
+    """The layout of a long value's scalars."""
+    return replace(layout, pair=replace(layout.pair, expansion=None))
+
+
+def chained_products_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
+    """The products that the scalar of a long value is made of, where the scheme suits: numbers of the column, or
+    differences of the very vectors whose distance a product is. Else none.
+    """
+    expansion = layout.pair.expansion
+    term = long_term(layout.pair) if expansion is not None and layout.pair.contractions else None
+    if expansion is None or term is None:
+        return ()
+    products = products_of(scalar_of(layout), mode, facts)
+    return products if term.row is None or own_distance(term, expansion, products) is not None else ()
+
+
+def own_distance(term: LongTerm, expansion: Expansion, products: Sequence[LongProduct]) -> int | None:
+    """Which product is the distance of the vectors whose difference a term is."""
+    if term.row is None:
+        return None
+    column = expansion.columns[term.column]
+    for k, product in enumerate(products):
+        if product.distance and is_side(term.row, product.row) and is_side(column, product.column):
+            return k
+    return None
+
+
+@dataclass(frozen=True)
+class _Chained(LongSides):
+    """One problem cut into tiles. layout: of the scalars. wide: of the long value."""
+
+    box: MatrixChainedBox
+    wide: PairLayout
+
+    @cached_property
+    def text(self) -> MatrixChainedText:
+        wide, narrow = self.wide, self.domain.narrow
+        term = long_term(wide.pair)
+        assert term is not None
+        own = own_distance(term, wide.pair.expansion, self.products) if wide.pair.expansion is not None else None
+        return MatrixChainedText(
+            pairs=PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, narrow, False),
+            products=self.products, box=self.box, batched=self.batched,
+            scattered=isinstance(self.domain, BlockSparse),
+            wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term, own=own or 0,
+            registers=self.facts.vendor == "nvidia",
+        )  # fmt: skip
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The launches for the weights, and for what is to be computed anew."""
+        return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts, norms_of(self.text.own)[0])
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that launches leave to the next ones, in bytes."""
+        return super().scratch | self.weights.scratch
+
+    def stage(self) -> Stage:
+        """The launch over all pairs. Groups whose sums would be off by too much say so."""
+        layout, box, text, weights = self.layout, self.box, self.text, self.weights
+        spread = weights.spread
+        targets, out = targets_of(spread, layout.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "tile": box.tile, "depth": box.depth, "taken": box.numbers,
+            "chains": box.chains, "batched": text.batched, "partial": spread.partial, "domain": spread.word,
+        }  # fmt: skip
+        given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
+        spec = kernel_spec(
+            "pairwise_matrix_chained", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": self.wide.pair, "bound": self.wide.bound},
+            lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
+        )  # fmt: skip
+        made = (*OPERANDS, *weights.made)
+        arguments: Arguments = (*weights.names, *made, *targets, *spread.behind, *weights.behind)
+        reads = (*weights.names, *made, *spread.read)
+        return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+
+
+def plan_matrix_chained(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
+) -> Plan:  # fmt: skip
+    """The plan of a row of numbers per row; needs at least one row, one column and a product. The layout's operator is
+    that of a single number, a plain sum in the values' own dtype. Stages are as deep as the box says, or as local
+    memory allows.
+    """
+    products = chained_products_of(layout, mode, facts)
+    assert products
+    chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
+    while box.depth * box.columns > 1 and chained.text.least_memory > facts.local_memory:
+        shallow = box.depth == 1
+        box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
+        chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
+    weights = chained.weights
+    spread, cells = weights.spread, f"{weights.text.cells}, {box.tile} columns at once"
+    stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]
+    why = f"{spread.why}; {cells}, by matrix instructions"
+    exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+    return with_merge(stages, chained.scratch, exact, flat(domain, exact.expansion.size), mode, facts, box, spread, why)

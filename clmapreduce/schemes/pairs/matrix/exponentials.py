@@ -1,0 +1,184 @@
+"""Sums of exponentials times long weights by matrix instructions, of which the first compute the exponents and the
+others multiply the exponentials by the weights; where data leaves these too few digits, as the formula says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.dtypes import FLOAT32
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideText
+from clmapreduce.schemes.pairs.matrix.few import factoring_of
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, MatrixText
+from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedText, is_power
+from clmapreduce.schemes.pairs.partition import Spread
+from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.statements import PairText, is_product
+from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
+from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
+from clmapreduce.vector.bilinear import Factoring
+
+PACKED, REDO = "packed0", "redo0"
+"""The weights, as operands; which groups gave up."""
+
+
+def wide_factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
+    """The products of a scalar that long weights of the columns are multiplied by, where the scheme suits."""
+    expansion = layout.pair.expansion
+    if expansion is None or layout.pair.contractions:
+        return None
+    if len(expansion.scalars) != 1 or expansion.rows or not is_product(expansion) or layout.pair.dtype != FLOAT32:
+        return None
+    return factoring_of(replace(layout, pair=replace(layout.pair, expansion=None)), mode)
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """One problem, cut into groups. The operator of the layout is that of a single number."""
+
+    layout: PairLayout
+    factoring: Factoring
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: MatrixWideBox
+
+    @property
+    def _registers(self) -> bool:
+        """Whether items hold operands themselves and can ask each other."""
+        return self.facts.vendor == "nvidia"
+
+    @cached_property
+    def text(self) -> MatrixWideText:
+        """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
+        box = self.box
+        found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
+        fitting = [text for text in found if text.bytes <= self.facts.local_memory]
+        return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
+
+    def _text(self, batch: int) -> MatrixWideText:
+        layout, narrow = self.layout, self.domain.narrow
+        scalar = replace(layout.pair, expansion=None)
+        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
+        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
+        if self._registers and is_power(matrix):
+            matrix = LiftedText(exact, self.factoring, matrix.box, False)
+        wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
+        scattered = isinstance(self.domain, BlockSparse)
+        return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered)
+
+    @property
+    def stages(self) -> int:
+        """Stages of all columns."""
+        return -(-self.domain.columns // self.box.tile)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        text, backend = self.text, self.layout.backend
+        rows = text.matrix.rows
+        return WideCut(self.domain, self.box, self.facts, backend, text.size, rows, text.across, whole=True).spread()
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that launches leave to the next ones, in bytes."""
+        across = self.text.across * self.domain.batch
+        packed = 4 * self.text.weight_words * self.stages * across
+        return {PACKED: packed, REDO: 4 * across * self.spread.groups}
+
+    def pack_stage(self) -> Stage:
+        """The launch that packs the weights."""
+        layout, box, text = self.layout, self.box, self.text
+        spec = kernel_spec(
+            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"weights": text, "parameters": text.wide.parameters()},
+        )  # fmt: skip
+        names = tuple(given.name for given in layout.pair.inputs)
+        arguments: Arguments = (*self._given, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
+        groups = self.stages * text.across * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, names, (PACKED,))
+
+    def stage(self) -> Stage:
+        """The launch over all pairs. Groups whose sums would be off by too much give up."""
+        layout, box, text, spread = self.layout, self.box, self.text, self.spread
+        targets, out = targets_of(spread, layout.outputs)
+        spec = kernel_spec(
+            "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
+            {**self._numbers(), "partial": spread.partial, "domain": spread.word},
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
+            registers=box.registers,
+        )  # fmt: skip
+        reads = (*(given.name for given in layout.pair.inputs), PACKED, *spread.read)
+        arguments: Arguments = (*self._given, PACKED, *targets, *spread.behind, ("idx", self.stages), REDO)
+        return Stage(spec, self._groups, box.block, arguments, reads, (*targets, REDO))
+
+    def redo_stage(self) -> Stage:
+        """The launch that computes those anew."""
+        layout, text, spread = self.layout, self.text, self.spread
+        targets, out = targets_of(spread, layout.outputs)
+        box = redo_box(text.matrix.rows, min(text.numbers, text.size))
+        each = text.matrix.exact.column_bytes + 4 * box.numbers * box.across + PLACE_BYTES * text.scattered
+        tile = box.tile
+        while tile > 1 and tile * each > self.facts.local_memory:
+            tile //= 2
+        sizes = {
+            "block": box.block, "tile": tile, "vectors": box.rows, "numbers": box.numbers, "across": box.across,
+            "unroll": box.unroll, "taken": self.box.numbers, "partial": spread.partial, "domain": spread.word,
+        }  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_matrix_redo", self.mode, self.facts, self.domain.narrow, False, sizes,
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
+            registers=box.registers,
+        )  # fmt: skip
+        reads = (*self._given, *spread.read, REDO)
+        arguments: Arguments = (*self._given, *targets, *spread.behind, REDO)
+        return Stage(spec, self._groups, box.block, arguments, reads, targets)
+
+    @property
+    def _groups(self) -> int:
+        """Groups of the launches over pairs."""
+        return self.text.across * self.spread.groups * self.domain.batch
+
+    @property
+    def _given(self) -> tuple[str, ...]:
+        """The names of the pair's inputs."""
+        return tuple(given.name for given in self.layout.pair.inputs)
+
+    def _numbers(self) -> dict[str, Any]:
+        box, text = self.box, self.text
+        return {
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
+            "batch": text.batch, "chains": (box.chains, 0 if text.scalars.kept else box.unroll),
+        }  # fmt: skip
+
+
+PARAMETERS = ("__global const uint *restrict packed",)
+
+
+def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox) -> Plan:
+    """The plan of a row of numbers per row; needs at least one row, one column and a factoring. The layout's operator
+    is that of a single number, a plain sum in the values' own dtype. Stages are as long as the box says, or as local
+    memory allows.
+    """
+    factoring = wide_factoring_of(layout, mode)
+    assert factoring is not None
+    wide = _Wide(layout, factoring, domain, mode, facts, box)
+    while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
+        box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
+        wide = _Wide(layout, factoring, domain, mode, facts, box)
+    text, spread = wide.text, wide.spread
+    cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
+    stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
+    why = f"{spread.why}; {cells}, by matrix instructions"
+    exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+    return with_merge(stages, wide.scratch, exact, flat(domain, text.size), mode, facts, box, spread, why)

@@ -1,0 +1,143 @@
+"""Pairs whose values are made of sums of products over a few numbers, by matrix instructions: groups own rows and walk
+columns as in `pairwise`, a warp computes 16 rows and 8 columns at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.matrix.filter import FilterText
+from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText
+from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
+from clmapreduce.schemes.pairs.partition import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.tuning_matrix import MatrixBox
+from clmapreduce.vector.bilinear import Factoring, factored_pair
+
+
+def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
+    """The products of a pair that are but exponents, so that what they are off by is a share of the results' terms; or
+    the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
+    order of merging that is not free.
+    """
+    bound, pair = layout.bound, layout.pair
+    if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative:
+        return None
+    if bound.side:
+        found = factored_pair(pair)
+        alone = found is not None and len(found.products) == 1 and found.values[0] is found.products[0].result
+        return found if alone else None
+    if not bound.smooth:
+        return None
+    exponents = pair.width if bound.exponents else 0
+    return factored_pair(pair, exponents=exponents, every=False, summed=bound.summed)
+
+
+SHORT_TILE = 64
+"""Columns of a tile below which smaller groups are the better way to need less local memory."""
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """One problem cut into tiles."""
+
+    layout: PairLayout
+    factoring: Factoring
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: MatrixBox
+
+    @cached_property
+    def text(self) -> MatrixText:
+        layout, registers = self.layout, self.facts.vendor == "nvidia"
+        exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True, tiles="exact_tile")
+        if not layout.bound.side:
+            return MatrixText(exact, self.factoring, self.box, registers, self.half)
+        return FilterText(exact, self.factoring, self.box, registers)
+
+    @property
+    def half(self) -> bool:
+        """Whether all rows are one group's, whose last block has eight of them at most."""
+        shared, dense = self.box.block == 32 * self.box.across, not isinstance(self.domain, BlockSparse)
+        return dense and shared and self.domain.rows <= 16 * self.box.blocks - 8
+
+    @cached_property
+    def sample(self) -> Sample | None:
+        """What is launched before, for a filter."""
+        text = self.text
+        return sample_of(text, self.domain, self.mode, self.facts) if isinstance(text, FilterText) else None
+
+    @property
+    def local_memory(self) -> int:
+        """Bytes that a group needs."""
+        text, box = self.text, self.box
+        places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
+        staged = 0 if isinstance(text, FilterText) else text.pairs.column_bytes + text.exact.column_bytes
+        tile = box.tile * (staged + places)
+        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
+        return numbers + tile + box.block * self.layout.bound.layout.itemsize
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        box, rows, groups = self.box, self.text.rows, self.facts.compute_units * self.box.groups
+        if isinstance(self.domain, BlockSparse):
+            least, most = box.tile * box.tiles, box.tile * LONGEST_CHAIN
+            parts = self.domain.parts()
+            return spread_blocks(self.domain, Cut(rows, 1, box.tile, least, most, groups, parts, self.layout.backend))
+        blocks = -(-self.domain.rows // rows)
+        splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
+        return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        layout, box, spread, text = self.layout, self.box, self.spread, self.text
+        targets, out = targets_of(spread, layout.outputs)
+        bars = ["__global const float *restrict bars"] if self.sample is not None else []
+        numbers = {
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "share": box.share,
+            "ahead": box.ahead, "partial": spread.partial, "domain": spread.word, "barred": self.sample is not None,
+        }  # fmt: skip
+        if not isinstance(text, FilterText):
+            numbers |= {"unroll": box.unroll, "half": self.half}
+        spec = kernel_spec(
+            "pairwise_matrix_filter" if isinstance(text, FilterText) else "pairwise_matrix",
+            self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
+        )  # fmt: skip
+        names = tuple(given.name for given in layout.pair.inputs)
+        read = ("scratch2",) if bars else ()
+        arguments: Arguments = (*names, *targets, *read, *spread.behind)
+        groups = spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), targets)
+
+
+def plan_matrix(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
+    """The plan of one result per row; needs at least one row, one column and a factoring. Tiles are as long as the box
+    says, or as local memory allows; where little is left for them, groups are smaller.
+    """
+    factoring = factoring_of(layout, mode)
+    assert factoring is not None
+    matrix = _Matrix(layout, factoring, domain, mode, facts, box)
+    while (box.tile > 8 or box.block > 32) and matrix.local_memory + PADDING > facts.local_memory:
+        if box.tile > SHORT_TILE or box.block == 32:
+            box = replace(box, tile=box.tile // 2)
+        else:
+            box = replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
+        matrix = _Matrix(layout, factoring, domain, mode, facts, box)
+    text, spread, sample = matrix.text, matrix.spread, matrix.sample
+    cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
+    why = f"{spread.why}; {cells}"
+    if sample is not None:
+        why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
+    stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
+    scratch = sample.scratch if sample is not None else {}
+    return with_merge(stages, scratch, text.exact, domain, mode, facts, box, spread, why)

@@ -1,0 +1,110 @@
+"""Pairs of long vectors by matrix instructions: both sides are packed as operands once, then groups walk tiles of pairs
+as in a matrix product, and fold what comes out of it where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
+from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
+from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.tiles import Anew, tiles_anew
+from clmapreduce.tuning_matrix import MatrixLongBox
+
+
+@dataclass(frozen=True)
+class _Tiling(LongSides):
+    """One problem cut into tiles."""
+
+    @cached_property
+    def text(self) -> MatrixLongText:
+        layout = self.layout
+        pairs = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
+        return MatrixLongText(
+            pairs=pairs, products=self.products, box=self.box, batched=self.batched,
+            local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
+        )  # fmt: skip
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        box, rows = self.box, self.text.rows
+        groups, blocks = self.facts.compute_units * box.groups, -(-self.domain.rows // rows)
+        if isinstance(self.domain, BlockSparse):
+            least, most, parts = box.tile * box.tiles, box.tile * LONGEST_CHAIN, self.domain.parts()
+            cut = Cut(rows, 1, box.tile, least, most, groups, parts, self.layout.backend, aligned=ALIGNED)
+            return spread_blocks(self.domain, cut)
+        splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
+        return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
+
+    @property
+    def weary(self) -> bool:
+        """Whether groups that compute too many pairs alone are computed anew. Those of inner products do so only for
+        numbers that are not finite.
+        """
+        return any(product.distance for product in self.products)
+
+    def anew(self) -> Anew:
+        """The launches that compute those."""
+        if not self.weary:
+            return Anew([], {})
+        after = After(self.spread, 1, REDO)
+        found = tiles_anew(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        return replace(found, scratch=found.scratch | {REDO: 4 * self.spread.groups * self.domain.batch})
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        layout, box, spread, text = self.layout, self.box, self.spread, self.text
+        targets, out = targets_of(spread, layout.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
+            "batched": text.batched, "parked": text.parked, "partial": spread.partial, "domain": spread.word,
+            "weary": self.weary, "stops": self.facts.vendor == "nvidia",
+        }  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
+        )  # fmt: skip
+        names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
+        flags = (REDO,) if self.weary else ()
+        arguments: Arguments = (*names, *targets, *spread.behind, *flags)
+        groups = spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), (*targets, *flags))
+
+
+def plan_matrix_long(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixLongBox
+) -> Plan:  # fmt: skip
+    """The plan of one result per row; needs at least one row, one column and a product. Warps are as broad as the box
+    says, or as registers and local memory allow.
+    """
+    products = products_of(layout, mode, facts)
+    assert products
+    tiling = _Tiling(layout, products, domain, mode, facts, box)
+    several = len(products) > 1 or tiling.text.steps > LONGEST  # two sums per pair
+    if several and box.rows * box.columns > 16:
+        box = replace(box, columns=16 // box.rows)
+        tiling = _Tiling(layout, products, domain, mode, facts, box)
+    while box.rows * box.columns > 1 and tiling.text.least_memory > facts.local_memory:
+        columns = max(1, box.columns // 2)
+        box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
+        tiling = _Tiling(layout, products, domain, mode, facts, box)
+    text, spread = tiling.text, tiling.spread
+    cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
+    if tiling.weary:
+        cells += ", distances by differences where they lost digits"
+    anew = tiling.anew()
+    stages = [*tiling.before(), tiling.stage(), *anew.stages]
+    why = f"{spread.why}; {cells}"
+    return with_merge(stages, tiling.scratch | anew.scratch, text.pairs, domain, mode, facts, box, spread, why)

@@ -1,0 +1,248 @@
+"""The K best of many distances of long vectors: matrix instructions list a few columns more than are wanted, and the
+formula says which of these they are. Where it might be one that is on no list, tiles compute the rows anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.dtypes import FLOAT32, INT32
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.reductions.pairs.kmin import BoundKMin
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.nearest_statements import LISTS, ListedText, NearestText
+from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
+from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
+from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
+from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
+from clmapreduce.schemes.pairs.partition import After, Spread, rows_launch, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import (
+    LONGEST_CHAIN,
+    PairLayout,
+    cut_columns,
+    merge_stage,
+    out_names,
+    out_parameters,
+)
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.tiles import Again, again_after, again_by_tiles
+from clmapreduce.tuning import WIDE_SCRATCH
+from clmapreduce.tuning_matrix import MatrixNearestBox
+
+CHAINS, MOST_CHAINS = 2, 8
+"""Buckets of an item for each of its rows, and the most of blocks: they are registers."""
+LISTED_BLOCK = 64
+"""Work-items of a group that makes results of lists, a row each, about."""
+BUCKETS_LEFT, BARS = "buckets0", "bars0"
+"""The best bounds of every row's buckets, and its bar."""
+
+
+@dataclass(frozen=True)
+class _Nearest(LongSides):
+    """One problem cut into tiles."""
+
+    box: MatrixNearestBox
+    nearest: Nearest
+
+    @cached_property
+    def exact(self) -> PairText:
+        """The pairs as the formula says."""
+        layout = self.layout
+        return PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
+
+    @cached_property
+    def text(self) -> NearestText:
+        return self._text(1, self.barred)
+
+    def _text(self, sample: int, barred: bool) -> NearestText:
+        lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
+        return NearestText(
+            pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
+            local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
+            nearest=self.nearest, lists=lists, sample=sample, chains=self.chains, barred=barred,
+        )  # fmt: skip
+
+    @cached_property
+    def blocks(self) -> int:
+        """Groups side by side over the rows of one element of the batch."""
+        box = self.box
+        return -(-self.domain.rows // Warps(box.block, box.across, box.rows).rows)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        domain, box = self.domain, self.box
+        groups = self.facts.compute_units * box.groups
+        if isinstance(domain, BlockSparse):
+            return spread_blocks(domain, self._cut(domain, groups))
+        splits, share = cut_columns(self.layout.backend, domain, self.blocks, groups, box.tile, box.tiles)
+        return spread_dense(domain, self.blocks, splits, share, self.facts.compute_units)
+
+    def _cut(self, domain: BlockSparse, groups: int) -> Cut:
+        """How blocks of pairs are cut: every row leaves lists, as many as memory holds."""
+        box, text = self.box, self.text
+        most = WIDE_SCRATCH // (8 * text.lists_each * text.kept * domain.batch)
+        return Cut(
+            text.rows, 1, box.tile, box.tile * box.tiles, box.tile * LONGEST_CHAIN, groups,
+            min(domain.parts(), most), self.layout.backend, aligned=ALIGNED, leaving=True,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------------ bars
+    @property
+    def chains(self) -> int:
+        """Buckets of an item for each of its rows. Blocks, which are cut as for the lists, have as many as are aimed
+        at, or registers bear.
+        """
+        wanted = -(-BUCKETS * self.layout.bound.kept // (4 * self.box.across))
+        most = min(MOST_CHAINS, 2 * self.box.columns)
+        return min(most, 1 << (wanted - 1).bit_length()) if isinstance(self.domain, BlockSparse) else CHAINS
+
+    @cached_property
+    def looked(self) -> Spread:
+        """How the domain is cut for the look at some columns: there are some buckets for every value that is kept."""
+        domain, box, units = self.domain, self.box, self.facts.compute_units
+        if isinstance(domain, BlockSparse):
+            return self.spread
+        each, tile = 4 * self.chains * box.across, box.tile * max(1, box.sample)
+        wanted = max(-(-BUCKETS * self.layout.bound.kept // each), units * box.groups // (self.blocks * domain.batch))
+        splits, share = domain.cut(min(wanted, max(1, MOST_BUCKETS // each)), tile)
+        return spread_dense(domain, self.blocks, splits, share, units)
+
+    @property
+    def buckets(self) -> int:
+        """Of every row in one split of the look."""
+        return 4 * self.chains * self.box.across
+
+    @cached_property
+    def barred(self) -> bool:
+        """Whether a look pays."""
+        box, kept = self.box, self.layout.bound.kept
+        if box.sample < 2 or columns_of(self.domain) < box.tile * box.sample * box.tiles:
+            return False
+        if isinstance(self.domain, BlockSparse):
+            return self.buckets >= FEWEST_BUCKETS * kept
+        return self.buckets * self.looked.splits >= BUCKETS * kept
+
+    def bar_stages(self) -> list[Stage]:
+        """The look at some columns, and the launch that orders the buckets of every row."""
+        if not self.barred:
+            return []
+        text, names = self._text(self.box.sample, False), (BUCKETS_LEFT, BARS)
+        look = self._stage(text, self.looked, (BUCKETS_LEFT,), ["__global float *restrict buckets"])
+        sparse = isinstance(self.domain, BlockSparse)
+        block = self.text.rows if sparse else min(BARS_BLOCK, self.facts.max_group_size)
+        order = Order(self.layout.bound, True, self.buckets, self.looked, block)
+        return [look, order.stage(self.domain, self.mode, self.facts, names)]
+
+    # ----------------------------------------------------------------------------------------------------- lists
+    @cached_property
+    def again(self) -> Again:
+        """The launches for what is in doubt: blocks are cut as for the lists."""
+        if isinstance(self.domain, BlockSparse):
+            after = After(self.spread, 1, REDO, of_rows=True)
+            return again_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        return again_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that launches leave to the next ones, in bytes."""
+        rows = self.domain.rows * self.domain.batch
+        lists = 4 * self.text.lists_each * self.text.kept * self.spread.total
+        bars = {BUCKETS_LEFT: 4 * self.buckets * self.looked.total, BARS: 4 * rows} if self.barred else {}
+        return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.again.scratch
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        left = ["__global float *restrict list_bounds", "__global int *restrict list_columns"]
+        bars = ["__global const float *restrict bars"] if self.barred else []
+        return self._stage(self.text, self.spread, LISTS, [*left, *bars], (BARS,) if bars else ())
+
+    def _stage(
+        self, text: NearestText, spread: Spread, left: tuple[str, ...], arrays: list[str], read: tuple[str, ...] = ()
+    ) -> Stage:
+        """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
+        layout, box = self.layout, self.box
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
+            "batched": text.batched, "kept": text.kept, "sample": text.sample, "chains": text.chains,
+            "barred": text.barred, "domain": spread.word,
+        }  # fmt: skip
+        given = [*text.pairs.parameters(), *text.parameters()]
+        spec = kernel_spec(
+            "pairwise_matrix_nearest", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
+        )  # fmt: skip
+        names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
+        arguments: Arguments = (*names, *left, *read, *spread.behind)
+        groups = spread.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), left)
+
+    def listed_stage(self) -> Stage:
+        """The launch that makes results of the lists, and says which rows are in doubt."""
+        layout, domain, spread, exact = self.layout, self.domain, self.spread, self.exact
+        block = self.again.rows
+        if not isinstance(domain, BlockSparse):  # several of its groups are one here
+            block = max(block, min(LISTED_BLOCK, self.facts.max_group_size) // block * block)
+        text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
+        bars = ["__global const float *restrict bars"] if self.barred else []
+        groups, behind = rows_launch(spread, domain, block)
+        parameters = [
+            *exact.parameters(), "__global const float *restrict list_bounds",
+            "__global const int *restrict list_columns", *bars, "__global int *restrict redo",
+            *out_parameters(layout.outputs),
+        ]  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_nearest", self.mode, self.facts, domain.narrow, False,
+            {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": spread.word},
+            {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
+        )  # fmt: skip
+        names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
+        written = (REDO, *out_names(layout.outputs))
+        arguments: Arguments = (*names, *written, *behind)
+        return Stage(spec, groups, block, arguments, (*names, *spread.merge_tables), written)
+
+
+def lists_fit(layout: PairLayout, domain: Pairwise, box: MatrixNearestBox) -> bool:
+    """Whether there are columns enough for lists, and memory."""
+    kept, lists = layout.bound.kept + box.spare, 4 * box.across
+    bytes_each = 8 * kept * lists * domain.rows * domain.batch
+    return columns_of(domain) >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
+
+
+def columns_of(domain: Pairwise) -> float:
+    """Columns that a row meets; of blocks, where a pair is found on average."""
+    return domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
+
+
+def plan_matrix_nearest(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixNearestBox
+) -> Plan:  # fmt: skip
+    """The plan of one result per row; needs at least one row, one column and a distance. Warps are as broad as the box
+    says, or as registers and local memory allow.
+    """
+    found = nearest_of(layout.pair, layout.bound)
+    assert found is not None
+    made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
+    if made.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
+        box = replace(box, columns=16 // box.rows)
+        made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
+    while box.rows * box.columns > 1 and made.text.least_memory > facts.local_memory:
+        columns = max(1, box.columns // 2)
+        box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
+        made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
+    text, spread, again = made.text, made.spread, made.again
+    cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
+    lists = text.lists_each * spread.splits
+    why = f"{spread.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
+    if made.barred:
+        buckets = made.buckets * made.looked.splits
+        why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
+    stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *again.stages]
+    if again.spread.partial:
+        stages.append(merge_stage(made.exact, domain, mode, facts, again.box, again.spread, REDO))
+    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)

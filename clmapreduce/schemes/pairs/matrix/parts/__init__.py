@@ -1,0 +1,1 @@
+"""What the matrix schemes share: operands, products, results."""

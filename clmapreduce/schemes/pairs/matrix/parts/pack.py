@@ -1,0 +1,126 @@
+"""The launches over either side of pairs of long vectors, before the one over all pairs: both sides are packed as
+operands of matrix instructions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.centred import NORMS, NormsText
+from clmapreduce.schemes.pairs.matrix.parts.accumulators import LongPairsText
+from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, OperandText
+from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
+from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.tiles import norms_stage
+from clmapreduce.tuning_matrix import MatrixLongBox
+from clmapreduce.vector.pair import Role
+
+OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")
+"""What the launches over either side leave."""
+REDO = "redo0"
+"""Which groups are to be computed anew."""
+ALIGNED = 16
+"""Rows of an operand, which are packed together."""
+
+
+def products_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
+    """The products that a pair is made of, where the scheme suits: work-items, an order of merging that is free,
+    results that roundings move but a little, and centres that local memory holds. Else none.
+    """
+    bound = layout.bound
+    free = bound.commutative and bound.smooth and not layout.few
+    if mode is ComputeMode.SEQUENTIAL or not free:
+        return ()
+    found = long_products(layout.pair, bound)
+    return found if all(4 * (product.size + DEPTH) <= facts.local_memory for product in found) else ()
+
+
+def norms_of(number: int) -> tuple[str, ...]:
+    """What the launch over norms leaves for product `number`: as NORMS."""
+    return tuple(f"{name}_{number}" if number else name for name in NORMS)
+
+
+@dataclass(frozen=True)
+class LongSides(ABC):
+    """One problem cut into tiles."""
+
+    layout: PairLayout
+    products: tuple[LongProduct, ...]
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: MatrixLongBox
+
+    @cached_property
+    @abstractmethod
+    def text(self) -> LongPairsText:
+        """The statements of the launch over all pairs."""
+
+    @property
+    def batched(self) -> tuple[bool, bool]:
+        """Whether the operands of rows, and of columns, have a part for every element of the batch."""
+        return self._batch(Role.ROW) > 1, self._batch(Role.COLUMN) > 1
+
+    def _batch(self, role: Role) -> int:
+        """Elements of the batch for which one side is packed: a distance's has a centre in common with the other's."""
+        given = [one for p in self.products for one in (p.inputs if p.distance else p.side(role).inputs)]
+        return self.domain.batch if any(one.rank for one in given) else 1
+
+    def _padded(self, side: OperandText) -> int:
+        """Rows or columns, as many as are packed."""
+        count = self.domain.rows if side.role is Role.ROW else self.domain.columns
+        return self.text.padded(side, count)
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """Names and bytes of what the sides' launches leave."""
+        batches = [self._batch(side.role) for side in self.text.sides]
+        sides = [(side, self._padded(side) * batch) for side, batch in zip(self.text.sides, batches, strict=True)]
+        facts = [4 * side.facts * count for side, count in sides]
+        operands = [4 * side.steps * side.stage * (count // side.tile) for side, count in sides]
+        found = dict(zip(OPERANDS, (*facts, *operands), strict=True))
+        for part in self._distances():
+            sizes = (part.steps * DEPTH, self.domain.rows, self.domain.columns)
+            names = norms_of(part.number)
+            found |= {name: 4 * size * self.domain.batch for name, size in zip(names, sizes, strict=True)}
+        return found
+
+    def _distances(self) -> list[OperandPart]:
+        """The parts of operands that have norms."""
+        return [part for part in self.text.sides[0].parts if part.centred]
+
+    def before(self) -> list[Stage]:
+        """The launches over either side."""
+        norms = [self._norms_stage(part) for part in self._distances()]
+        return [*norms, *(self._side_stage(k, side) for k, side in enumerate(self.text.sides))]
+
+    def _norms_stage(self, part: OperandPart) -> Stage:
+        """The launch that finds a product's centre and norms."""
+        product, domain, names = self.products[part.number], self.domain, norms_of(part.number)
+        norms = NormsText(product.row, product.column, product.metric, product.inputs, domain.narrow)
+        pair, padded = self.layout.pair, part.steps * DEPTH
+        return norms_stage(
+            pair, norms, domain, self.mode, self.facts, self.box.block, padded, names, part.number
+        )  # fmt: skip
+
+    def _side_stage(self, k: int, side: OperandText) -> Stage:
+        """The launch that packs one side."""
+        domain, block, padded = self.domain, self.box.block, self._padded(side)
+        blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)
+        count = domain.rows if side.role is Role.ROW else domain.columns
+        spec = kernel_spec(
+            "pairwise_operands", self.mode, self.facts, domain.narrow, False,
+            {"block": block, "tile": side.tile, "side_number": k, "bounded": side.bounded},
+            {"pair": self.layout.pair}, lambda: {"side": side},
+        )  # fmt: skip
+        norms = [norms_of(part.number) for part in self._distances()]
+        read = (*names, *(name for made in norms for name in (made[0], made[1 + k])))
+        written = (OPERANDS[k], OPERANDS[2 + k])
+        arguments: Arguments = (*read, *written, ("idx", count), ("idx", padded), ("idx", blocks))
+        return Stage(spec, blocks * self._batch(side.role), block, arguments, read, written)

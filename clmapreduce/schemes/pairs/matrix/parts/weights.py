@@ -1,0 +1,101 @@
+"""The launches beside the one that multiplies scalars by long weights with matrix instructions: one before it, which
+computes the columns' numbers, and one after it, for groups that were left undone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.long_values import anew
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
+from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.partition import After, Spread
+from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.value_blocks import WideCut
+
+WEIGHTS = "weights0"
+"""The columns' numbers, in whole blocks."""
+TAKEN = 8
+"""Numbers that an item of the launch over the weights takes."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """wide: the layout of the long value. centre: the array of what numbers are relative to, if anything."""
+
+    text: WeightedText
+    wide: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    centre: str = ""
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        text, backend = self.text, self.wide.backend
+        rows, across = text.warps.rows, text.across
+        return WideCut(self.domain, text.box, self.facts, backend, text.size, rows, across, aligned=ALIGNED).spread()
+
+    @property
+    def padded(self) -> int:
+        """Columns of one element of the batch whose numbers are kept."""
+        return self.domain.columns + self.text.box.tile
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that these launches share with the one between them, in bytes."""
+        text, batch = self.text, self.domain.batch
+        weights = 4 * self.padded * text.numbers * text.across * batch
+        return {WEIGHTS: weights, REDO: 4 * self.groups}
+
+    @property
+    def groups(self) -> int:
+        """Groups of the launch over all pairs."""
+        return self.text.across * self.spread.groups * self.domain.batch
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs' names."""
+        return tuple(given.name for given in self.wide.pair.inputs)
+
+    @property
+    def _centre(self) -> tuple[str, ...]:
+        return (self.centre,) if self.text.centre else ()
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """What the launch over all pairs reads of the weights."""
+        return (WEIGHTS, *self._centre)
+
+    @property
+    def behind(self) -> Arguments:
+        """Its arguments behind all others."""
+        return ("idx", self.padded), REDO
+
+    def stage(self) -> Stage:
+        """The launch that computes the columns' numbers."""
+        text, domain, padded = self.text, self.domain, self.padded
+        block = text.box.block
+        groups = -(-padded * text.numbers // (block * TAKEN))
+        spec = kernel_spec(
+            "pairwise_weights", self.mode, self.facts, domain.narrow, False,
+            {"block": block, "taken": TAKEN, "numbers": text.numbers},
+            {"pair": self.wide.pair, "bound": self.wide.bound},
+            lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.centres]},
+        )  # fmt: skip
+        sizes: Arguments = (("idx", domain.columns), ("idx", padded), ("idx", groups))
+        arguments: Arguments = (*self.names, *self._centre, WEIGHTS, *sizes)
+        return Stage(
+            spec, groups * text.across * domain.batch, block, arguments, (*self.names, *self._centre), (WEIGHTS,)
+        )
+
+    def redo_stage(self) -> Stage:
+        """The launch that computes groups anew, as the formula says."""
+        after = After(self.spread, self.text.across, REDO)
+        return anew(self.wide, self.domain, self.mode, self.facts, self.text.warps.rows, after)

@@ -1,0 +1,189 @@
+"""Bars before a filter begins: what a row's values must pass at least, from a look at some of the columns.
+
+Products of every `sample`-th column bound its value on the worse side. A row's columns lie in buckets that share none
+of them, the two of every item in every split; each keeps its best bound. So as many columns as there are buckets are
+known to be at least as good as their bounds, and where an operator keeps k values, the k-th best bound is one that
+nothing worse than it can matter for.
+
+What it is worth: of n columns about k · sample pass such a bar, each of which costs some thousand times what a product
+does (E) where it is computed at once, some thirty times where it is listed; the look costs n / sample products. Their
+sum is least at sample = √(n / (k E)): computed at once about 5 for the 10 least of 10⁶ columns, and 10 for the least of
+3·10⁵, or more: where few pass, bars sink further as soon as some did (4 a row with a sample of 16, simulated). Without
+bars every item begins with nothing: L items that share a row compute about L k (1 + ln(n / (L k))) columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Stage
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.filter import NearText
+from clmapreduce.schemes.pairs.partition import Spread, rows_launch, spread_dense
+from clmapreduce.schemes.pairs.rows import cut_columns
+from clmapreduce.tuning import WIDE_SCRATCH
+from clmapreduce.tuning_matrix import MatrixBox, sample_box
+
+FEWEST_BUCKETS, BUCKETS = 2, 4
+"""Buckets for each value that is kept: at least, lest several of the best columns meet in one and bars are loose; and
+what is aimed at.
+"""
+MOST_BUCKETS = 256
+"""Buckets of a row where more of them would only fill the device: an item walks them one by one."""
+MOST_KEPT = 64
+"""Values that an item orders, at most: they are registers."""
+BARS_BLOCK = 64
+"""Work-items of a group that orders them, a row each."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleText(NearText):
+    """The statements that kernel/pairwise_matrix_sample asks for."""
+
+    @property
+    def chains(self) -> int:
+        """Buckets of an item."""
+        return 1 if self.exact.bound.kept == 1 else 2
+
+    @property
+    def buckets(self) -> int:
+        """Buckets of a row in one split."""
+        return 4 * self.box.across * self.chains
+
+    def declare(self, name: str) -> str:
+        """Declares the item's buckets, of which nothing is known: {name}{v}_{c}."""
+        return "\n".join(f"float {name}{v}_{c} = {self.worst};" for v in self.places.mine for c in range(self.chains))
+
+    def keep(self) -> str:
+        """Keeps the best of the products that were looked at, in near{v}_{c}."""
+        lines = []
+        for v in self.places.mine:
+            for c in range(2):
+                kept = f"near{v}_{c % self.chains}"
+                lines += [f"{kept} = {self.better(name, kept)};" for name in self.looked(v, c)]
+        return "\n".join(lines)
+
+    def close(self) -> str:
+        """Brings a tile's best products to the buckets, as bounds of values."""
+        lines = ["const float inverse = 1.0f / unit0;"]
+        for v in self.places.mine:
+            for c in range(self.chains):
+                bound = f"(near{v}_{c} {'+' if self.least else '-'} doubt) * inverse"
+                lines.append(f"best{v}_{c} = {self.better(bound, f'best{v}_{c}')};")
+        return "\n".join(lines)
+
+    def bucket(self, c: int) -> str:
+        """C text of the number of the item's bucket c among the row's in a split."""
+        across = self.box.across
+        warp = f"warp % {across} * 4 + " if across > 1 else ""
+        return f"(({warp}lane % 4) * {self.chains} + {c})"
+
+    @property
+    def bytes(self) -> int:
+        """Of local memory."""
+        return 4 * (self.words + 3 * len(self.products) + 4)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The launches that find bars for a domain of pairs. text: of the first."""
+
+    text: SampleText
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+
+    @property
+    def box(self) -> MatrixBox:
+        return self.text.box
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the columns that are looked at are cut, so that there are buckets enough, and not too many."""
+        looked = replace(self.domain, columns=self.domain.columns // self.box.sample)
+        blocks, units, each = -(-looked.rows // self.text.rows), self.facts.compute_units, self.text.buckets
+        least, most = -(-BUCKETS * self.text.exact.bound.kept // each), MOST_BUCKETS // each
+        wanted = units * self.box.groups // (blocks * looked.batch)
+        groups = max(least, min(wanted, most)) * blocks * looked.batch
+        splits, share = cut_columns("auto", looked, blocks, groups, self.box.tile, 1)
+        return spread_dense(looked, blocks, splits, share, units)
+
+    @property
+    def buckets(self) -> int:
+        """Of every row."""
+        return self.spread.splits * self.text.buckets
+
+    @property
+    def pays(self) -> bool:
+        """Whether there are columns enough, and memory."""
+        kept = self.text.exact.bound.kept
+        enough = self.domain.columns // self.box.sample >= self.box.tile
+        fits = sum(self.scratch.values()) <= WIDE_SCRATCH
+        return enough and fits and 0 < kept <= MOST_KEPT and self.buckets >= FEWEST_BUCKETS * kept
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """Bytes of the buckets and of the bars."""
+        rows = self.domain.rows * self.domain.batch
+        return {"scratch1": 4 * self.buckets * rows, "scratch2": 4 * rows}
+
+    def stages(self) -> list[Stage]:
+        """The look at some columns, and the launch that orders the buckets of every row."""
+        text, box, domain, spread = self.text, self.box, self.domain, self.spread
+        exact = text.exact
+        pair, bound = exact.pair, exact.bound
+        numbers = {
+            "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "ahead": box.ahead,
+            "sample": box.sample, "domain": spread.word,
+        }  # fmt: skip
+        looking = kernel_spec(
+            "pairwise_matrix_sample", self.mode, self.facts, domain.narrow, False, numbers,
+            {"pair": pair, "bound": bound},
+            lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
+        )  # fmt: skip
+        names = tuple(given.name for given in pair.inputs)
+        arguments = (*names, "scratch1", *spread.behind)
+        look = Stage(looking, spread.groups * domain.batch, box.block, arguments, names, ("scratch1",))
+        order = Order(bound, text.least, text.buckets, spread, min(BARS_BLOCK, self.facts.max_group_size))
+        return [look, order.stage(domain, self.mode, self.facts, ("scratch1", "scratch2"))]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The launch that orders the buckets of every row. least: whether lesser bounds are better. buckets: of a row in
+    one split. spread: of the launch that left them. block: rows of a group.
+    """
+
+    bound: PairBound
+    least: bool
+    buckets: int
+    spread: Spread
+    block: int
+
+    def stage(self, domain: Pairwise, mode: ComputeMode, facts: Facts, names: tuple[str, str]) -> Stage:
+        """names: of the arrays of buckets and of bars."""
+        numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.spread.word}
+        spec = kernel_spec(
+            "pairwise_matrix_bars", mode, facts, domain.narrow, False, numbers, {"bound": self.bound}, lambda: {}
+        )  # fmt: skip
+        groups, behind = rows_launch(self.spread, domain, self.block)
+        reads = (*names[:1], *self.spread.merge_tables)
+        return Stage(spec, groups, self.block, (*names, *behind), reads, names[1:])
+
+
+def sample_of(text: NearText, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:
+    """The launches that find bars for a filter; None where its box wants none, or they would not pay."""
+    if isinstance(domain, BlockSparse) or not text.box.sample:
+        return None
+    box = sample_box(text.box, facts)
+    found = SampleText(text.exact, text.factoring, box, text.registers)
+    while box.tile > 8 and found.bytes > facts.local_memory:
+        box = replace(box, tile=box.tile // 2)
+        found = replace(found, box=box)
+    sample = Sample(found, domain, mode, facts)
+    return sample if sample.pays else None

@@ -1,0 +1,110 @@
+"""Sums of scalars times long weights, the products by matrix instructions and the scalars as the formula says, whatever
+it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.dtypes import FLOAT32
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.pack import REDO
+from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
+from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.statements import PairText, is_product
+from clmapreduce.schemes.pairs.value_blocks import flat
+from clmapreduce.tuning_matrix import MatrixWeightedBox
+
+
+def suits_weights(layout: PairLayout, mode: ComputeMode) -> bool:
+    """Whether a long value is a scalar of the pair, of no loops, times numbers of the column."""
+    pair = layout.pair
+    expansion = pair.expansion
+    if expansion is None or pair.contractions or pair.dtype != FLOAT32 or mode is ComputeMode.SEQUENTIAL:
+        return False
+    return len(expansion.scalars) == 1 and not expansion.rows and is_product(expansion) and layout.bound.commutative
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """One problem cut into tiles. The operator of the layout is that of a single number."""
+
+    layout: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: MatrixWeightedBox
+
+    @cached_property
+    def text(self) -> WeightedText:
+        layout, narrow, scattered = self.layout, self.domain.narrow, isinstance(self.domain, BlockSparse)
+        scalar = replace(layout.pair, expansion=None)
+        return WeightedText(
+            PairText(scalar, layout.bound, layout.outputs, 1, narrow, True),
+            PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False),
+            self.box, Warps(self.box.block, 1, self.box.rows, scattered), self.facts.vendor == "nvidia", scattered,
+        )  # fmt: skip
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The launches for the weights, and for what is to be computed anew."""
+        return Weights(self.text, self.layout, self.domain, self.mode, self.facts)
+
+    @property
+    def batch(self) -> int:
+        """Columns whose terms are brought to local memory at once: one of every item, and two tiles at least."""
+        tile = self.box.tile
+        return tile * max(2, -(-self.box.block // tile))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of local memory of a group."""
+        each = self.text.pairs.column_bytes + PLACE_BYTES * self.text.scattered
+        return 4 * (self.text.end + 4) + 2 * self.batch * each
+
+    def stage(self) -> Stage:
+        """The launch over all pairs. Groups whose sums are not finite say so."""
+        layout, box, text, weights = self.layout, self.box, self.text, self.weights
+        spread = weights.spread
+        targets, out = targets_of(spread, layout.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "tile": box.tile, "batch": self.batch, "taken": box.numbers,
+            "chains": box.chains, "partial": spread.partial, "domain": spread.word,
+        }  # fmt: skip
+        spec = kernel_spec(
+            "pairwise_matrix_weighted", self.mode, self.facts, self.domain.narrow, False, numbers,
+            {"pair": layout.pair, "bound": layout.bound},
+            lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
+            registers=box.registers,
+        )  # fmt: skip
+        arguments: Arguments = (*weights.names, *weights.made, *targets, *spread.behind, *weights.behind)
+        reads = (*weights.names, *weights.made, *spread.read)
+        return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+
+
+def plan_matrix_weighted(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWeightedBox
+) -> Plan:  # fmt: skip
+    """The plan of a row of numbers per row; needs at least one row, one column and a long value that suits. The
+    layout's operator is that of a single number, a plain sum in the values' own dtype. Tiles are as broad as the box
+    says, or as local memory allows.
+    """
+    assert suits_weights(layout, mode)
+    made = _Weighted(layout, domain, mode, facts, box)
+    while box.columns > 1 and made.bytes > facts.local_memory:
+        box = replace(box, columns=box.columns // 2)
+        made = _Weighted(layout, domain, mode, facts, box)
+    weights = made.weights
+    spread = weights.spread
+    stages = [weights.stage(), made.stage(), weights.redo_stage()]
+    why = f"{spread.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
+    exact = made.text.wide
+    numbers = flat(domain, made.text.size)
+    return with_merge(stages, weights.scratch, exact, numbers, mode, facts, box, spread, why)

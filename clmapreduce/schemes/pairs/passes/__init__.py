@@ -1,0 +1,1 @@
+"""Plans of several plans over pairs."""

@@ -1,0 +1,67 @@
+"""Concatenations with long parts: every part is reduced by itself, and a last launch lays the results side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import DType, c_name
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.schemes.common.arrays import stored
+from clmapreduce.schemes.common.join_plans import joined
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.tuning import launch_box
+
+
+@dataclass(frozen=True, eq=False)
+class PartsText:
+    """The statements that lay results side by side. sizes: numbers of a row of every part. dtype: theirs. output: of
+    the results in memory.
+    """
+
+    sizes: tuple[int, ...]
+    dtype: DType
+    output: DType
+
+    @property
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for its arrays."""
+        given = [f"__global const {c_name(self.dtype)} *restrict part{k}" for k in range(len(self.sizes))]
+        return [*given, f"__global {c_name(self.output)} *restrict out0"]
+
+    def store(self, at: str) -> str:
+        """Stores the result number `at` of all rows."""
+        total, first = sum(self.sizes), 0
+        lines = [f"const idx row = {at} / {total}, d = {at} % {total};", f"{c_name(self.dtype)} x = 0;"]
+        for k, size in enumerate(self.sizes):
+            lines.append(f"if (d >= {first} && d < {first + size}) x = part{k}[(size_t)row * {size} + d - {first}];")
+            first += size
+        return "\n".join([*lines, f"{stored(0, self.output, at, 'x')};"])
+
+
+def plan_parts(
+    plans: Sequence[Plan], sizes: tuple[int, ...], dtype: DType, output: DType, domain: Pairwise, mode: ComputeMode,
+    facts: Facts,
+) -> Plan:  # fmt: skip
+    """The plan of several results per row side by side. plans: those of the parts, of so many numbers each, all of one
+    dtype. output: of the results in memory.
+    """
+    names = [f"part{k}" for k in range(len(plans))]
+    passes = joined([(plan, {"out0": name}) for plan, name in zip(plans, names, strict=True)])
+    rows = domain.rows * domain.batch
+    total, block = rows * sum(sizes), launch_box("map", mode, facts).block
+    share = 4 * block if mode is ComputeMode.PARALLEL else -(-total // (facts.compute_units * 8))
+    text = PartsText(sizes, dtype, output)
+    spec = kernel_spec(
+        "pairwise_parts", mode, facts, domain.narrow, False,
+        {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": text},
+    )  # fmt: skip
+    arguments: Arguments = (*names, "out0", ("idx", total), ("idx", share))
+    stage = Stage(spec, -(-total // share), block, arguments, tuple(names), ("out0",))
+    scratch = passes.scratch | {
+        name: dtype.itemsize * size * rows for name, size in zip(names, sizes, strict=True)
+    }
+    why = f"{len(plans)} parts by themselves: {'; then '.join(plan.why for plan in plans)}"
+    return Plan((*passes.stages, stage), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=passes.tables)

@@ -1,0 +1,80 @@
+"""Sums of exponentials times long weights, in two passes over all pairs: one finds every row's marks, the next sums the
+weights relative to them, and a last launch makes results of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.dtypes import DType, c_name, widened
+from clmapreduce.formula.block import Block
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common.arrays import stored
+from clmapreduce.schemes.common.join_plans import joined, lent
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.tuning import launch_box
+
+MARKS, SUMS = "marks", "sums"
+"""Every row's marks, and its sums: (batch, rows, marks or size)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LastText:
+    """The statements that make results of marks and sums. size: sums per row. output: dtype of the results."""
+
+    bound: PairBound
+    marks: int
+    size: int
+    output: DType
+    narrow: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for its arrays."""
+        kind = c_name(self.bound.components[-1].dtype)
+        given = [f"__global const {kind} *restrict {name}" for name in ("marks", "sums")]
+        return [*given, f"__global {c_name(self.output)} *restrict out0"]
+
+    def finish(self, at: str) -> str:
+        """Stores the result of one sum; the first of a row also what the row is given once."""
+        parts = self.bound.components
+        lines = [f"const idx row = {at} / {self.size}, d = {at} % {self.size};"]
+        texts = [*(f"marks[row * {self.marks} + {k}]" for k in range(len(parts) - 1)), f"sums[{at}]"]
+        lines += [f"const {c_name(c.dtype)} acc_{c.name} = {text};" for c, text in zip(parts, texts, strict=True)]
+        block = Block(1, self.narrow, "f")
+        (nodes,) = self.bound.finish_pairs(block.record("acc", {c.name: c.dtype for c in parts}), block.index("0"))
+        *leading, own = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
+        base = f"(size_t)row * {len(leading) + self.size}"
+        for k, text in enumerate(leading):
+            block.add(f"if (d == 0) {stored(0, self.output, f'{base} + {k}', text)};")
+        block.add(f"{stored(0, self.output, f'{base} + {len(leading)} + d', own)};")
+        return "\n".join([*lines, str(block)])
+
+
+def plan_weighted(
+    first: Plan, second: Plan, last: PairBound, marks: int, size: int, output: DType, domain: Pairwise,
+    mode: ComputeMode, facts: Facts,
+) -> Plan:  # fmt: skip
+    """The plan of one result per sum. first, second: the plans of the passes, whose results become `marks` numbers per
+    row and `size` sums. last: the operator that makes results of both, of the dtype `output` in memory.
+    """
+    total, itemsize = domain.rows * domain.batch, last.components[-1].dtype.itemsize
+    block = launch_box("map", mode, facts).block
+    share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
+    text = LastText(last, marks, size, output, domain.narrow)
+    spec = kernel_spec(
+        "pairwise_last", mode, facts, domain.narrow, False,
+        {"block": block, "marks": marks, "size": size, "output": output.str}, {"bound": last}, lambda: {"last": text},
+    )  # fmt: skip
+    arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
+    stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
+    strides: Arguments = (("idx", domain.batch), ("idx", domain.rows * marks))
+    second = replace(second, stages=lent(second.stages, {MARKS: strides}))
+    passes = joined(((first, {"out0": MARKS}), (second, {"out0": SUMS})))
+    scratch = {**passes.scratch, MARKS: itemsize * marks * total, SUMS: itemsize * size * total}
+    why = f"two passes, for weights of {size} numbers: {first.why}; then {second.why}"
+    stages = (*passes.stages, stage)
+    return Plan(stages, scratch, mode, Scope.DEVICE, domain.narrow, why, tables=passes.tables)

@@ -1,0 +1,229 @@
+"""Pairwise reductions: groups own rows and walk columns; where rows alone do not fill the device, or one chain of sums
+would grow too long, columns are split over groups as well and accumulators merged in a second launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from clmapreduce.domain.line import NARROW_LIMIT
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.dtypes import DType, c_name
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.partition import Spread, dense_merge, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.tuning import PairBox, TileBox, WideBox
+from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
+from clmapreduce.vector.pair import Pair, Role
+
+Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"
+
+LONGEST_CHAIN = 1024
+"""Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
+SMALLEST_TILE = 8
+"""Columns that are worth a stay in local memory."""
+PLACE_BYTES = 8
+"""Bytes of a column's place in local memory, where columns lie apart."""
+SHARED_BYTES = 64
+"""Bytes of an accumulator that items which share rows hand over."""
+TEAM_ROWS = 4096
+"""Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
+
+
+@dataclass(frozen=True)
+class PairLayout:
+    """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
+    columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D"). wide: the
+    same for a vector of a few numbers as if it were a long one, for who can take it so.
+    """
+
+    pair: Pair
+    bound: PairBound
+    outputs: tuple[DType, ...]
+    few: bool = False
+    backend: str = "auto"
+    wide: PairLayout | None = None
+
+
+def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
+    """The plan of one result per row; needs at least one row and one column."""
+    if layout.few and mode is ComputeMode.PARALLEL:
+        box = replace(box, block=group_of(box.block, layout.bound, facts))
+    text = _text(layout, domain, mode, box)
+    if text.staged:
+        text, box = fitting(text, box, facts, PLACE_BYTES if isinstance(domain, BlockSparse) else 0)
+    sharing = isinstance(domain, BlockSparse) and text.staged and shares(text, box, facts)
+    spread = _spread(layout, domain, facts, box, sharing)
+    cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
+    if layout.few:
+        cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
+    stages = [pair_stage(text, layout, domain, mode, facts, box, spread, sharing)]
+    why = f"{spread.why}; {cells}"
+    return with_merge(stages, {}, text, domain, mode, facts, box, spread, why)
+
+
+def with_merge(
+    stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
+    box: Box, spread: Spread, why: str,
+) -> Plan:  # fmt: skip
+    """The plan of launches, and of the one that merges what they leave."""
+    if spread.partial:
+        stages = [*stages, merge_stage(text, domain, mode, facts, box, spread)]
+        scratch = {**scratch, "scratch0": text.bound.layout.itemsize * spread.parts * domain.batch}
+    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)
+
+
+def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tuple[PairText, PairBox]:
+    """The text and the box with tiles that leave room for a second group in local memory, as far as there is any; where
+    not even a small tile fits, columns are read where they lie. beside: bytes of a column beside its terms.
+    """
+    tile, each = box.tile, text.column_bytes + beside
+    while tile > SMALLEST_TILE and tile * each > facts.local_memory // 2:
+        tile //= 2
+    staged = tile * each <= facts.local_memory
+    return replace(text, staged=staged), replace(box, tile=tile) if staged else box
+
+
+def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Spread:
+    """How the domain is cut."""
+    if isinstance(domain, BlockSparse):
+        lanes = box.lanes(layout.pair.dtype.itemsize)
+        return spread_blocks(domain, cut_of(layout, domain, facts, box, box.block * lanes, sharing))
+    blocks = blocks_of(layout, domain, box)
+    splits, share = cut_columns(
+        layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles
+    )  # fmt: skip
+    return spread_dense(domain, blocks, splits, share, facts.compute_units)
+
+
+def cut_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, block: int, sharing: bool) -> Cut:
+    """How blocks of pairs are cut for a launch box. block: rows of one vector of all items."""
+    groups, tile = facts.compute_units * box.groups, box.tile
+    return Cut(
+        block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend,
+        sharing,
+    )  # fmt: skip
+
+
+def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
+    """Whether items may share rows: accumulators meet in any order, and are small enough to be handed over."""
+    bound = text.bound
+    small = bound.layout.itemsize <= SHARED_BYTES and not bound.one_by_one
+    tile = box.tile * (text.column_bytes + PLACE_BYTES)
+    fits = tile + box.block * bound.layout.itemsize <= facts.local_memory
+    return bound.commutative and small and fits and box.block > 1
+
+
+def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: int, tiles: int) -> tuple[int, int]:
+    """(splits, columns per split), a multiple of `tile`, for about so many groups. blocks: of rows, in one element of
+    the batch. tiles: per split at least.
+    """
+    if backend == "1D":
+        return domain.cut(1, tile)
+    wanted = -(-groups // (blocks * domain.batch))
+    wanted = min(wanted, domain.columns // (tile * tiles))
+    wanted = max(wanted, -(-domain.columns // (tile * LONGEST_CHAIN)))
+    if backend == "2D":
+        wanted = max(wanted, 2)
+    if domain.narrow:  # accumulators are counted by indices too
+        wanted = min(wanted, (NARROW_LIMIT - 1) // (domain.rows * domain.batch))
+    return domain.cut(wanted, tile)
+
+
+def group_of(block: int, bound: PairBound, facts: Facts) -> int:
+    """The work-items, `block` at most and 32 at least where the device allows, of which each may keep an accumulator in
+    local memory and leave half of that to a second group.
+    """
+    while block > facts.max_group_size or (block > 32 and block * bound.layout.itemsize > facts.local_memory // 2):
+        block //= 2
+    return block
+
+
+def rows_of(layout: PairLayout, box: PairBox) -> int:
+    """Rows that a group owns."""
+    return box.vectors if layout.few else box.vectors * box.block * box.lanes(layout.pair.dtype.itemsize)
+
+
+def blocks_of(layout: PairLayout, domain: Pairwise, box: PairBox) -> int:
+    """Groups side by side over the rows of one element of the batch."""
+    return -(-domain.rows // rows_of(layout, box))
+
+
+def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
+    """What the launch over all pairs is made from."""
+    staged = mode is ComputeMode.PARALLEL and not layout.few
+    along = Role.COLUMN if layout.few else Role.ROW
+    lanes = box.lanes(layout.pair.dtype.itemsize)
+    return PairText(layout.pair, layout.bound, layout.outputs, lanes, domain.narrow, staged, along)
+
+
+def pair_stage(
+    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, spread: Spread,
+    sharing: bool,
+) -> Stage:  # fmt: skip
+    """The launch over all pairs. sharing: as in a Cut."""
+    pair, bound = layout.pair, layout.bound
+    numbers = {
+        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": spread.partial,
+        "domain": spread.word,
+    }  # fmt: skip
+    if not layout.few:
+        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
+    targets, out = targets_of(spread, text.outputs)
+    spec = kernel_spec(
+        "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,
+        {"pair": pair, "bound": bound},
+        lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
+    )  # fmt: skip
+    names = tuple(given.name for given in pair.inputs)
+    arguments: Arguments = (*names, *targets, *spread.behind)
+    return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
+
+
+def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
+    """The arrays that the launch over all pairs writes, and the kernel's parameters for them."""
+    parts = (("scratch0",), ["__global uchar *restrict parts"]) if spread.partial else ((), [])
+    if spread.always_partial:
+        return parts
+    return (*parts[0], *out_names(outputs)), [*parts[1], *out_parameters(outputs)]
+
+
+def merge_stage(
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Spread, wanted: str = "",
+) -> Stage:  # fmt: skip
+    """The launch that merges the accumulators of every row whose columns are split. wanted: an array that tells which
+    rows are to have results, if not all.
+    """
+    rows = spread.parts * domain.batch // spread.splits
+    block = group_of(box.merge_block, text.bound, facts)
+    fits = block * text.bound.layout.itemsize <= facts.local_memory
+    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative and fits
+    share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
+    groups, behind = spread.merged or (-(-rows // share), dense_merge(rows, domain.columns, spread.splits, share))
+    bound = text.bound
+    narrow = domain.narrow
+    whole = replace(text, lanes=1, staged=False)
+    numbers = {"block": block, "team": team, "domain": spread.word, "some": bool(wanted)}
+    given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
+    spec = kernel_spec(
+        "pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
+        lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
+    )  # fmt: skip
+    targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
+    return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *spread.merge_tables), targets)
+
+
+def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:
+    """The names of the result arrays."""
+    return tuple(f"out{k}" for k in range(len(outputs)))
+
+
+def out_parameters(outputs: Sequence[DType]) -> list[str]:
+    """The kernel's parameters for them."""
+    return [f"__global {c_name(dtype)} *restrict out{k}" for k, dtype in enumerate(outputs)]

@@ -1,0 +1,75 @@
+"""What a row, or a column, gives a sum over long vectors at a coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.emit import Text
+from clmapreduce.formula.node import Node, Symbol, postorder
+from clmapreduce.schemes.common.arrays import element
+from clmapreduce.vector.pair import PairInput, Role
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """number: a number of the row or column (role), or of neither, at a coordinate. walked: the inputs whose coordinate
+    a symbol is, by the symbol's id. inputs: all that the number is made of. size: how many coordinates there are.
+    """
+
+    role: Role
+    number: Node
+    walked: Mapping[int, PairInput]
+    inputs: tuple[PairInput, ...]
+    size: int
+
+    @cached_property
+    def plain(self) -> PairInput | None:
+        """The input whose coordinates are the numbers; None where they are made of them."""
+        return self.walked.get(id(self.number)) if isinstance(self.number, Symbol) else None
+
+    @property
+    def batched(self) -> bool:
+        """Whether an input has a batch."""
+        return any(given.rank for given in self.inputs)
+
+    def at(self, index: str, d: str, narrow: bool, prefix: str = "n") -> tuple[str, str]:
+        """Statements, and the text of the number of a row or column at coordinate d. prefix: of what they declare."""
+        block = Block(1, narrow, prefix)
+        symbols = {id(s): (given, k) for given in self.inputs for k, s in enumerate(given.symbols)}
+        for node in postorder([self.number]):
+            if isinstance(node, Symbol):
+                given, place = (self.walked[id(node)], d) if id(node) in self.walked else _short(symbols[id(node)])
+                at = place if given.role is Role.PARAMETER else f"({index}) * {given.dim} + {place}"
+                block.bind(node, Text(element(given, at)))
+        text = block.text(self.number).c
+        return str(block), text
+
+
+def _short(found: tuple[PairInput, int]) -> tuple[PairInput, str]:
+    given, place = found
+    return given, str(place)
+
+
+def side_of(
+    role: Role, number: Node, wide: Iterable[tuple[PairInput, Symbol]], inputs: Iterable[PairInput], size: int
+) -> Side:
+    """The side of a number that is made of coordinates (wide) and of short inputs."""
+    met = {id(node) for node in postorder([number])}
+    walked = {id(symbol): given for given, symbol in wide if id(symbol) in met}
+    long = {id(given) for given in walked.values()}
+    used = tuple(given for given in inputs if id(given) in long or any(id(s) in met for s in given.symbols))
+    return Side(role, number, walked, used, size)
+
+
+def inputs_of(*sides: Side | None) -> tuple[PairInput, ...]:
+    """All that some sides are made of, each once."""
+    return tuple({id(given): given for side in sides if side is not None for given in side.inputs}.values())
+
+
+def coordinates_of(given: PairInput) -> Side:
+    """The side of an input's own coordinates."""
+    symbol = Symbol(f"{given.name}.d", given.symbols[0].dtype)
+    return Side(given.role, symbol, {id(symbol): given}, (given,), given.dim)

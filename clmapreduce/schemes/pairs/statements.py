@@ -1,0 +1,403 @@
+"""A pair and its operator as the statements that the pairwise templates ask for.
+
+Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms
+of the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators. Every method returns C text; what it declares
+stays known in the scope where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, widened
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.emit import Text
+from clmapreduce.formula.node import Apply, Node, Record, postorder
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of, stored
+from clmapreduce.schemes.pairs.absorb import FoldingText
+from clmapreduce.vector.pair import Contraction, Expansion, Pair, PairInput, Role
+
+Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
+"""Gives statements, and the texts of the values of a row vector and a column."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairText:
+    """The statements of one pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in
+    local memory. `along`: whether the lanes are rows, all with the same column, or columns of the same row.
+    `outputs`: dtypes of the results in memory. `tiles`: what a tile's arrays are called.
+    """
+
+    pair: Pair
+    bound: PairBound
+    outputs: tuple[DType, ...]
+    lanes: int
+    narrow: bool
+    staged: bool
+    along: Role = Role.ROW
+    tiles: str = "tile"
+
+    @property
+    def kind(self) -> str:
+        """The C type that is computed with, one lane."""
+        return c_name(self.pair.dtype)
+
+    @property
+    def outer(self) -> OperatorText:
+        """The operator over everything."""
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def inner(self) -> OperatorText | None:
+        """The operator within a tile of columns, where that is another one."""
+        return OperatorText(self.bound.block, self.narrow) if self.bound.block is not None else None
+
+    # ------------------------------------------------------------------------------------------------ arguments
+    def parameters(self) -> list[str]:
+        """The kernel's parameters for the pair's inputs."""
+        return parameters_of(self.pair.inputs)
+
+    def offsets(self, batch: str) -> str:
+        """Moves every input to its part for one element of the batch."""
+        return offsets_of(self.pair.inputs, batch)
+
+    # ---------------------------------------------------------------------------------------------------- terms
+    def uniforms(self) -> str:
+        """Declares the terms that no pair changes."""
+        block = Block(1, self.narrow, "ub")
+        self._read(block, Role.PARAMETER, "ui", lambda given, d: element(given, str(d)))
+        return self._declared(block, Role.PARAMETER, "u", 1)
+
+    def row(self, v: int, places: Sequence[str]) -> str:
+        """Declares the terms of row vector v, whose rows stand at the places, one per lane."""
+        block = Block(len(places), self.narrow, f"xb{v}_")
+        self._bind(block, {Role.PARAMETER: "u"})
+        self._read(block, Role.ROW, f"xi{v}_", lambda given, d: gathered(given, places, str(d)))
+        return self._declared(block, Role.ROW, f"x{v}_", len(places))
+
+    def column(self, c: int, at: str) -> str:
+        """Declares the terms of a column, or of those of all lanes, from the inputs at the index `at`."""
+        places = self._lane_places(at)
+        block = Block(len(places), self.narrow, f"yb{c}_")
+        self._bind(block, {Role.PARAMETER: "u"})
+        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: gathered(given, places, str(d)))
+        return self._declared(block, Role.COLUMN, f"y{c}_", len(places))
+
+    def _lane_places(self, at: str) -> list[str]:
+        """The columns that begin at one: those of all lanes, where lanes are columns."""
+        return [f"({at} + {lane})" for lane in range(self.lanes if self.along is Role.COLUMN else 1)]
+
+    # ------------------------------------------------------------------------------------------- tiles of columns
+    def packs(self) -> list[tuple[DType, int, list[int]]]:
+        """How a column's terms lie in a tile: (dtype, width, their numbers) per array, four of them side by side where
+        there are so many, because one load brings them all.
+        """
+        kinds: dict[DType, list[int]] = {}
+        for k, node in enumerate(self.pair.terms.columns):
+            kinds.setdefault(node.dtype, []).append(k)
+        packs = []
+        for dtype, numbers in kinds.items():
+            widest = max(1, 16 // dtype.itemsize)
+            for first in range(0, len(numbers), widest):
+                taken = numbers[first : first + widest]
+                width = next(w for w in (1, 2, 4, 8) if w >= len(taken))
+                packs.append((dtype, width, taken))
+        return packs
+
+    def tile(self, count: int) -> list[tuple[str, str, int]]:
+        """(type, name, count) of the arrays that hold a tile of columns."""
+        return [(c_name(dtype, width), f"{self.tiles}{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of a column in a tile."""
+        return sum(dtype.itemsize * width for dtype, width, _ in self.packs())
+
+    def stage(self, at: str, slot: str) -> str:
+        """Puts the terms of the column at the index `at` into the tile."""
+        lines = [self.column(0, at)]
+        for p, (dtype, width, taken) in enumerate(self.packs()):
+            names = [f"y0_{k}" for k in taken]
+            names += [names[-1]] * (width - len(taken))
+            value = names[0] if width == 1 else f"({c_name(dtype, width)})({', '.join(names)})"
+            lines.append(f"{self.tiles}{p}[{slot}] = {value};")
+        return "{\n" + "\n".join(lines) + "\n}"
+
+    def staged_column(self, c: int, slot: str) -> str:
+        """Declares the terms of a column, from the tile."""
+        lines = []
+        for p, (dtype, width, taken) in enumerate(self.packs()):
+            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = {self.tiles}{p}[{slot}];")
+            for place, k in enumerate(taken):
+                part = f".s{HEX[place]}" if width > 1 else ""
+                lines.append(f"const {c_name(dtype)} y{c}_{k} = yt{c}_{p}{part};")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------------------------------------------- pairs
+    def absorb(
+        self, acc: str, v: int, at: Sequence[str], op: OperatorText, first: int = 0, valued: Valued | None = None
+    ) -> str:
+        """Folds the pairs of row vector v and the columns at some indices, whose terms are declared as those of the
+        columns `first`, first + 1, …, into the accumulator `acc`. valued: says their values instead of `values`.
+        """
+        bound = op.bound
+        assert isinstance(bound, PairBound)
+        lines: list[str] = []
+        names: list[list[str]] = []
+        for c in range(first, first + len(at)):
+            statements, texts = (valued or self.values)(v, c)
+            lines.append(statements)
+            names.append(texts)
+        dtypes = [node.dtype for node in self.pair.values]
+        folding = FoldingText(op, bound, self.lanes, self.along is Role.ROW, acc, names, dtypes, at)
+        return "\n".join([*lines, *folding.lines()])
+
+    def values(self, v: int, c: int) -> tuple[str, list[str]]:
+        """Statements, and the texts of the values of row vector v and column c."""
+        return self.numbers(self.pair.values, v, c)
+
+    def numbers(self, nodes: Sequence[Node], v: int, c: int) -> tuple[str, list[str]]:
+        """The same of any nodes that are made of terms and products."""
+        block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
+        self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
+        for k, contraction in enumerate(self.pair.contractions):
+            block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
+        for k, product in enumerate(self.pair.bilinear):
+            block.bind(product.result, Text(f"q{v}_{c}_{k}"))
+        texts = [block.texts(node)[""] for node in nodes]
+        return str(block), texts
+
+    @property
+    def expansion(self) -> Expansion:
+        """The pair's."""
+        assert self.pair.expansion is not None
+        return self.pair.expansion
+
+    @property
+    def plain(self) -> bool:
+        """Whether the expansion is a product of one scalar and one number of the column, 0 where both are."""
+        return len(self.expansion.scalars) == 1 and is_product(self.expansion)
+
+    def long_column(self, c: int, at: str, d: str) -> tuple[str, list[str]]:
+        """Statements, and the texts of what column c, at the index `at`, gives the expansion at coordinate d. Its terms
+        are declared. One lane.
+        """
+        block = Block(1, self.narrow, f"w{c}_", inline=self.pair.products)
+        self._bind(block, {Role.PARAMETER: "u", Role.COLUMN: f"y{c}_"})
+        return self._long(block, self.expansion.columns, [at], d)
+
+    def long_row(self, v: int, places: Sequence[str], d: str) -> tuple[str, list[str]]:
+        """Statements, and the texts of what row vector v, whose rows stand at the places, gives at coordinate d."""
+        block = Block(len(places), self.narrow, f"z{v}_", inline=self.pair.products)
+        self._bind(block, {Role.PARAMETER: "u"})
+        return self._long(block, self.expansion.rows, places, d)
+
+    def _long(self, block: Block, parts: Sequence[Contraction], places: Sequence[str], d: str) -> tuple[str, list[str]]:
+        for given, symbol in parts[0].wide if parts else ():
+            if given.role is Role.PARAMETER:
+                block.bind(symbol, Text(broadcast_text(symbol.dtype, element(given, d), block.lanes)))
+            else:
+                block.bind(symbol, Text(gathered(given, [f"({at})" for at in places], d)))
+        texts = [block.text(part.term).c for part in parts]
+        return str(block), texts
+
+    def expand(
+        self, total: str, lanes: int, scalars: Sequence[str], rows: Sequence[str], columns: Sequence[str]
+    ) -> str:
+        """Adds one coordinate of one pair to a sum; its parts are given as texts."""
+        expansion = self.expansion
+        block = Block(lanes, self.narrow, "e", inline=self.pair.products)
+        symbols = (*expansion.scalars, *(part.result for part in (*expansion.rows, *expansion.columns)))
+        for symbol, text in zip(symbols, (*scalars, *rows, *columns), strict=True):
+            block.bind(symbol, Text(text))
+        text = block.text(expansion.term).c
+        return f"{{ {block} {total} = {total} + {text}; }}"
+
+    @property
+    def _inline(self) -> frozenset[int]:
+        """Which products the values are written with: a value that the operator uses twice is none of them."""
+        if self.bound.reuses:
+            return self.pair.products - {id(node) for node in self.pair.values}
+        return self.pair.products
+
+    def contract(self, vectors: int, columns: Sequence[str], held: int = 0) -> str:
+        """Declares and fills the contractions of all pairs of some row vectors and columns (their places): loops over
+        the coordinates. held: how many row vectors there are, where that is more.
+        """
+        lines: list[str] = []
+        pairs = [(v, c) for c in range(len(columns)) for v in range(vectors)]
+        for k, contraction in enumerate(self.pair.contractions):
+            dtype = contraction.result.dtype
+            zero, kind = literal(0, dtype, self.lanes), c_name(dtype, self.lanes)
+            lines += [f"{kind} q{v}_{c}_{k} = {zero};" for v, c in pairs]
+            lines.append(f"for (int d = 0; d < {contraction.size}; d++) {{")
+            lines += self._turn(contraction, k, pairs, columns, held or vectors)
+            lines.append("}")
+        return "\n".join(lines)
+
+    def _turn(
+        self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]], columns: Sequence[str], held: int
+    ) -> Iterator[str]:
+        """One turn of a contraction's loop. held: as in `contract`."""
+        dtype = contraction.result.dtype
+        kind = c_name(dtype, self.lanes)
+        vectors = sorted({v for v, _ in pairs})
+        for given, _ in contraction.wide:
+            if given.role is Role.ROW:
+                for v in vectors:
+                    kept = f"x_{given.name}[d * {held} + {v}]"
+                    if self.along is not Role.ROW:
+                        kept = self._wide(kept, dtype)
+                    yield f"const {kind} w{given.name}_{v} = {kept};"
+            elif given.role is Role.COLUMN:
+                for c, at in enumerate(columns):
+                    each = gathered(given, self._lane_places(at), "d")
+                    yield f"const {kind} w{given.name}_c{c} = {self._wide(each, dtype)};"
+            else:
+                yield f"const {kind} w{given.name} = {self._wide(element(given, 'd'), dtype)};"
+        yield from self.contracted(contraction, k, pairs)
+
+    def contracted(self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
+        """Adds one coordinate of some pairs to contraction number k: coordinates are called w{input}_{v} for row
+        vector v, w{input}_c{c} for a column, w{input} for a parameter.
+        """
+        for v, c in pairs:
+            block = Block(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
+            self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
+            for given, symbol in contraction.wide:
+                suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
+                block.bind(symbol, Text(f"w{given.name}{suffix}"))
+            for earlier, ended in enumerate(self.pair.contractions[:k]):
+                block.bind(ended.result, Text(f"q{v}_{c}_{earlier}"))
+            text = block.text(contraction.term).c
+            yield f"{{ {block} q{v}_{c}_{k} = q{v}_{c}_{k} + {text}; }}"
+
+    def wide_rows(self, vectors: int, places: Sequence[Sequence[str]], wanted: str = "") -> str:
+        """Declares private arrays of the rows' long vectors, coordinate by coordinate. wanted: C text of whether they
+        are needed.
+        """
+        lines = []
+        wide = {id(g): g for c in self.pair.contractions for g, _ in c.wide if g.role is Role.ROW}
+        for given in wide.values():
+            kind = c_name(given.symbols[0].dtype, len(places[0]))
+            lines.append(f"{kind} x_{given.name}[{given.dim * vectors}];")
+            asked = f"if ({wanted}) " if wanted else ""
+            lines.append(f"{asked}for (int d = 0; d < {given.dim}; d++) {{")
+            for v in range(vectors):
+                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {gathered(given, places[v], 'd')};")
+            lines.append("}")
+        return "\n".join(lines)
+
+    def _wide(self, text: str, dtype: DType) -> str:
+        """A number in all lanes; what has as many lanes already stays."""
+        return (
+            text
+            if self.lanes > 1 and text.startswith(f"({c_name(dtype, self.lanes)})")
+            else broadcast_text(dtype, text, self.lanes)
+        )
+
+    # --------------------------------------------------------------------------------------------------- results
+    def open_tile(self, v: int) -> str:
+        """Declares the accumulator `part{v}` of a tile of columns."""
+        inner = self.inner
+        assert inner is not None
+        block = Block(self.lanes, self.narrow, f"s{v}_")
+        seed = self.bound.seed(block.record(f"acc{v}", self.outer.dtypes))
+        texts = {name: block.texts(node)[""] for name, node in seed.items()}
+        declared = [f"{c_name(d, self.lanes)} part{v}_{name} = {texts[name]};" for name, d in inner.dtypes.items()]
+        return "\n".join([str(block), *declared])
+
+    def close_tile(self, v: int) -> str:
+        """Merges the accumulator `part{v}` of a tile into `acc{v}`, times the factors that waited."""
+        inner, outer = self.inner, self.outer
+        assert inner is not None
+        block = Block(self.lanes, self.narrow, f"m{v}_")
+        acc, part = block.record(f"acc{v}", outer.dtypes), self.bound.widened(block.record(f"part{v}", inner.dtypes))
+        if self.pair.factors:
+            self._bind(block, {Role.PARAMETER: "u"})
+            names = [c.name for c in self.bound.components]
+            part = Record({n: part[n] * factor for n, factor in zip(names, self.pair.factors, strict=True)})
+        merged = self.bound.merge(acc, part)
+        block.assign({f"acc{v}_{name}": merged[name] for name in outer.dtypes})
+        return "{\n" + str(block) + "\n}"
+
+    def partial(self, acc: str, rows: str, at: Sequence[str], live: Sequence[str], total: str) -> str:
+        """Writes an accumulator's lanes to "parts": an array of `total` numbers per component, one after the other."""
+        lines, offset = [], 0
+        for name, dtype in self.sorted_components():
+            base = f"((__global {c_name(dtype)} *)(parts + (size_t){offset} * {total}))"
+            offset += dtype.itemsize
+            for lane, (place, alive) in enumerate(zip(at, live, strict=True)):
+                part = f".s{HEX[lane]}" if len(at) > 1 else ""
+                lines.append(f"if ({alive}) {base}[{rows} + {place}] = {acc}_{name}{part};")
+        return "\n".join(lines)
+
+    def load_partial(self, acc: str, at: str, total: str) -> str:
+        """Declares `acc` as the accumulator number `at` of "parts"."""
+        lines, offset = [], 0
+        for name, dtype in self.sorted_components():
+            kind = c_name(dtype)
+            lines.append(
+                f"{kind} {acc}_{name} = ((__global const {kind} *)(parts + (size_t){offset} * {total}))[{at}];"
+            )
+            offset += dtype.itemsize
+        return "\n".join(lines)
+
+    def sorted_components(self) -> list[tuple[str, DType]]:
+        """The accumulator's components, widest first, so that each one's array is aligned behind the others."""
+        parts = [(c.name, c.dtype) for c in self.bound.components]
+        return sorted(parts, key=lambda part: -part[1].itemsize)
+
+    def finish(self, acc: str, lanes: int, at: Sequence[str], live: Sequence[str], count: str) -> str:
+        """Stores the results of an accumulator's lanes: row `at[lane]` of every output where it is `live`."""
+        block = Block(lanes, self.narrow, f"f{acc}_", uniform=True)
+        record = block.record(acc, {c.name: c.dtype for c in self.bound.components})
+        number = block.index(count)
+        outputs = self.bound.finish_pairs(record, number)
+        for k, (dtype, nodes) in enumerate(zip(self.outputs, outputs, strict=True)):
+            texts = [block.texts(node.astype(widened(dtype)))[""] for node in nodes]
+            for d, text in enumerate(texts):
+                for lane in range(lanes):
+                    part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
+                    place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
+                    block.add(f"if ({live[lane]}) {stored(k, dtype, place, part)};")
+        return "{\n" + str(block) + "\n}"
+
+    # ------------------------------------------------------------------------------------------------- internals
+    def _bind(self, block: Block, prefixes: dict[Role, str]) -> None:
+        """Gives a block the terms that are declared, by the prefix of their names."""
+        for role, prefix in prefixes.items():
+            for k, node in enumerate(self.pair.terms.of(role)):
+                text = f"{prefix}{k}"
+                if role is not self.along:
+                    text = broadcast_text(node.dtype, text, block.lanes)
+                block.bind(node, Text(text))
+
+    def _read(self, block: Block, role: Role, prefix: str, read: Callable[[PairInput, int], str]) -> None:
+        """Binds the symbols of one role's inputs to what is read, those that the role's terms use."""
+        used = {id(node) for node in postorder(self.pair.terms.of(role))}
+        for given in self.pair.inputs:
+            for d, symbol in enumerate(given.symbols):
+                if given.role is role and id(symbol) in used:
+                    name = f"{prefix}{given.name}_{d}"
+                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {read(given, d)};")
+                    block.bind(symbol, Text(name))
+
+    def _declared(self, block: Block, role: Role, prefix: str, lanes: int) -> str:
+        """A block's statements, then the terms of a role as variables."""
+        lines = []
+        for k, node in enumerate(self.pair.terms.of(role)):
+            text = block.text(node).c
+            lines.append(f"const {c_name(node.dtype, lanes)} {prefix}{k} = {text};")
+        return "\n".join([str(block), *lines])
+
+
+def is_product(expansion: Expansion) -> bool:
+    """Whether an expansion's term is its first scalar times its only number of the column."""
+    term = expansion.term
+    assert isinstance(term, Apply)
+    return bool(expansion.columns) and term.args[1] is expansion.columns[0].result

@@ -1,0 +1,276 @@
+"""Pairs of long vectors in the parallel mode: matrix-product-shaped tiles, coordinates staged in local memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.dtypes import c_name
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
+from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.centred import NORMS, Distance, NormsText, distance_of
+from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.sides import coordinates_of
+from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
+from clmapreduce.tuning import TileBox, tile_box, tile_box_of
+from clmapreduce.vector.pair import Pair, PairInput, Role
+
+
+def choose_tiles(
+    pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts, rows: float = float("inf"), redo: bool = False
+) -> TileBox | None:
+    """The box, where the scheme suits: sums over coordinates, none inside another, work-items, and an order of merging
+    that is free. rows: of a cluster. redo: for what another scheme leaves.
+    """
+    if mode is ComputeMode.SEQUENTIAL or not pair.contractions or pair.nested or not bound.commutative:
+        return None
+    words = sum(-(-c.result.dtype.itemsize // 4) for c in pair.contractions)
+    return tile_box(words, _words(bound), facts, rows, redo)
+
+
+def _words(bound: PairBound) -> int:
+    """Of 32 bits, of an accumulator."""
+    return sum(-(-c.dtype.itemsize // 4) for c in bound.components)
+
+
+@dataclass(frozen=True)
+class _Tiling:
+    """One problem cut into tiles."""
+
+    layout: PairLayout
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: TileBox
+    after: After | None = None
+
+    @cached_property
+    def shape(self) -> Shape:
+        return Shape(self.box, self.layout.pair.dtype.itemsize)
+
+    @cached_property
+    def text(self) -> PairText:
+        return PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, self.domain.narrow, False)
+
+    @cached_property
+    def blocks(self) -> int:
+        """Groups side by side over the rows of one element of the batch."""
+        return -(-self.domain.rows // self.shape.tile_rows)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the domain is cut."""
+        if self.after is not None:
+            return self.after.spread
+        if isinstance(self.domain, BlockSparse):
+            return spread_blocks(self.domain, self._cut())
+        groups = self.facts.compute_units * self.box.groups
+        backend, tile = self.layout.backend, self.shape.tile_columns
+        splits, share = cut_columns(backend, self.domain, self.blocks, groups, tile, self.box.tiles)
+        return spread_dense(self.domain, self.blocks, splits, share, self.facts.compute_units)
+
+    def _cut(self) -> Cut:
+        """How blocks of pairs are cut."""
+        box, tile, groups = self.box, self.shape.tile_columns, self.facts.compute_units * self.box.groups
+        rows, parts = self.shape.tile_rows, self.domain.parts()
+        return Cut(rows, 1, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, parts, self.layout.backend)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether rows and columns of a tile come from anywhere."""
+        return isinstance(self.domain, BlockSparse)
+
+    @cached_property
+    def distance(self) -> Distance | None:
+        """The squared distance that products may give."""
+        if not self.box.products or self.domain.columns < self.shape.tile_columns * self.box.tiles:
+            return None
+        found = distance_of(self.layout.pair) if self.layout.bound.smooth else None
+        return found if found is not None and 8 * found.row.dim <= self.facts.local_memory else None
+
+    @cached_property
+    def tiles(self) -> TileText:
+        return TileText(self.text, self.shape, self._local_memory, self.distance, self.scattered)
+
+    @property
+    def _local_memory(self) -> int:
+        """Bytes for stages and accumulators."""
+        places = 3 * PLACE_BYTES * self.shape.tile_columns if self.scattered else 0
+        return self.facts.local_memory - places - PADDING
+
+    @cached_property
+    def packs(self) -> dict[str, int]:
+        """The scratch that holds the packed inputs: its names and bytes."""
+        found = {}
+        for k, given in enumerate(self.tiles.packed):
+            batch = self.domain.batch if given.rank else 1
+            numbers = self.tiles.padded(given) * self._padded(given) * batch
+            found[f"packed{k}"] = numbers * self.layout.pair.dtype.itemsize
+        return found
+
+    def _padded(self, given: PairInput) -> int:
+        """Its rows or columns, whole tiles."""
+        if given.role is Role.ROW:  # a tile that begins anywhere reaches past the last row
+            return (self.blocks + self.scattered) * self.shape.tile_rows
+        return -(-self.domain.columns // self.shape.tile_columns) * self.shape.tile_columns
+
+    def pack_stage(self, given: PairInput, target: str) -> Stage:
+        """The launch that packs one input."""
+        domain, block, padded = self.domain, self.box.block, self._padded(given)
+        blocks, batch = -(-padded // block), self.domain.batch if given.rank else 1
+        kind = c_name(self.layout.pair.dtype)
+        numbers = {"block": block, "depth": self.tiles.padded(given)}
+        spec = kernel_spec(
+            "pairwise_pack", self.mode, self.facts, domain.narrow, False, numbers, {"given": given},
+            lambda: {"offsets": offsets_of, "element": element, "kind": kind, "parameters": parameters_of([given])},
+        )  # fmt: skip
+        count = domain.rows if given.role is Role.ROW else domain.columns
+        arguments: Arguments = (given.name, target, ("idx", count), ("idx", padded), ("idx", blocks))
+        return Stage(spec, blocks * batch, block, arguments, (given.name,), (target,))
+
+    def stage(self) -> Stage:
+        """The launch over all pairs."""
+        pair, bound = self.layout.pair, self.layout.bound
+        box, domain, distance = self.box, self.domain, self.distance
+        text, spread = self.text, self.spread
+        targets, out = targets_of(spread, text.outputs)
+        numbers = {
+            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
+            "folded": box.folded, "unroll": box.unroll, "partial": spread.partial,
+            "local_memory": self._local_memory, "products": distance is not None, "domain": spread.word,
+            "flags": self._flag,
+        }  # fmt: skip
+        tiles = self.tiles
+        spec = kernel_spec(
+            "pairwise_tiles", self.mode, self.facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+            lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
+        )  # fmt: skip
+        names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
+        told = (self.after.flags,) if self.after is not None else ()
+        arguments: Arguments = (*names, *targets, *spread.behind, *told)
+        return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read, *told), targets)
+
+    @property
+    def _flag(self) -> str:
+        """C text of which of the flags of another scheme is a group's; empty where there are none."""
+        if self.after is None:
+            return ""
+        return "batch * rows + first" if self.after.of_rows else "CMR_GROUP"
+
+    def pack_stages(self) -> list[Stage]:
+        """The launches that pack the inputs."""
+        return [self.pack_stage(given, name) for given, name in zip(self.tiles.packed, self.packs, strict=True)]
+
+    def fitted(self) -> _Tiling:
+        """The same with stages as deep as local memory allows."""
+        tiling = self
+        while tiling.box.depth > 1 and not tiling.tiles.fits:
+            tiling = replace(tiling, box=replace(tiling.box, depth=tiling.box.depth // 2))
+        return tiling
+
+
+@dataclass(frozen=True)
+class Anew:
+    """Launches that compute what another scheme has left undone, and their scratch."""
+
+    stages: list[Stage]
+    scratch: dict[str, int]
+
+
+def tiles_anew(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+) -> Anew:  # fmt: skip
+    """Those of groups of `rows` rows, by differences."""
+    tiling = _anew(layout, domain, mode, facts, rows, after)
+    return Anew([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
+
+
+def _anew(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+) -> _Tiling:  # fmt: skip
+    box = replace(tile_box_of(rows, _words(layout.bound), facts), products=False)
+    tiling = _Tiling(layout, domain, mode, facts, box, after).fitted()
+    assert tiling.shape.tile_rows == rows
+    return tiling
+
+
+@dataclass(frozen=True)
+class Again(Anew):
+    """The same where the other scheme leaves no accumulators of its own. rows: of a group. A launch that merges what is
+    split is not among them.
+    """
+
+    spread: Spread
+    rows: int
+    box: TileBox
+
+
+def again_by_tiles(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
+) -> Again:  # fmt: skip
+    """Those of groups of which an array of flags of all rows names the first, by differences."""
+    box = choose_tiles(layout.pair, layout.bound, mode, facts, redo=True)
+    assert box is not None
+    tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
+    return _again(replace(tiling, after=After(tiling.spread, 1, flags, of_rows=True)))
+
+
+def again_after(
+    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+) -> Again:  # fmt: skip
+    """Those of groups of `rows` rows that are cut as another scheme's."""
+    return _again(_anew(layout, domain, mode, facts, rows, after))
+
+
+def _again(tiling: _Tiling) -> Again:
+    spread, scratch = tiling.spread, dict(tiling.packs)
+    if spread.partial:
+        scratch["scratch0"] = tiling.layout.bound.layout.itemsize * spread.parts * tiling.domain.batch
+    stages = [*tiling.pack_stages(), tiling.stage()]
+    return Again(stages, scratch, spread, tiling.shape.tile_rows, tiling.box)
+
+
+def norms_stage(
+    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int,
+    left: tuple[str, ...] = NORMS, number: int = 0,
+) -> Stage:  # fmt: skip
+    """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
+    group. padded: numbers of the centre, the last of them zeros. left: what it leaves, as NORMS. number: which of the
+    pair's distances it is.
+    """
+    blocks = -(-(domain.rows + domain.columns) // block)
+    spec = kernel_spec(
+        "pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded, "product": number},
+        {"pair": pair}, lambda: {"norms": norms},
+    )  # fmt: skip
+    names = tuple(one.name for one in norms.inputs)
+    arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
+    return Stage(spec, blocks * domain.batch, block, arguments, names, left)
+
+
+def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
+    """The plan of one result per row; needs at least one row and one column. Stages are as deep as the box says, or as
+    local memory allows.
+    """
+    tiling = _Tiling(layout, domain, mode, facts, box).fitted()
+    box, shape, distance = tiling.box, tiling.shape, tiling.distance
+    stages = [*tiling.pack_stages(), tiling.stage()]
+    scratch = dict(tiling.packs)
+    cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
+    if distance is not None:
+        padded = -(-distance.row.dim // box.depth) * box.depth
+        given = (distance.row, distance.column)
+        norms = NormsText(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
+        stages = [norms_stage(layout.pair, norms, domain, mode, facts, box.block, padded), *stages]
+        sizes = (padded, domain.rows, domain.columns)
+        scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
+        cells += "; distances by products where they lose no digits"
+    why = f"{tiling.spread.why}; {cells}"
+    return with_merge(stages, scratch, tiling.text, domain, mode, facts, box, tiling.spread, why)

@@ -1,0 +1,1 @@
+"""Plans over segments of a line, and over runs of equal keys."""

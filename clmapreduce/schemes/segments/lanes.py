@@ -1,0 +1,53 @@
+"""Segments on CPUs: every item walks a chunk in vectors, many short segments at a time, a long one in blocks."""
+
+from __future__ import annotations
+
+from clmapreduce.domain.segments import Segments
+from clmapreduce.formula.formula import Access, Formula
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
+from clmapreduce.schemes.segments.chunks import plan_chunks
+from clmapreduce.schemes.segments.lane_statements import LanesText, window_formula
+from clmapreduce.schemes.segments.statements import SegmentLayout
+from clmapreduce.tuning import LanesBox
+
+GATHER_AHEAD = 1024
+"""Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""
+
+
+def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:
+    """Whether segments can be reduced in vectors: plain numbers, an operator whose order does not matter, and a device
+    that is fast at it.
+    """
+    op = layout.op.whole
+    return (
+        mode is ComputeMode.SEQUENTIAL
+        and facts.kind == "cpu"
+        and domain.columns == 1
+        and vectorisable(layout.formula, facts)
+        and op.vectorisable
+        and has_vectors([c.dtype for c in op.components], facts)
+        and layout.stored.names is None
+    )
+
+
+def _gathers(formula: Formula) -> bool:
+    return any(given.access is Access.GATHERED for given in formula.inputs)
+
+
+def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: LanesBox) -> Plan:
+    """The plan for what `takes_lanes`."""
+    op, formula = layout.op, layout.formula
+    windowed = window_formula(formula) if _gathers(formula) else None
+    widest = max((windowed or formula).widest, *(c.dtype.itemsize for c in op.tile.components))
+    lanes = box.lanes(widest, True)
+    numbers = {
+        "lanes": lanes, "widths": box.widths, "unroll": box.unroll, "long": box.long, "window": box.window,
+        "few": int(lanes * box.few), "ahead": (GATHER_AHEAD if windowed else AHEAD) // widest,
+    }  # fmt: skip
+    text, told = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
+    return plan_chunks(
+        "segmented_lanes", text, domain, mode, facts, box, numbers,
+        (Scope.ITEM, f"one item walks it all, {told}"), f"an item each, {told}",
+    )  # fmt: skip

@@ -1,0 +1,29 @@
+"""The places of all elements of segments that lie anywhere: one launch, every item a stretch of elements."""
+
+from __future__ import annotations
+
+from clmapreduce.domain.line import Line
+from clmapreduce.domain.segments import Segments
+from clmapreduce.dtypes import DType, c_name
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.tuning import LaunchBox
+
+STRETCH = 8
+"""Elements per item and step: the search for their segment is paid once for all."""
+
+
+def plan_expand(
+    domain: Segments, offsets: DType, sources: DType, places: DType, mode: ComputeMode, facts: Facts, box: LaunchBox
+) -> Plan:
+    """The plan of out[i] = sources[s] + i - offsets[s] for every element i, which lies in segment s."""
+    numbers = {
+        "block": box.block, "stretch": STRETCH, "offset": c_name(offsets),
+        "source": c_name(sources), "place": c_name(places),
+    }  # fmt: skip
+    spec = kernel_spec("segmented_expand", mode, facts, domain.narrow, False, numbers, {})
+    groups, share = Line(domain.length).shares(facts.compute_units * box.groups, box.block * STRETCH)
+    sizes = [("idx", domain.length), ("idx", domain.segments), ("idx", share)]
+    stage = Stage(spec, groups, box.block, ("in0", "in1", "out0", *sizes), ("in0", "in1"), ("out0",))
+    return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, "one search per stretch of elements")

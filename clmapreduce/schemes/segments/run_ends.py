@@ -1,0 +1,104 @@
+"""The ends of runs of equal keys as bits, and how many there are before each chunk: what reductions by key go by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clmapreduce.domain.marked import Marked
+from clmapreduce.dtypes import INT32, INT64, DType, c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.formula import Formula, in_parameters
+from clmapreduce.formula.node import Node
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.reductions import operator
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
+from clmapreduce.schemes.segments.keys import KeysText
+from clmapreduce.schemes.segments.team import TEAM
+from clmapreduce.tuning import LaunchBox, within_local_memory
+
+
+@dataclass(frozen=True, eq=False)
+class MarksText(KeysText):
+    """The statements that mark where runs end. kept: and keep a key of each. fours: four keys are loaded at once."""
+
+    kept: bool
+    fours: bool
+
+    @property
+    def kind(self) -> str:
+        """The C type of a key that is a number."""
+        return c_name(self.key.dtype)
+
+    def changes_of(self, bits: str, here: str, following: str) -> str:
+        """Sets four bits where four keys and the next ones differ."""
+        block, formula = Block(4, self.narrow), self.changes.instance()
+        for given, text in zip(formula.inputs, (here, following), strict=True):
+            assert isinstance(given.value, Node)
+            block.declare(given.value, f"{text}_key", text)
+        value = block.texts(formula.outputs[0])[""]
+        tests = [f"(uint)({value}.s{k} != 0) << {k}" for k in range(4)]
+        return "{\n" + "\n".join([str(block), f"{bits} = {' | '.join(tests)};"]) + "\n}"
+
+    @property
+    def parameters(self) -> list[str]:
+        """The kernel's parameters, less its numbers."""
+        key = self.key.dtype
+        kind = "uchar" if key.names else c_name(key)
+        kept = [f"__global {kind} *restrict out3"] if self.kept else []
+        return [
+            *in_parameters(self.changes.inputs),
+            "__global uint *restrict out0",
+            "__global idx *restrict out1",
+            *kept,
+        ]
+
+
+def plan_marks(
+    changes: Formula, line: Marked, last: bool, kept: bool, mode: ComputeMode, facts: Facts, box: LaunchBox
+) -> Plan:
+    """The plan of the marks, "out0", of how many there are before each chunk and in all, "out1", and in all, "out2".
+
+    changes: of keys and keys one ahead, an int32. kept: "out3" becomes a key per mark, chunk by chunk, the `last` one
+    of the run that ends there or the first one of the run that follows, and the first key of all behind the others.
+    box: of the scan over chunks.
+    """
+    fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
+    text = MarksText(changes, line.narrow, last, kept, fours)
+    numbers = {"block": TEAM, "kept": kept, "last": last}
+    marks = kernel_spec("marks", mode, facts, line.narrow, False, numbers, {"changes": changes}, lambda: {"text": text})
+    outputs = ("out0", "out1", *(("out3",) if kept else ()))
+    marking = Stage(
+        marks,
+        line.chunks,
+        TEAM,
+        ("in0", "in1", *outputs, ("idx", line.length), ("idx", line.share)),
+        ("in0", "in1"),
+        outputs,
+    )
+    bound = operator("sum").bind(INT64, "auto", True)
+    box = within_local_memory(box, bound.layout.itemsize, facts)
+    bases = kernel_spec(
+        "bases",
+        mode,
+        facts,
+        line.narrow,
+        False,
+        {"block": box.block},
+        {},
+        lambda: {"op": OperatorText(bound, line.narrow)},
+    )
+    adding = Stage(bases, 1, box.block, ("out1", "out2", ("idx", line.chunks)), ("out1",), ("out1", "out2"))
+    why = f"{line.chunks} chunks of {line.share} keys are marked, a team each"
+    return Plan((marking, adding), {}, mode, Scope.DEVICE, line.narrow, why)
+
+
+def bases_dtype(line: Marked) -> DType:
+    """The dtype of the numbers of marks."""
+    return INT32 if line.narrow else INT64
+
+
+MARKS = np.dtype(np.uint32)

@@ -1,0 +1,100 @@
+"""Runs of equal neighbours: changes are counted per group, then every group writes where its runs begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import INT32, INT64, DType, c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.formula import Formula, in_parameters
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, out_parameters, vectorisable
+from clmapreduce.schemes.line.reduce import reduce_stage
+from clmapreduce.schemes.segments.keys import KeysText
+from clmapreduce.tuning import LaunchBox, within_local_memory
+
+STRETCH = 16
+"""Pairs of neighbours per item and step."""
+VECTORS = 2
+"""As many stretches in one step of an item that has vectors."""
+LINE = 64
+"""Bytes that are asked for at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunsText(KeysText):
+    """The statements that write where runs begin, and a key of each."""
+
+    begins: DType
+
+    @property
+    def parameters(self) -> list[str]:
+        """The kernel's parameters, less its numbers."""
+        out = out_parameters([self.begins, self.key.dtype, INT64])
+        return [*in_parameters(self.changes.inputs), "__global const uchar *restrict counts", *out]
+
+    def vector(self, bits: str, at: str) -> str:
+        """Sets the bits of the next VECTORS * STRETCH pairs from a place on, that are 0."""
+        return "\n".join(self._flags(bits, f"({at} + {n})", n) for n in range(0, VECTORS * STRETCH, STRETCH))
+
+    def ahead(self, at: str) -> str:
+        """Asks for the keys of a step, AHEAD behind a place."""
+        size, kind = self.key.dtype.itemsize, c_name(self.key.dtype)
+        places = range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)
+        return " ".join(f"cmr_ahead_{kind}({self.key.name} + {at} + {place // size});" for place in places)
+
+    def _flags(self, bits: str, at: str, shift: int) -> str:
+        block = Block(STRETCH, self.narrow)
+        text = block.texts(block.load(self.changes, at)[0])[""]
+        kind = c_name(INT32, STRETCH)
+        return "{\n" + "\n".join([str(block), f"{bits} |= cmr_flags_{kind}({text} != ({kind})(0)) << {shift};"]) + "\n}"
+
+    def store(self, run: str, at: str, last: bool) -> str:
+        """Stores the key at a place as the run's, if it is its last or first one as wanted."""
+        return self.copy(1, run, at) if last is self.last else ""
+
+
+def plan_runs(
+    changes: Formula, bound: Bound, line: Line, last: bool, padded: bool, mode: ComputeMode, facts: Facts,
+    box: LaunchBox, reduce_box: LaunchBox,
+) -> tuple[Plan, Plan]:  # fmt: skip
+    """The plans of the changes' counts, one per group in "out0", and of the runs: "out0" their begins, "out1" their
+    keys, "out2" their number; "in2" holds the counts.
+
+    changes: of keys and keys one ahead. bound: adds up its values. line: pairs of neighbours, one at least.
+    """
+    if mode is ComputeMode.PARALLEL:
+        box = within_local_memory(box, bound.layout.itemsize, facts)
+        reduce_box = within_local_memory(reduce_box, bound.layout.itemsize, facts)
+    narrow = Line(line.length + 2).narrow
+    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
+    stretch = STRETCH * (VECTORS if vectors else 1)
+    groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * stretch)
+    layout = Layout(changes, (bound.result,))
+    stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
+    counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
+    text = RunsText(changes, narrow, last, begins_dtype(line.length))
+    spec = kernel_spec(
+        "runs", mode, facts, narrow, False,
+        {"block": box.block, "stretch": stretch, "padded": padded, "last": last, "vectors": vectors},
+        {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
+    )  # fmt: skip
+    outputs = ("out0", "out1", "out2")
+    arguments: Arguments = ("in0", "in1", "in2", *outputs, ("idx", line.length), ("idx", share))
+    writing = Stage(spec, groups, box.block, arguments, ("in0", "in1", "in2"), outputs)
+    scope = Scope.DEVICE if groups > 1 else Scope.GROUP
+    return (
+        Plan((counting,), {}, mode, scope, line.narrow, f"{groups} groups count changes"),
+        Plan((writing,), {}, mode, scope, narrow, f"{groups} groups write where their runs begin"),
+    )
+
+
+def begins_dtype(pairs: int) -> DType:
+    """The dtype of places among the keys."""
+    return np.dtype(np.int32 if Line(pairs + 2).narrow else np.int64)

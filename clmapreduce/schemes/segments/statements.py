@@ -1,0 +1,169 @@
+"""The statements of kernels over segments: elements absorbed, pieces kept between launches, results stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.dtypes import DType, c_name
+from clmapreduce.formula.block import Block
+from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Node, Record, Value, components, rebuild
+from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.segment import SegmentOp
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.kernel import out_parameters, store_text
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentLayout:
+    """What is reduced: the formula of an element, the operator, and the offsets' dtype. closed: whether
+    there is one more offset than segments. init: folded into every segment
+    once, first. empty: the result of an empty segment. stored: the result's dtype in memory.
+    """
+
+    formula: Formula
+    op: SegmentOp
+    offsets: DType
+    stored: DType
+    closed: bool = True
+    init: Input | None = None
+    empty: Input | None = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (*self.formula.inputs, *(given for given in (self.init, self.empty) if given is not None))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(given.name for given in self.inputs)
+
+    @property
+    def cuts(self) -> str:
+        """The array behind the inputs: where a kernel's chunks begin, if others have cut them, and whether offsets are
+        wrong.
+        """
+        return f"in{len(self.inputs) + 1}"
+
+    @cached_property
+    def chained(self) -> SegmentLayout:
+        """The same for one item that walks many elements of a tile. Always the same object: kernels are kept by it."""
+        op = self.op.chained
+        return self if op is self.op else replace(self, op=op)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentText:
+    """The statements for one layout. narrow: indices are ints. columned: elements are several numbers."""
+
+    layout: SegmentLayout
+    narrow: bool
+    columned: bool = False
+
+    @property
+    def tile(self) -> OperatorText:
+        return OperatorText(self.layout.op.tile, self.narrow)
+
+    @property
+    def whole(self) -> OperatorText:
+        return OperatorText(self.layout.op.whole, self.narrow)
+
+    @property
+    def closed(self) -> bool:
+        return self.layout.closed
+
+    @property
+    def offset(self) -> str:
+        """The C type of the offsets."""
+        return c_name(self.layout.offsets)
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """The arrays that tell where segments lie, for a kernel that reads no elements."""
+        return ("in0",)
+
+    def start(self, segment: str) -> str:
+        """Where a segment that there is begins, or, behind the last one, where the elements end."""
+        inside = f"cmr_within((idx)offsets[{segment}], n)"
+        return inside if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
+
+    def falls(self, segment: str) -> str:
+        """Whether a segment that there is ends before it begins: as the offsets say, in all their bits."""
+        if self.closed:
+            return f"offsets[{segment} + 1] < offsets[{segment}]"
+        return f"({segment} + 1 < segments ? (long)offsets[{segment} + 1] : (long)n) < (long)offsets[{segment}]"
+
+    def parameters(self, partial: bool, read: bool = False) -> list[str]:
+        """The kernel's parameters, less its numbers. partial: with pieces. read: it reads these, and no elements."""
+        given = [given for given in (self.layout.init, self.layout.empty) if given is not None]
+        inputs = given if read else [*self.layout.formula.inputs, *given]
+        const = "const " if read else ""
+        pieces = [f"__global {const}uchar *restrict parts", f"__global {const}idx *restrict places"] if partial else []
+        offsets = f"__global const {self.offset} *restrict offsets"
+        return [*in_parameters(inputs), offsets, *out_parameters([self.layout.stored]), *pieces]
+
+    def absorb(self, acc: str, element: str, column: str, lanes: int = 1) -> str:
+        """Folds an element's numbers from a column on into `acc`."""
+        place = Place(element, column=column if self.columned else "")
+        block = Block(lanes, self.narrow, uniform=True)
+        values = block.load(self.layout.formula, place)
+        value = values[0] if len(values) == 1 else tuple(values)
+        bound, names = self.layout.op.whole, self.whole.dtypes
+        folded = bound.absorb(block.record(acc, names), [value], [block.index(element)])  # type: ignore[list-item]
+        block.assign({f"{acc}_{name}": folded[name] for name in names})
+        return _braces(block)
+
+    def store(
+        self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1, tile: bool = False
+    ) -> str:
+        """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or
+        between tiles.
+        """
+        bound, text = (self.layout.op.tile, self.tile) if tile else (self.layout.op.whole, self.whole)
+        block = Block(lanes, self.narrow, uniform=True)
+        place = Place("0", column=column if self.columned else "")
+        record, count = block.record(acc, text.dtypes), block.index(f"({end} - {begin})")
+        value = self.result(block, bound, record, place, block.index(begin), count)
+        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
+        block.add(store_text(0, self.layout.stored, block.texts(value), at, lanes, False))
+        return _braces(block)
+
+    def result(self, block: Block, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
+        """What is stored for segments. acc: `bound`'s accumulators of all their elements, `count` of them from `begin`
+        on.
+        """
+        layout = self.layout
+        for given in (layout.init, layout.empty):
+            if given is not None:
+                block.read(given, place, f"{given.name}_")
+        if layout.init is not None:
+            acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
+        value = layout.op.finish(acc, begin, count, bound)
+        return value if layout.empty is None else _chosen(count == 0, layout.empty.value, value)
+
+    def write_parts(self, number: str, column: str, acc: str, lanes: int = 1) -> str:
+        """Keeps an accumulator as a chunk's piece."""
+        op, lines = self.whole, []
+        for lane in range(lanes):
+            one = acc if lanes == 1 else f"lane{lane}"
+            if lanes > 1:
+                lines += [f"{kind} {one}_{name} = {acc}_{name}.s{lane:x};" for name, kind in op.parts]
+            lines.append(op.write("parts", self._piece(number, f"{column} + {lane}" if lane else column), one))
+        return "{\n" + "\n".join(lines) + "\n}"
+
+    def read_parts(self, acc: str, number: str, column: str) -> str:
+        """Declares `acc` as a chunk's piece."""
+        return self.whole.read(acc, "parts", self._piece(number, column))
+
+    def _piece(self, number: str, column: str) -> str:
+        return f"((size_t)({number}) * columns + {column})" if self.columned else f"({number})"
+
+
+def _chosen(condition: Value, chosen: Value, otherwise: Value) -> Value:
+    parts = components(chosen)
+    return rebuild({leaf: apply("where", condition, parts[leaf], node) for leaf, node in components(otherwise).items()})  # type: ignore[arg-type]
+
+
+def _braces(block: Block) -> str:
+    return "{\n" + str(block) + "\n}"

@@ -1,0 +1,182 @@
+"""Matrix instructions are chosen where a device has them, and a pair's products are worth it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes  # noqa: F401  # names bfloat16
+import numpy as np
+import pytest
+from pairplans import DISTANCE, form_of, layout_of, pair_plan
+from plans import FACTS, PARALLEL, SEQUENTIAL
+
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.pairwise.form import made_of
+from clmapreduce.pairwise.planned import choose_box, planned
+from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
+from clmapreduce.schemes.pairs.matrix.few import plan_matrix
+from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.products import long_products
+from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.tuning import WideBox
+from clmapreduce.tuning_matrix import (
+    MatrixBox,
+    MatrixChainedBox,
+    MatrixLongBox,
+    MatrixNearestBox,
+    MatrixWeightedBox,
+    MatrixWideBox,
+    matrix_box,
+    matrix_chained_box,
+    matrix_long_box,
+    matrix_wide_box,
+)
+
+NEW = FACTS["nvidia"]
+GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
+
+
+def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
+    domain = Pairwise(rows, columns, 1, 4 * (rows + columns))
+    return choose_box(layout, domain, mode, facts)
+
+
+def test_gradients_of_few_columns_are_made_of_differences() -> None:
+    slope = f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))"
+    assert [type(chosen(layout_of(slope), columns=columns)) for columns in (63, 64)] == [WideBox, MatrixChainedBox]
+    assert type(chosen(layout_of(GAUSS.format(40) + "*Vj(2,40)"), columns=1)) is MatrixChainedBox
+
+
+def test_softmaxes_of_long_weights() -> None:
+    """What an exponent is taken from, rounded, is one of its terms: products are found, and their slopes."""
+    kernels = ((3, "cmr_pairwise_matrix_wide"), (40, "cmr_pairwise_matrix_chained"))
+    for dim, kernel in kernels:
+        for text in (f"Vi(0,{dim})|Vj(1,{dim})", f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))"):
+            made = made_of(form_of(text, "SumSoftMaxWeight", "Vj(2,64)"))
+            plan = planned(made, (np.dtype("f4"),), Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW)
+            assert kernel in [stage.spec.kernel for stage in plan.stages], text
+            if dim > 16:
+                (product,) = long_products(replace(made.pair, expansion=None), made.bound)
+                assert product.slopes is not None and len(product.slopes) == 1
+
+
+def test_vectors_in_order_are_taken_one_by_one() -> None:
+    """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
+    for text, taken in (("Vi(0,18)-Vj(1,18)", 1), (DISTANCE, 4)):
+        layout = layout_of(text, "KMin", k=10)
+        assert chosen(layout, facts=FACTS["intel"], mode=SEQUENTIAL).taken == taken, text
+
+
+def test_scalars_of_many_numbers_go_elsewhere() -> None:
+    """Registers have no room for them beside the weights' sums."""
+    for count, kind in ((2, MatrixWeightedBox), (16, WideBox)):
+        x, y = f"Vi(0,{16 * count})", f"Vj(1,{16 * count})"
+        parts = "+".join(f"SqDist(Extract({x},{16 * k},12),Extract({y},{16 * k},12))" for k in range(count))
+        assert type(chosen(layout_of(f"Rsqrt(1+{parts})*Vj(2,20)"))) is kind
+
+
+@pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
+@pytest.mark.parametrize(
+    ("text", "op", "kind"),
+    [
+        (GAUSS.format(1), "Sum", MatrixBox), (GAUSS.format(3) + "*Vj(2,1)", "Sum", MatrixBox),
+        (GAUSS.format(16), "Mean", MatrixBox), (DISTANCE, "LogSumExp", MatrixBox), (DISTANCE, "ArgMin", MatrixBox),
+        ("(Vi(0,8)|Vj(1,8))", "Max", MatrixBox), (f"(Vi(0,3)|Vj(1,3))*{GAUSS.format(3)}", "Sum", MatrixBox),
+        (f"Grad({GAUSS.format(3)},Vi(0,3),Vi(2,1))", "Sum", MatrixBox), (GAUSS.format(40) + "*Vj(2,1)", "Sum", MatrixLongBox),
+        (GAUSS.format(40) + "*Vj(2,20)", "Sum", MatrixChainedBox), ("(Vi(0,40)|Vj(1,40))*Vj(2,70)", "Mean", MatrixChainedBox),
+        (f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))", "Sum", MatrixChainedBox), (GAUSS.format(40) + "*Vj(2,4)", "Sum", MatrixLongBox),
+        ("Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,20)", "Sum", MatrixWeightedBox), ("Sqrt(SqDist(Vi(0,40),Vj(1,40)))", "ArgMin", MatrixNearestBox),
+        (GAUSS.format(3) + "*Vj(2,20)", "Sum", MatrixWideBox), (GAUSS.format(3) + "*Vj(2,40)", "Sum", MatrixWideBox),
+    ],
+)  # fmt: skip
+def test_products_go_to_the_units(text: str, op: str, kind: type[Any], code: str) -> None:
+    """Of floats of 16 bits too, which are computed with as float32."""
+    layout = layout_of(text, op, code)
+    assert type(chosen(layout)) is kind and chosen(layout) == chosen(layout_of(text, op))
+    for facts, mode in ((replace(NEW, matrix_units=False), PARALLEL), (FACTS["amd"], PARALLEL), (NEW, SEQUENTIAL)):
+        box = chosen(layout, facts=facts, mode=mode)
+        assert not isinstance(box, (MatrixBox, MatrixLongBox))
+        assert box == chosen(layout, facts=replace(facts, matrix_units=False), mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "code"),
+    [
+        (GAUSS.format(3), "Sum", "f8"), ("Exp(-Sqrt(SqDist(Vi(0,3),Vj(1,3))))", "Sum", "f4"),
+        ("(Vi(0,1)*Vj(1,1))", "Max", "f4"), ("Exp(-Sum(Abs(Vi(0,3)-Vj(1,3))))", "Sum", "f4"),
+        ("SqDist(Vi(0,40),Vj(1,40))+Vj(2,1)", "ArgMin", "f4"),
+    ],
+)  # fmt: skip
+def test_what_has_no_such_products_does_not(text: str, op: str, code: str) -> None:
+    assert choose_matrix(layout_of(text, op, code), Pairwise(10**5, 10**5, 1, 10**6), PARALLEL, NEW) is None
+
+
+def test_a_few_rows_are_walked_by_items_of_their_own() -> None:
+    assert not isinstance(chosen(layout_of(few=True), rows=8, columns=10**6), MatrixBox)
+
+
+def test_boxes_follow_the_problem() -> None:
+    """Few rows are shared by all warps; many pairs have large tiles; clusters as many rows as they hold."""
+    few = matrix_box(1, 2, 0, 100, 10**7)
+    assert 16 * few.blocks >= 100 and few.across == few.block // 32
+    assert matrix_box(1, 2, 0, 10**4, 10**4).tile < matrix_box(1, 2, 0, 10**5, 10**5).tile
+
+
+def test_little_is_walked_at_once() -> None:
+    """By one launch, on whose few rows all warps of a group meet."""
+    for rows, columns in ((1000, 1000), (3000, 3000), (10**4, 500)):
+        domain = Pairwise(rows, columns, 1, 10**6)
+        layout = layout_of(GAUSS.format(3))
+        box = choose_matrix(layout, domain, PARALLEL, NEW)
+        assert isinstance(box, MatrixBox) and box.across == box.block // 32
+        assert len(plan_matrix(layout, domain, PARALLEL, NEW, box).stages) == 1
+
+
+@pytest.mark.parametrize(("rows", "computed"), [(100, 104), (104, 104), (105, 112), (112, 112), (33, 40)])
+def test_few_rows_are_rounded_up_to_eight(rows: int, computed: int) -> None:
+    domain, layout = Pairwise(rows, 10**7, 1, 10**8), layout_of(GAUSS.format(3))
+    box = choose_matrix(layout, domain, PARALLEL, NEW)
+    assert isinstance(box, MatrixBox)
+    assert f"; {computed} rows a group" in plan_matrix(layout, domain, PARALLEL, NEW, box).why
+
+
+def test_exponentials_are_shared_where_there_is_time() -> None:
+    assert matrix_box(1, 9, 0, 10**5, 10**5).share == 0 < matrix_box(1, 2, 0, 10**5, 10**5).share
+
+
+@pytest.mark.parametrize(("sizes", "block"), [([60], 64), ([244], 256), ([260] * 9, 128), ([9], 32), ([1953], 256)])
+def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
+    """Whole groups, or little that is idle; warps without rows cost less than others."""
+
+    def padded(rows: int) -> float:
+        return float(sum(-(-size // rows) * rows for size in sizes))
+
+    assert matrix_box(1, 2, 0, 10**6, 10**6, padded).block == block
+
+
+@pytest.mark.parametrize(
+    ("text", "template"),
+    [(GAUSS.format(3), "matrix"), (GAUSS.format(40), "matrix_long"), (GAUSS.format(3) + "*Vj(2,40)", "matrix_wide")],
+)
+@pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
+def test_blocks_of_pairs_too(code: str, text: str, template: str) -> None:
+    plan = pair_plan(layout_of(text, code=code), 10_000, 10_000, PARALLEL, NEW, sparse=True)
+    assert f"kernel/pairwise_{template}" in [stage.spec.template for stage in plan.stages]
+
+
+@pytest.mark.parametrize(("size", "rows"), [(1000, 128), (60, 64), (20, 32), (1, 16)])
+def test_groups_of_long_vectors_suit_clusters(size: int, rows: int) -> None:
+    """The rows of an operand are the fewest there; numbers of a row are as many either way."""
+
+    def padded(span: int) -> float:
+        return float(-(-size // span) * span)
+
+    assert long_rows(matrix_long_box(padded)) == rows
+    assert long_rows(matrix_chained_box(40, padded)) == rows
+    wide = matrix_wide_box(40, padded)
+    assert (wide.block, wide.numbers) == (max(32, rows), matrix_wide_box(40).numbers)
+
+
+def long_rows(box: MatrixLongBox) -> int:
+    return Warps(box.block, box.across, box.rows).rows

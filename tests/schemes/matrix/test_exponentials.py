@@ -1,0 +1,288 @@
+"""Long right-hand sides by matrix instructions, on every device: the devices' own, or as the vocabulary spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pairblocks import Halves, drawn_blocks, mask_of
+from pairplans import layout_of
+from plans import FACTS, PARALLEL, SEQUENTIAL
+
+import clmapreduce as cm
+from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.runtime import source_of
+from clmapreduce.schemes.pairs.matrix.exponentials import plan_matrix_wide, wide_factoring_of
+from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
+from clmapreduce.vector import OPERATIONS, Variable
+
+
+def _is_alike(given: Mapping[str, Any]) -> bool:
+    return bool(given.get("beside")) and given["context"].kind == "cpu"
+
+
+pytestmark = pytest.mark.drawn(seldom="pocl", unless=_is_alike)
+beside = pytest.mark.parametrize("beside", [False, True])
+"""Whether all numbers are multiplied side by side, as few ones are; CPUs keep their pieces in either case."""
+
+F = OPERATIONS
+EPS = float(np.finfo("f4").eps)
+
+
+def run(
+    call: PairCall, given: Any, context: cm.Context, ranges: Any = None, beside: bool = False, numbers: int = 0
+) -> Any:
+    """The results of the scheme. numbers: of a group, in blocks of 8, where there are more than usual."""
+    cpu, few = context.facts.kind == "cpu", MATRIX_WIDE_FEW[3]
+    if beside and cpu:
+        pytest.skip("pieces are kept on CPUs in either case")
+    box = MATRIX_WIDE_CPU if cpu else few if beside else MatrixWideBox(128, 2, 32)
+    box = replace(box, numbers=numbers or box.numbers)
+    prepared = prepare_pairs(call, given, Options("parallel", context), box, ranges)
+    assert isinstance(prepared, Prepared)
+    names = [stage.spec.template for stage in prepared.executable.plan.stages]
+    assert names[:3] == [f"kernel/pairwise_matrix_{name}" for name in ("pack", "wide", "redo")]
+    return prepared.run()[0]
+
+
+def exponents(x: Any, y: Any) -> Any:
+    return -np.square(x.astype("f8")[..., :, None, :] - y.astype("f8")[..., None, :, :]).sum(-1)
+
+
+def assert_products(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
+    """Every number within what its terms may be off by."""
+    terms, weights = np.exp(exponent), weights.astype("f8")
+    with np.errstate(invalid="ignore"):
+        off = np.where(terms > 0, terms * (3e-6 + 8 * EPS * np.abs(exponent)), 0) @ np.abs(weights)
+    wanted = terms @ weights
+    assert found.shape == wanted.shape
+    assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
+
+
+def points(rng: np.random.Generator, count: int, dim: int) -> Any:
+    return (rng.random((count, dim)) / dim**0.5).astype("f4")
+
+
+@beside
+def test_kernel_matrix_times_matrix(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Rows, columns and numbers around blocks, stages and groups; far points, and weights of all sizes."""
+    dim = int(rng.choice([1, 3, 7]))
+    for size in (int(rng.choice([4, 8, 10, 16])), int(rng.choice([17, 24, 40, 65]))):
+        x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, size, 1)
+        call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+        for rows, columns in ((1, 1), (15, 9), (33, 193), (70, 1000)):
+            given = {x: points(rng, rows, dim), y: points(rng, columns, dim)}
+            given[b] = rng.normal(size=(columns, size)).astype("f4")
+            told = (dim, size, rows, columns)
+            assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), given[b], told)
+    for centre, width, scale in (
+        (1000, 1, 1),
+        (0, 40, 1),
+        (0, 1, 1e-30),
+        (0, 1, 2.0**120),
+        (0, 8, 2.0**120),
+        (0, 1, 10.0 ** rng.integers(-20, 20, size)),
+    ):
+        given = {v: (points(rng, n, dim) * width + centre).astype("f4") for v, n in ((x, 70), (y, 193))}
+        given[b] = (rng.normal(size=(193, size)) * scale).astype("f4")
+        told = (dim, size, centre, width)
+        assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), given[b], told)
+
+
+@beside
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Infinities and NaN reach the sums that they belong to, and no others."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, weights = points(rng, 40, 3), points(rng, 90, 3), rng.normal(size=(90, 20)).astype("f4")
+    xs[3, 0], xs[30, 1], weights[5, 3], weights[70, 7] = np.nan, np.inf, np.inf, np.nan
+    found = run(call, {x: xs, y: ys, b: weights}, context, beside=beside)
+    rows = np.isfinite(xs).all(1)
+    assert np.isnan(found[3]).all() and np.isnan(found[:, 7]).all() and (found[rows, 3] == np.inf).all()
+    whole = np.isfinite(weights).all(0)
+    assert (found[30, whole] == 0).all()
+    assert_products(found[rows][:, whole], exponents(xs[rows], ys), weights[:, whole])
+
+
+@beside
+def test_columns_that_come_nearer(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Scalars that grow from stage to stage, by far more than 16 bits hold; and those that shrink."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, weights = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8, rng.normal(size=(400, 20)).astype("f4")
+    ys[:, 0] += np.linspace(3.2, 0, 400, dtype="f4")
+    for given in (ys, ys[::-1].copy()):
+        found = run(call, {x: xs.astype("f4"), y: given, b: weights}, context, beside=beside)
+        assert_products(found, exponents(xs.astype("f4"), given), weights)
+
+
+@beside
+def test_long_sums_of_one_sign(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """What instructions cut off, other than what they round, adds up."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    given = {x: rng.random((16, 3), "f4"), y: rng.random((20_000, 3), "f4"), b: rng.random((20_000, 20), "f4")}
+    found = run(call, given, context, beside=beside)
+    wanted = np.exp(exponents(given[x], given[y])) @ given[b].astype("f8")
+    assert np.max(np.abs(found / wanted - 1)) <= 1e-6
+
+
+@beside
+def test_near_columns_that_weigh_nothing(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Sums of scalars far below the row's largest, whose weight is 0: each number has columns of one distance only."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, ring = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8, rng.integers(20, size=400)
+    ys[:, 0] += np.sqrt(4 * ring, dtype="f4")
+    weights = np.where(ring[:, None] == np.arange(20), rng.random((400, 20)), 0).astype("f4")
+    for order in (np.arange(400), np.argsort(ring), np.argsort(-ring)):
+        found = run(call, {x: xs, y: ys[order], b: weights[order]}, context, beside=beside)
+        assert_products(found, exponents(xs, ys[order]), weights[order])
+
+
+@beside
+def test_weights_far_below_those_of_far_columns(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """A number's largest weight has scalars that are next to nothing: its columns' weights need all their digits."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    for far in (3.1, 9.0):
+        xs, ys = points(rng, 40, 3) / 8, points(rng, 400, 3) / 8
+        weights = (rng.random((400, 20)) * 10.0 ** -rng.integers(4, 30, 20)).astype("f4")
+        heavy = rng.choice(400, 9, replace=False)
+        ys[heavy, 0] += far
+        weights[heavy] = 1
+        given = {x: xs.astype("f4"), y: ys.astype("f4"), b: weights}
+        assert_products(run(call, given, context, beside=beside), exponents(given[x], given[y]), weights, far)
+
+
+def test_groups_that_give_up_with_many_numbers(context: cm.Context, rng: np.random.Generator) -> None:
+    """More than an item takes: several share a row."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 45, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    given = {x: 8 * points(rng, 70, 3), y: 8 * points(rng, 193, 3), b: rng.normal(size=(193, 45)).astype("f4")}
+    found = run(call, given, context, numbers=5)
+    assert_products(found, exponents(given[x], given[y]), given[b])
+
+
+@beside
+def test_exponents_of_either_sign(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Scalars between 2^-16 and 2^16, and all but one of them without a weight."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    for scalar, each in ((F["Exp"](x | y), 1.0), (F["Exp"](x | y) + F["Exp"]((x | y) * 0.5), 0.5)):
+        call = PairCall(scalar * b, PAIR_REDUCTIONS["Sum"], 1)
+        xs, ys = rng.normal(size=(40, 3)).astype("f4"), rng.normal(size=(400, 3)).astype("f4")
+        xs, ys = xs / np.linalg.norm(xs, axis=1)[:, None], 10 * ys / np.linalg.norm(ys, axis=1)[:, None]
+        weights = np.zeros((400, 20), "f4")
+        weights[rng.choice(400, 20, replace=False), np.arange(20)] = 1
+        exponent = xs.astype("f8") @ ys.astype("f8").T
+        wanted = np.exp(exponent) @ weights.astype("f8") + (0 if each == 1 else np.exp(exponent / 2) @ weights)
+        found = run(call, {x: xs, y: ys, b: weights}, context, beside=beside)
+        np.testing.assert_allclose(found, wanted, rtol=3e-6 + 8 * EPS * 10)
+
+
+def test_batches_splits_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 0)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
+    given = {x: points(rng, 6 * 150, 3).reshape(2, 3, 150, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
+    given[b] = rng.normal(size=(2, 1, 150, 20)).astype("f4")
+    found = run(call, given, context)
+    assert found.shape == (2, 3, 40, 20)
+    for i in range(2):
+        for j in range(3):
+            assert_products(found[i, j], exponents(given[y][j], given[x][i, j]), given[b][i, 0])
+
+
+@pytest.mark.parametrize("backend", ["auto", "2D"])
+def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend: str) -> None:
+    """Intervals that begin and end anywhere: whole stages, several in one, torn lists and none; clusters of one row.
+    Near points and far ones.
+    """
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1, backend=backend)
+    for rows, columns in ((1, 1), (70, 31), (33, 300), (90, 1000)):
+        blocks, wide = drawn_blocks(rng, rows, columns), float(rng.choice([1, 8]))
+        given = {v: (points(rng, n, 3) * wide).astype("f4") for v, n in ((x, rows), (y, columns))}
+        given[b] = rng.normal(size=(columns, 20)).astype("f4")
+        exponent = np.where(mask_of(blocks), exponents(given[x], given[y]), -np.inf)
+        told = (rows, columns, wide, blocks.clusters, blocks.intervals)
+        assert_products(run(call, given, context, Halves(1, blocks)), exponent, given[b], told)
+
+
+@beside
+def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """Reaches none of its sums, whatever it is: numbers that are none, and such as would leave others no digits."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    for strange in (np.nan, np.inf, 1e30):
+        keep = np.repeat(rng.random((4, 200)) < rng.choice([0.4, 0.95]), 10, 0)
+        keep[:10, 16:80] = True
+        own = rng.integers(200, size=5)
+        keep[10:, own] = False
+        given = {x: points(rng, 40, 3), y: points(rng, 200, 3), b: rng.normal(size=(200, 20)).astype("f4")}
+        given[b][own, rng.integers(20, size=5)] = strange
+        given[y][own[0]] = strange
+        found = run(call, given, context, cm.Ranges.from_mask(keep), beside=beside)
+        exponent = np.where(keep, exponents(given[x], given[y]), -np.inf)[10:]
+        assert_products(found[10:], exponent, np.where(np.isfinite(given[b]), given[b], 0), strange)
+
+
+@beside
+def test_numbers_that_are_none_in_blocks(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
+    """In stages that are whole and in those that are put together."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    keep = np.zeros((40, 300), bool)
+    keep[:20, 5:203], keep[20:, 7:9], keep[20:, 40:45] = True, True, True
+    given = {x: points(rng, 40, 3), y: points(rng, 300, 3), b: rng.normal(size=(300, 20)).astype("f4")}
+    given[b][[7, 41, 100, 202], [0, 1, 2, 3]] = [np.nan, np.inf, -np.inf, np.nan]
+    given[x][[2, 30], 1] = np.nan
+    found = run(call, given, context, cm.Ranges.from_mask(keep), beside=beside)
+    near = np.exp(exponents(given[x], given[y]))
+    with np.errstate(all="ignore"):
+        wanted = np.stack([near[i][keep[i]] @ given[b][keep[i]].astype("f8") for i in range(40)])
+    assert (np.isfinite(wanted).sum(), np.isnan(wanted).sum()) == (19 * 16 + 19 * 18, 19 * 2 + 19 + 2 * 20)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_blocks_in_batches(context: cm.Context, rng: np.random.Generator) -> None:
+    """Every element of a batch meets the same pairs; weights of rows of the other axis."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 0)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0)
+    given = {x: points(rng, 6 * 150, 3).reshape(2, 3, 150, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
+    given[b] = rng.normal(size=(2, 1, 150, 20)).astype("f4")
+    blocks = drawn_blocks(rng, 40, 150)
+    found = run(call, given, context, Halves(0, blocks))
+    for i in range(2):
+        for j in range(3):
+            exponent = np.where(mask_of(blocks), exponents(given[y][j], given[x][i, j]), -np.inf)
+            assert_products(found[i, j], exponent, given[b][i, 0])
+
+
+def test_what_the_scheme_leaves_to_others() -> None:
+    assert wide_factoring_of(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), PARALLEL) is not None
+    for text in (
+        "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,4)", "Exp(-SqDist(Vi(0,20),Vj(1,20)))*Vj(2,40)", "Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)",
+        "Exp(-SqDist(Vi(0,3),Vj(1,3)))*(Vi(2,40)-Vj(3,40))",
+    ):  # fmt: skip
+        assert wide_factoring_of(layout_of(text), PARALLEL) is None
+    layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
+    assert wide_factoring_of(layout, SEQUENTIAL) is None
+
+
+def test_registers_are_limited_where_a_compiler_obeys() -> None:
+    """NVIDIA's does where it is not told how many items a group has."""
+    layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
+    for vendor, options in (("nvidia", ("-cl-nv-maxrregcount=96",)), ("amd", ())):
+        plan = plan_matrix_wide(layout, Pairwise(1000, 1000), PARALLEL, FACTS[vendor], MATRIX_WIDE_FEW[1])
+        spec = plan.stages[1].spec
+        assert spec.options == options
+        assert ("reqd_work_group_size" in source_of(spec)) == (not options)
+    few = replace(MATRIX_WIDE_FEW[1], registers=0)
+    free = plan_matrix_wide(layout, Pairwise(1000, 1000), PARALLEL, FACTS["nvidia"], few).stages[1].spec
+    assert not free.options and "reqd_work_group_size" in source_of(free)

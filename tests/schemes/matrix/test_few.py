@@ -1,0 +1,284 @@
+"""Pairs by matrix instructions, on every device: in an NVIDIA GPU's own, elsewhere as the vocabulary spells them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pairplans import layout_of
+from plans import PARALLEL, SEQUENTIAL
+
+import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.schemes.pairs.matrix.few import factoring_of
+from clmapreduce.schemes.pairs.matrix.parts.halves import Slots
+from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
+from clmapreduce.vector import OPERATIONS, Variable, Vector
+
+pytestmark = pytest.mark.drawn(seldom="pocl")
+
+F = OPERATIONS
+EPS = float(np.finfo("f4").eps)
+PROMISED = 3e-6
+"""What a term may be off by: products, sixteen 2^-22 of an exponent; and a few roundings."""
+
+
+def box_of(context: cm.Context, **more: Any) -> MatrixBox:
+    box = MATRIX_CPU if context.facts.kind == "cpu" else MatrixBox(128, 2, 128)
+    return replace(box, **more)
+
+
+def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None, **more: Any) -> Any:
+    """The results of the scheme."""
+    prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context, **more), ranges)
+    assert isinstance(prepared, Prepared)
+    assert any(stage.spec.template.startswith("kernel/pairwise_matrix") for stage in prepared.executable.plan.stages)
+    return prepared.run()[0]
+
+
+def gaussian(dim: int, axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
+    """exp(-|x - y|² · s) b with its variables."""
+    x, y, s = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 2)
+    b = Variable(3, 1, 1 if axis == 1 else 0)
+    return F["Exp"](-F["SqDist"](x, y) * s) * b, (x, y, s, b)
+
+
+def exponents(x: Any, y: Any, s: Any) -> Any:
+    return -np.square(x.astype("f8")[..., :, None, :] - y.astype("f8")[..., None, :, :]).sum(-1) * float(s[0])
+
+
+def assert_sums(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
+    """Every row within what its terms may be off by."""
+    terms = np.exp(exponent)
+    with np.errstate(invalid="ignore"):
+        off = np.where(terms > 0, terms * (PROMISED + 8 * EPS * np.abs(exponent)), 0) @ np.abs(weights)
+    wanted = terms @ weights
+    assert found.shape == wanted.shape
+    assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
+
+
+def points(rng: np.random.Generator, count: int, dim: int, centre: float = 0.0, width: float = 1.0) -> Any:
+    return (centre + width * rng.random((count, dim)) / dim**0.5).astype("f4")
+
+
+@pytest.mark.parametrize("across", [1, 2])
+def test_sums(context: cm.Context, rng: np.random.Generator, across: int) -> None:
+    """Rows and columns around blocks, tiles and groups; one kernel for all of them."""
+    dim = int(rng.choice([1, 2, 3, 4, 5, 9, 16]))
+    formula, (x, y, s, b) = gaussian(dim)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for rows, columns in ((1, 1), (15, 9), (17, 193), (70, 40), (257, 1000)):
+        given = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
+        given[b] = rng.normal(size=(columns, 1)).astype("f4")
+        found = run(call, given, context, across=across)
+        assert_sums(found, exponents(given[x], given[y], given[s]), given[b].astype("f8"), (dim, rows, columns))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_half_a_block(context: cm.Context, rng: np.random.Generator, blocks: int) -> None:
+    """Where all warps share few rows, the last block may have but eight; also in tiles computed as the formula says."""
+    formula, (x, y, s, b) = gaussian(3)
+    call, scale = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), np.ones(1, "f4")
+    block = box_of(context).block
+    for rows in (16 * blocks - 15, 16 * blocks - 8, 16 * blocks - 7, 16 * blocks):
+        for width in (1, 40):
+            given = {x: width * points(rng, rows, 3), y: width * points(rng, 193, 3), s: scale}
+            given[b] = rng.random((193, 1)).astype("f4")
+            found = run(call, given, context, blocks=blocks, across=block // 32)
+            assert_sums(found, exponents(given[x], given[y], scale), given[b].astype("f8"), (rows, width))
+
+
+def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any, Any]:
+    """(rows, columns, scale) that a matrix of 16 bits might not bear."""
+    x, y, s = points(rng, 70, 3), points(rng, 193, 3), np.ones(1, "f4")
+    if kind == "far from the origin":
+        return x + np.float32(1000), y + np.float32(1000), s
+    if kind == "forty bandwidths wide":
+        return 40 * x, 40 * y, s
+    if kind == "two clusters":  # tiles that pass, and tiles that do not
+        y[96:] += 30
+        return x, y, s
+    if kind == "beyond 16 bits":
+        return 1e6 * x, 1e6 * y, s * np.float32(1e-12)
+    if kind == "tiny":
+        return np.float32(1e-6) * x, np.float32(1e-6) * y, s * np.float32(1e12)
+    if kind == "denormals":
+        return np.float32(1e-39) * x, np.float32(1e-39) * y, s
+    if kind == "all the same":
+        return np.repeat(x[:1], 70, 0), np.repeat(x[:1], 193, 0), s
+    if kind == "rows the same":
+        return np.repeat(x[:1], 70, 0), 1e5 * y, s * np.float32(1e-11)
+    assert kind == "duplicates"
+    y[:70] = x
+    return x, y, s * np.float32(12)
+
+
+KINDS = (
+    "far from the origin", "forty bandwidths wide", "two clusters", "beyond 16 bits", "tiny", "denormals", "all the same",
+    "rows the same", "duplicates",
+)  # fmt: skip
+
+
+def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
+    """As exact as promised whatever the points; and as the portable scheme computes them."""
+    formula, (x, y, s, b) = gaussian(3)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for kind in KINDS:
+        xs, ys, scale = adversarial(rng, kind)
+        given = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
+        for found in (run(call, given, context), reduce_pairs(call, given, mode="parallel", context=context)):
+            assert_sums(found, exponents(xs, ys, scale), given[b].astype("f8"), kind)
+
+
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
+    """Infinities and NaN among rows and columns reach the sums that they belong to, and no others."""
+    formula, (x, y, s, b) = gaussian(3)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = points(rng, 70, 3), points(rng, 193, 3)
+    xs[3, 1], xs[66, 0], xs[40, 2] = np.nan, np.inf, -np.inf
+    weights = rng.random((193, 1)).astype("f4")
+    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
+    found = run(call, given, context)
+    fine = np.isfinite(xs).all(1)
+    assert_sums(found[fine], exponents(xs[fine], ys, given[s]), weights.astype("f8"))
+    assert np.isnan(found[3]) and (found[[66, 40]] == 0).all()
+    ys[7, 0] = np.nan
+    assert np.isnan(run(call, given, context)).all()
+    ys[7, 0] = np.inf
+    found = run(call, given, context)
+    others = np.arange(193) != 7
+    assert_sums(found[fine], exponents(xs[fine], ys[others], given[s]), weights[others].astype("f8"))
+
+
+def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
+    formula, (x, y, s, b) = gaussian(3, axis=0)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
+    given = {x: points(rng, 6 * 300, 3).reshape(2, 3, 300, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
+    given |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 300, 1)).astype("f4")}
+    found = run(call, given, context, tiles=1)
+    assert found.shape == (2, 3, 40, 1)
+    weights = np.broadcast_to(given[b].astype("f8"), (2, 3, 300, 1))
+    for i in range(2):
+        for j in range(3):
+            assert_sums(found[i, j], exponents(given[y][j], given[x][i, j], given[s]), weights[i, j])
+
+
+def test_half_the_bytes(context: cm.Context, rng: np.random.Generator) -> None:
+    """float16 arrays are computed with as float32, and give float16."""
+    formula, (x, y, s, b) = gaussian(3)
+    given = {x: points(rng, 70, 3), y: points(rng, 193, 3), s: np.ones(1), b: rng.random((193, 1))}
+    given = {v: a.astype("f2") for v, a in given.items()}
+    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
+    wanted = np.exp(exponents(given[x], given[y], given[s])) @ given[b].astype("f8")
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+
+
+def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
+    formula, (x, y, s, b) = gaussian(3)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    keep = rng.random((100, 300)) < 0.2
+    keep[rng.random(100) < 0.2] = False
+    keep = np.repeat(np.repeat(keep[::7, ::11], 7, 0)[:100], 11, 1)[:, :300]
+    given = {x: points(rng, 100, 3), y: points(rng, 300, 3), s: np.ones(1, "f4")}
+    given[b] = rng.normal(size=(300, 1)).astype("f4")
+    exponent = np.where(keep, exponents(given[x], given[y], given[s]), -np.inf)
+    assert_sums(run(call, given, context, cm.Ranges.from_mask(keep)), exponent, given[b].astype("f8"))
+
+
+@pytest.mark.parametrize("name", ["LogSumExp", "SumSoftMaxWeight"])
+def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """Far rows too, where the largest exponent is far below 0."""
+    x, y, w = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 2, 1)
+    weight = w if name == "SumSoftMaxWeight" else None
+    call = PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, weight)
+    given = {x: points(rng, 40, 3), y: points(rng, 193, 3)}
+    given[x][30:] += 20
+    if weight is not None:
+        given[w] = rng.random((193, 2)).astype("f4")
+    found = run(call, given, context)
+    exponent = exponents(given[x], given[y], np.ones(1))
+    top = exponent.max(1, keepdims=True)
+    terms = np.exp(exponent - top)
+    if weight is None:
+        np.testing.assert_allclose(found, top + np.log(terms.sum(1, keepdims=True)), rtol=2e-6, atol=2e-6)
+    else:
+        off = 2 * PROMISED + 16 * EPS * np.abs(top)
+        assert np.all(np.abs(found - terms @ given[w] / terms.sum(1, keepdims=True)) <= off)
+
+
+def test_products_of_other_kinds(context: cm.Context, rng: np.random.Generator) -> None:
+    """Two products in a formula, of which one is no distance and one has a bandwidth for each row; and what is left."""
+    x, y, r, c = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 0), Variable(3, 1, 1)
+    formula = F["Exp"](-F["SqDist"](x, y) * r) + F["Square"](c) * F["Exp"]((x | y) - r) * F["Square"](x - y)
+    given = {v: rng.uniform(0.2, 1, (n, v.dim)).astype("f4") for v, n in ((x, 50), (r, 50), (y, 120), (c, 120))}
+    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
+    a, b, rows, columns = (given[v].astype("f8") for v in (x, y, r, c))
+    near = np.exp(-np.square(a[:, None] - b[None]).sum(-1) * rows)
+    other = columns.T**2 * np.exp(a @ b.T - rows)
+    wanted = near.sum(1)[:, None] + np.einsum("ij,ijd->id", other, np.square(a[:, None] - b[None]))
+    np.testing.assert_allclose(found, wanted, rtol=PROMISED)
+
+
+@pytest.mark.parametrize("name", ["ArgMin", "Max_ArgMax", "ArgKMin", "Min"])
+def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, name: str) -> None:
+    """The same bits as without them, whatever the points."""
+    x, y = Variable(0, 3, 0), Variable(1, 3, 1)
+    options = PairOptions(k=3) if name == "ArgKMin" else PairOptions()
+    call = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, options=options)
+    for kind in (*KINDS, "none"):
+        xs, ys, _ = adversarial(rng, "far from the origin" if kind == "none" else kind)
+        if kind == "none":
+            xs[[3, 40], 1], ys[[7, 90], 2] = [np.nan, np.inf], [np.inf, np.nan]
+        plain = reduce_pairs(call, {x: xs, y: ys}, mode="parallel", context=context)
+        prepared = prepare_pairs(call, {x: xs, y: ys}, Options("parallel", context), box_of(context))
+        assert isinstance(prepared, Prepared)
+        assert any(
+            stage.spec.template.startswith("kernel/pairwise_matrix") for stage in prepared.executable.plan.stages
+        )
+        for one, two in zip(prepared.run(), plain if isinstance(plain, tuple) else (plain,), strict=True):
+            np.testing.assert_array_equal(one, two, kind)
+
+
+def test_filters_of_inner_products_and_blocks(context: cm.Context, rng: np.random.Generator) -> None:
+    """The largest inner product of every row, over blocks of pairs; rows of large numbers and of small ones."""
+    x, y = Variable(0, 5, 0), Variable(1, 5, 1)
+    call = PairCall(x | y, PAIR_REDUCTIONS["ArgMax"], 1)
+    keep = np.repeat(np.repeat(rng.random((5, 4)) < 0.6, 30, 0), 50, 1)
+    for scale in (1.0, 300.0, 1e-3):
+        xs, ys = ((rng.normal(size=(n, 5)) * scale).astype("f4") for n in (150, 200))
+        found = run(call, {x: xs, y: ys}, context, cm.Ranges.from_mask(keep))
+        products = np.where(keep, xs.astype("f8") @ ys.astype("f8").T, -np.inf)
+        best = products.max(1)
+        some = np.isfinite(best)
+        chosen = np.take_along_axis(products, found, 1)[:, 0]
+        assert np.all(best[some] - chosen[some] <= 8 * EPS * np.abs(best[some])) and (found[~some] == 0).all()
+
+
+def test_what_the_scheme_leaves_to_others() -> None:
+    """Products that are more than exponents, or not the value that is looked for; one item at a time."""
+    assert factoring_of(layout_of(), PARALLEL) is not None
+    assert factoring_of(layout_of("SqDist(Vi(0,3),Vj(1,3))", "ArgMin"), PARALLEL) is not None
+    for layout in (
+        layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))", "ArgMin"), layout_of("Vi(0,3)*Vj(1,3)", "Min"), layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))"), layout_of("Sin(Vi(0,1)*Vj(1,1))"),
+        layout_of("SqDist(Vi(0,3),Vj(1,3))", "Max_SumShiftExp"), layout_of(few=True), layout_of("Exp(Vi(0,1)-Vj(1,1))"),
+        layout_of(code="f8"),
+    ):  # fmt: skip
+        assert factoring_of(layout, PARALLEL) is None
+    assert factoring_of(layout_of(), SEQUENTIAL) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 16])
+def test_pieces_meet_their_partners(count: int) -> None:
+    """Along the depth stand r h·h, h·l and l·h of every number, and each side's addend beside ones."""
+    slots = Slots(count)
+    met = list(zip(slots.rows(), slots.columns(), strict=True))
+    assert len(met) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
+    for k in range(count):
+        assert {(f"r{k}h", f"r{k}h"), (f"r{k}h", f"r{k}l"), (f"r{k}l", f"r{k}h")} <= set(met)
+    ones = {(f"n{i}", "1.0f") for i in range(3)} | {("1.0f", f"n{i}") for i in range(3)}
+    assert ones <= set(met) and met.count(("0.0f", "0.0f")) == 16 * slots.steps - 3 * count - 6

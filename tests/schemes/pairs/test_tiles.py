@@ -1,0 +1,238 @@
+"""Pairs of long vectors: every reduction against dense NumPy in float64, on every device and in both modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
+from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.schemes.pairs.tile_statements import Shape
+from clmapreduce.tuning import TileBox
+from clmapreduce.vector import OPERATIONS, Variable, Vector
+
+pytestmark = pytest.mark.drawn
+
+F = OPERATIONS
+SHAPES = [(1, 1), (1, 193), (31, 1), (31, 193), (193, 31), (193, 1000)]
+
+
+def points(rng: np.random.Generator, rows: int, dim: int, dtype: str, centre: float = 0.0) -> Any:
+    """Points whose distances are about 1."""
+    return (rng.normal(size=(rows, dim)) / (2 * dim) ** 0.5 + centre).astype(dtype)
+
+
+def formula(name: str, x: Vector, y: Vector, b: Vector) -> Any:
+    """What each reduction is asked of."""
+    if name == "Sum":
+        return F["Exp"](-F["SqDist"](x, y)) * b
+    return -F["SqDist"](x, y) if name == "LogSumExp" else F["SqDist"](x, y)
+
+
+def dense(name: str, squares: Any, weights: Any) -> Any:
+    """The results in float64. squares: (rows, columns)."""
+    if name == "Sum":
+        return np.exp(-squares) @ weights
+    if name == "LogSumExp":
+        return np.log(np.exp(-squares).sum(1, keepdims=True))
+    if name == "Min":
+        return squares.min(1, keepdims=True)
+    if name == "ArgMin":
+        return squares.argmin(1)[:, None]
+    return np.argsort(squares, axis=1, kind="stable")[:, :5]
+
+
+def distances(x: Any, y: Any) -> Any:
+    return np.square(x.astype("f8")[:, None, :] - y.astype("f8")[None, :, :]).sum(-1)
+
+
+def check(name: str, found: Any, squares: Any, weights: Any, dtype: str) -> None:
+    """Indices by the values that they stand for; the rest within a few roundings of the terms."""
+    wanted = dense(name, squares, weights)
+    eps = 2e-6 if dtype == "float32" else 1e-14
+    assert found.shape == wanted.shape
+    if name.startswith("Arg"):
+        chosen, best = (np.take_along_axis(squares, np.asarray(i, dtype=np.int64), 1) for i in (found, wanted))
+        np.testing.assert_allclose(chosen, best, rtol=eps)
+    elif name == "Sum":
+        terms = np.exp(-squares) @ np.abs(weights)
+        assert np.all(np.abs(found - wanted) <= eps * np.maximum(terms, 1e-3))
+    else:
+        np.testing.assert_allclose(found, wanted, rtol=eps, atol=eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["Sum", "LogSumExp", "Min", "ArgMin", "ArgKMin"])
+def test_long_vectors(context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: str) -> None:
+    """Sizes and dimensions around the tiles and stages; a few of all combinations in each run."""
+    if dtype == "float64" and not context.facts.fp64:
+        pytest.skip("no float64 here")
+    for dim in rng.choice([17, 33, 50, 100, 300], size=2, replace=False).tolist():
+        rows, columns = SHAPES[rng.integers(len(SHAPES))]
+        x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
+        columns = max(columns, 5) if name == "ArgKMin" else columns
+        given = {x: points(rng, rows, dim, dtype), y: points(rng, columns, dim, dtype)}
+        weights = rng.normal(size=(columns, 1)).astype(dtype)
+        if name == "Sum":
+            given[b] = weights
+        call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1, options=PairOptions(k=5))
+        if name != "ArgKMin":
+            call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
+        found = reduce_pairs(call, given, mode=mode, context=context)
+        check(name, found, distances(given[x], given[y]), weights.astype("f8"), dtype)
+
+
+def test_both_axes_and_batches(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y, b = Variable(0, 33, 0), Variable(1, 33, 1), Variable(2, 2, 0)
+    xs, ys = points(rng, 2 * 3 * 19, 33, "float32").reshape(2, 3, 19, 33), points(rng, 3 * 70, 33, "float32")
+    ys = ys.reshape(3, 70, 33)
+    weights = rng.normal(size=(2, 1, 19, 2)).astype("float32")
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0)
+    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, mode=mode, context=context)
+    assert found.shape == (2, 3, 70, 2)
+    for i in range(2):
+        for j in range(3):
+            kernel = np.exp(-distances(ys[j], xs[i, j]))
+            wanted, terms = kernel @ weights[i, 0].astype("f8"), kernel @ np.abs(weights[i, 0])
+            assert np.all(np.abs(found[i, j] - wanted) <= 2e-6 * terms)
+
+
+@pytest.mark.parametrize("columns", [40, 700])
+def test_what_lies_far_from_the_origin_keeps_its_digits(
+    context: cm.Context, mode: str, rng: np.random.Generator, columns: int
+) -> None:
+    """Near neighbours a thousand units away: no norm is subtracted from another."""
+    x, y, b = Variable(0, 40, 0), Variable(1, 40, 1), Variable(2, 1, 1)
+    xs, ys = points(rng, 70, 40, "float32", 1000), points(rng, columns, 40, "float32", 1000)
+    ys[: min(70, columns)] = xs[: min(70, columns)]  # distance 0
+    weights = rng.random((columns, 1)).astype("float32")
+    call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
+    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, mode=mode, context=context)
+    check("Sum", found, distances(xs, ys), weights.astype("f8"), "float32")
+
+
+def test_several_sums_and_other_terms(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Two lengths, a parameter per coordinate, terms of rows and columns in the loop, one that is not 0 at 0."""
+    x, y, z, w = Variable(0, 21, 0), Variable(1, 21, 1), Variable(2, 30, 0), Variable(3, 30, 1)
+    p, s, t = Variable(4, 21, 2), Variable(5, 1, 0), Variable(6, 1, 1)
+    given = {v: rng.normal(size=(37, v.dim)) * 0.3 for v in (x, z, s)}
+    given |= {v: rng.normal(size=(90, v.dim)) * 0.3 for v in (y, w, t)}
+    given[p] = rng.random(21) + 0.5
+    given = {v: a.astype("float32") for v, a in given.items()}
+    one = F["Sum"](p * F["Abs"](s * x - y))
+    two = F["Sum"](F["Exp"](t * z + w))
+    call = PairCall(one * two + s, PAIR_REDUCTIONS["Sum"], 1)
+    found = reduce_pairs(call, given, mode=mode, context=context)
+    d = {v: a.astype("f8") for v, a in given.items()}
+    first = (d[p] * np.abs(d[s][:, None] * d[x][:, None] - d[y][None])).sum(-1)
+    second = np.exp(d[t][None] * d[z][:, None] + d[w][None]).sum(-1)
+    wanted = (first * second + d[s]).sum(1, keepdims=True)
+    np.testing.assert_allclose(found, wanted, rtol=5e-6)
+
+
+def test_values_that_are_no_numbers(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y, b = Variable(0, 20, 0), Variable(1, 20, 1), Variable(2, 1, 1)
+    xs, ys = points(rng, 40, 20, "float32"), points(rng, 50, 20, "float32")
+    xs[3, 7], ys[11, 2] = np.nan, np.inf
+    weights = np.ones((50, 1), "float32")
+    total = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
+    found = reduce_pairs(total, {x: xs, y: ys, b: weights}, mode=mode, context=context)
+    with np.errstate(all="ignore"):
+        squares = distances(xs, ys)
+    good = np.arange(40) != 3
+    assert np.isnan(found[3]).all()
+    check("Sum", found[good], squares[good], weights, "float32")
+    nearest = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1)
+    assert np.array_equal(
+        reduce_pairs(nearest, {x: xs, y: ys}, mode=mode, context=context)[good, 0], squares[good].argmin(1)
+    )
+
+
+BOXES = [
+    TileBox(32, 8, 8, unroll=1, tiles=1),
+    TileBox(64, 4, 8, folded=8, unroll=1),
+    TileBox(256, 4, 4),
+    TileBox(128, 1, 4),
+]
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("box", BOXES, ids=str)
+@pytest.mark.parametrize("name", ["Sum", "ArgKMin"])
+def test_every_box(context: cm.Context, rng: np.random.Generator, box: TileBox, name: str) -> None:
+    """The shapes that other devices take, in the parallel mode."""
+    if box.block > context.facts.max_group_size:
+        pytest.skip("groups are smaller here")
+    x, y, b = Variable(0, 50, 0), Variable(1, 50, 1), Variable(2, 1, 1)
+    given = {x: points(rng, 150, 50, "float32"), y: points(rng, 210, 50, "float32")}
+    weights = rng.normal(size=(210, 1)).astype("float32")
+    if name == "Sum":
+        given[b] = weights
+    options = PairOptions(k=5) if name == "ArgKMin" else PairOptions()
+    call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1, options=options)
+    prepared = prepare_pairs(call, given, Options("parallel", context), box=box)
+    assert isinstance(prepared, Prepared)
+    check(name, prepared.run()[0], distances(given[x], given[y]), weights.astype("f8"), "float32")
+
+
+@pytest.mark.parametrize("box", [*BOXES, TileBox(256, 8, 8)], ids=str)
+@pytest.mark.parametrize("itemsize", [4, 8])
+def test_items_cover_a_tile_once(box: TileBox, itemsize: int) -> None:
+    shape = Shape(box, itemsize)
+    rows: set[int] = set()
+    width = shape.vector(box.rows)
+    for owner in range(shape.owners):
+        first = owner // 8 * 8 * box.rows + owner % 8 * width
+        rows |= {first + shape.row_offset(v) for v in range(box.rows)}
+    assert rows == set(range(shape.tile_rows))
+    assert shape.tile_rows * shape.tile_columns == box.block * box.rows * box.columns
+
+
+@pytest.mark.parametrize("dim", [17, 40, 129])
+@pytest.mark.parametrize("spread", ["one blob", "two blobs", "rows equal columns", "huge"])
+def test_distances_from_products_keep_their_digits(
+    context: cm.Context, rng: np.random.Generator, dim: int, spread: str
+) -> None:
+    """Where products would lose digits, tiles are computed again by differences."""
+    x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
+    columns = 2000 if context.device.kind == "gpu" else 500  # fewer are not worth a launch for the norms
+    xs, ys = points(rng, 300, dim, "float32", 3), points(rng, columns, dim, "float32", 3)
+    if spread == "two blobs":  # as far apart as makes every norm large, and neighbours near
+        xs[150:] += 20
+        ys[rng.permutation(columns)[: columns // 2]] += 20
+    if spread == "rows equal columns":
+        ys[:300] = xs
+    if spread == "huge":
+        ys[7] = 1e30
+    weights = rng.random((columns, 1)).astype("float32")
+    for name in ("Sum", "LogSumExp"):
+        call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
+        given = {x: xs, y: ys, **({b: weights} if name == "Sum" else {})}
+        prepared = prepare_pairs(call, given, Options("parallel", context))
+        assert isinstance(prepared, Prepared)
+        assert prepared.executable.plan.stages[0].spec.template == "kernel/pairwise_norms"
+        check(name, prepared.run()[0], distances(xs, ys), weights.astype("f8"), "float32")
+
+
+def test_products_alone_are_right_where_nothing_cancels(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tile is computed again here, so that products are what is tested."""
+    monkeypatch.setattr("clmapreduce.schemes.pairs.tile_statements.LEAST", -1.0)
+    x, y, b = Variable(0, 61, 0), Variable(1, 61, 1), Variable(2, 1, 1)
+    given = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
+    weights = rng.random((300, 1)).astype("float32")
+    call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
+    found = reduce_pairs(call, given | {b: weights}, mode="parallel", context=context)
+    check("Sum", found, distances(given[x], given[y]), weights.astype("f8"), "float32")
+
+
+def test_float16_arrays(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = Variable(0, 36, 0), Variable(1, 36, 1)
+    given = {x: points(rng, 40, 36, "float16"), y: points(rng, 200, 36, "float16")}
+    found = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), given, mode=mode, context=context)
+    check("ArgMin", found, distances(given[x], given[y]), None, "float32")

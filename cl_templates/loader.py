@@ -30,8 +30,9 @@ _lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input
 
 
 def template_names() -> list[str]:
-    """Every kernel template, as schemes name it: "kernel/map", …"""
-    return sorted(f"kernel/{path.name.removesuffix('.cl.mako')}" for path in (FOLDER / "kernel").glob("*.cl.mako"))
+    """Every kernel template, as schemes name it: "kernel/line/map", …"""
+    files = (FOLDER / "kernel").rglob("*.cl.mako")
+    return sorted(path.relative_to(FOLDER).as_posix().removesuffix(".cl.mako") for path in files)
 
 
 def vocabularies(vendor: str) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def test_rule_3_only_the_doors_see_the_packages_below() -> None:
 
 
 def templates() -> dict[str, str]:
-    """Name, as schemes write it ("kernel/reduce") → text."""
+    """Name, as schemes write it ("kernel/line/reduce") → text."""
     found = {
         path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako"): path.read_text(encoding="utf-8")
         for path in sorted(TEMPLATES.rglob("*.mako"))
@@ -217,7 +217,7 @@ def named_by_schemes() -> set[str]:
     for path in python_files("clmapreduce/schemes"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
-                case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/\w+", text):
+                case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/[\w/]+", text):
                     named.add(text)
                 case ast.Call(func=ast.Name(id="kernel_spec" | "plan_chunks"), args=[first, *_]):
                     chosen = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]

@@ -11,12 +11,12 @@ from clmapreduce.plan import KernelSpec
 
 
 def test_specs_are_equal_when_template_and_key_are() -> None:
-    one = KernelSpec("kernel/map", "cmr_map", (("a", 1),), dict)
-    same = KernelSpec("kernel/map", "cmr_map", (("a", 1),), lambda: {"b": 2})
+    one = KernelSpec("kernel/line/map", "cmr_map", (("a", 1),), dict)
+    same = KernelSpec("kernel/line/map", "cmr_map", (("a", 1),), lambda: {"b": 2})
     assert one == same and hash(one) == hash(same)
-    assert one != KernelSpec("kernel/scan", "cmr_map", (("a", 1),), dict)
-    assert one != KernelSpec("kernel/map", "cmr_map", (("a", 2),), dict)
-    assert one != "kernel/map"
+    assert one != KernelSpec("kernel/line/scan", "cmr_map", (("a", 1),), dict)
+    assert one != KernelSpec("kernel/line/map", "cmr_map", (("a", 2),), dict)
+    assert one != "kernel/line/map"
 
 
 def test_plans_cannot_be_changed() -> None:

@@ -35,7 +35,8 @@ PLAIN = formula_of(lambda x: x + 1, "f4")
 
 # ------------------------------------------------------------------------------------------------------- strictness
 def test_every_kernel_template_is_listed() -> None:
-    files = {f"kernel/{path.name.removesuffix('.cl.mako')}" for path in (TEMPLATES / "kernel").iterdir()}
+    paths = (TEMPLATES / "kernel").rglob("*.mako")
+    files = {path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako") for path in paths}
     assert set(template_names()) == files
     plans = [plan for mode in MODES for _, plan in every_plan(INTEL, mode)]
     planned = {stage.spec.template for plan in plans for stage in plan.stages}
@@ -73,7 +74,7 @@ def test_a_missing_name_is_told_with_its_template() -> None:
         needed |= set(context) & {"op", "formula", "store", "out_parameters", "lanes", "unroll", "rows", "tile", "T"}
         needed |= {"block"} if context["compute_mode"] == PARALLEL.value else set()
         for name in random.sample(sorted(needed), 3):
-            with pytest.raises(RenderError, match=rf"cannot render (kernel/\w+|prelude|mode/\w+|vendor/\w+)\.cl\.mako.*{name}"):
+            with pytest.raises(RenderError, match=rf"cannot render (kernel/[\w/]+|prelude|mode/\w+|vendor/\w+)\.cl\.mako.*{name}"):
                 render(template, {key: value for key, value in context.items() if key != name})
 
 
@@ -81,10 +82,10 @@ def test_a_missing_name_is_told_with_its_line() -> None:
     context = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
     del context["unroll"]
     with pytest.raises(RenderError, match="'unroll' is not defined") as caught:
-        render("kernel/map", context)
-    found = re.match(r"cannot render kernel/map\.cl\.mako, line (\d+): (.*): NameError", str(caught.value))
+        render("kernel/line/map", context)
+    found = re.match(r"cannot render kernel/line/map\.cl\.mako, line (\d+): (.*): NameError", str(caught.value))
     assert found
-    lines = (TEMPLATES / "kernel" / "map.cl.mako").read_text(encoding="utf-8").splitlines()
+    lines = (TEMPLATES / "kernel" / "line" / "map.cl.mako").read_text(encoding="utf-8").splitlines()
     assert lines[int(found[1]) - 1].strip() == found[2] and "unroll" in found[2]
 
 
@@ -93,12 +94,12 @@ def test_an_unknown_template_vendor_or_mode_is_a_render_error() -> None:
     with pytest.raises(RenderError, match=r"cannot render kernel/nothing\.cl\.mako"):
         render("kernel/nothing", context)
     with pytest.raises(RenderError, match=r"vendor/abacus\.cl\.mako"):
-        render("kernel/reduce", {**context, "vendor": "abacus"})
+        render("kernel/line/reduce", {**context, "vendor": "abacus"})
     with pytest.raises(RenderError, match=r"mode/both\.cl\.mako"):
-        render("kernel/reduce", {**context, "compute_mode": "both"})
+        render("kernel/line/reduce", {**context, "compute_mode": "both"})
     with pytest.raises(RenderError, match="'vendor' is not defined"):
         render(
-            "kernel/map",
+            "kernel/line/map",
             {k: v for k, v in context.items() if k != "vendor"} | {"store": lambda *_: "", "out_parameters": []},
         )
 
@@ -109,7 +110,7 @@ def test_an_error_in_what_a_template_calls_keeps_its_words_and_its_cause() -> No
 
     context = {**map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context(), "store": fails}
     with pytest.raises(RenderError, match=r"line 1\d .*ZeroDivisionError: no such luck") as caught:
-        render("kernel/map", context)
+        render("kernel/line/map", context)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
@@ -179,7 +180,7 @@ def test_both_vendors_compute_the_same_kernel_around_their_helpers() -> None:
 
 def test_helpers_are_not_included_for_names_that_only_look_like_calls() -> None:
     context: dict[str, Any] = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
-    source = render("kernel/map", {**context, "store": lambda *_: "cmr_unheard_of_float(1.0f); cmr_mul_float2(a, b);"})
+    source = render("kernel/line/map", {**context, "store": lambda *_: "cmr_unheard_of_float(1.0f); cmr_mul_float2(a, b);"})
     assert DEFINITION.findall(source) == ["cmr_mul_float2"]
 
 

@@ -27,13 +27,14 @@ def kernel_spec(
     template: str, mode: ComputeMode, facts: Facts, narrow: bool, streaming: bool, numbers: Mapping[str, Any],
     objects: Mapping[str, Any], texts: Callable[[], Mapping[str, Any]] = dict, registers: int = 0,
 ) -> KernelSpec:  # fmt: skip
-    """A kernel's spec. `numbers` (hashable values) and `objects` (compared by identity) make its key and enter its
-    context; `texts` adds what follows from them. registers: of an item at most, where a compiler can be told; 0: as
-    many as it takes.
+    """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
+    (compared by identity) make its key and enter its context; `texts` adds what follows from them. registers: of an
+    item at most, where a compiler can be told; 0: as many as it takes.
     """
+    name = template.rpartition("/")[2]
     limited = registers if _vendor(facts) == "nvidia" else 0
     common = {
-        "name": template,
+        "name": name,
         "compute_mode": mode.value,
         "vendor": _vendor(facts),
         "narrow": narrow,
@@ -50,7 +51,7 @@ def kernel_spec(
         return {**common, **numbers, **kept, **texts()}
 
     options = (f"-cl-nv-maxrregcount={limited}",) if limited else ()
-    return KernelSpec(f"kernel/{template}", f"cmr_{template}", key, context, options)
+    return KernelSpec(f"kernel/{template}", f"cmr_{name}", key, context, options)
 
 
 def _vendor(facts: Facts) -> str:

@@ -294,7 +294,7 @@ def plan_fused(
         "row_mode": (mode if together else ComputeMode.SEQUENTIAL).value,
     }  # fmt: skip
     spec = kernel_spec(
-        "fused_group", mode, facts, narrow, False, numbers, {"fused": fused},
+        "line/fused_group", mode, facts, narrow, False, numbers, {"fused": fused},
         lambda: {
             "parameters": in_parameters(fused.inputs) + out_parameters(fused.outputs),
             "scratch": fused.scratch(narrow) if together else [], "staged": staged,

@@ -20,7 +20,7 @@ def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: L
     groups, share = line.shares(facts.compute_units * box.groups, box.block * lanes * box.unroll)
     shown = replace(layout, streaming=layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16)
     spec = kernel_spec(
-        "map", mode, facts, line.narrow, shown.streaming, numbers, {"formula": formula},
+        "line/map", mode, facts, line.narrow, shown.streaming, numbers, {"formula": formula},
         lambda: {
             "parameters": in_parameters(layout.inputs) + out_parameters(layout.outputs),
             "store": map_text(shown, line.narrow),

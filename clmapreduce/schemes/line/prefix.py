@@ -25,7 +25,7 @@ def plan_prefix(
     dtype: DType = bound.result
     numbers = {"block": box.block, "queried": queried, "whole": whole}
     spec = kernel_spec(
-        "prefix", mode, facts, narrow, False, numbers, {"bound": bound},
+        "line/prefix", mode, facts, narrow, False, numbers, {"bound": bound},
         lambda: {
             "op": op, "out_parameters": out_parameters([dtype]),
             "store": lambda texts, at, lanes: store_text(0, dtype, texts, at, lanes, False),

@@ -70,7 +70,7 @@ def reduce_stage(
     targets = (partials,) if partial else layout.targets
     objects = {"formula": formula, "bound": bound, "tail": None if partial else layout.tail}
     spec = kernel_spec(
-        "reduce", mode, facts, line.narrow, False, numbers, objects,
+        "line/reduce", mode, facts, line.narrow, False, numbers, objects,
         lambda: {"op": op, "store": stores(layout, line.narrow), "parameters": in_parameters(read) + out},
     )  # fmt: skip
     names = tuple(given.name for given in read)
@@ -109,7 +109,7 @@ def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, fac
     read = layout.tail.formula.inputs if layout.tail is not None else ()
     parameters = in_parameters(read) + out_parameters(layout.outputs)
     spec = kernel_spec(
-        "merge", mode, facts, True, False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
+        "line/merge", mode, facts, True, False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
         lambda: {"op": op, "store": stores(layout, True), "parameters": parameters},
     )  # fmt: skip
     names = tuple(given.name for given in read)

@@ -38,7 +38,7 @@ def plan_scan(
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
     numbers = {"block": box.block, "lanes": lanes, "rows": rows, "exclusive": exclusive}
     spec = kernel_spec(
-        "scan", mode, facts, line.narrow, streaming, numbers,
+        "line/scan", mode, facts, line.narrow, streaming, numbers,
         {"formula": formula, "bound": narrow_op, "carried": wide, "tail": layout.tail},
         lambda: {
             "op": op, "wide": carry, "store": stores(layout, line.narrow, streaming),

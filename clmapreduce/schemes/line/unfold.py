@@ -77,7 +77,7 @@ def plan_unfold(
     targets = ("scratch0",) if partial else ends.targets
     out = ["__global uchar *restrict parts"] if partial else out_parameters(ends.outputs)
     spec = kernel_spec(
-        "unfold", mode, facts, line.narrow, streaming, numbers, objects,
+        "line/unfold", mode, facts, line.narrow, streaming, numbers, objects,
         lambda: {
             "op": OperatorText(bound, line.narrow), "into": None if into is None else OperatorText(into, line.narrow),
             "use": _use(powers, layout, reduction, line.narrow, streaming),

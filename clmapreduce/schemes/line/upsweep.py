@@ -30,7 +30,7 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
         numbers = {"block": box.block, "tile": tile, "level": level}
         read = formula.inputs if level == 0 else ()
         spec = kernel_spec(
-            "upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound},
+            "line/upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound},
             partial(dict, op=op, parameters=in_parameters(read)),
         )  # fmt: skip
         names = tuple(given.name for given in read)

@@ -61,8 +61,8 @@ def _difference(term: Node, given: dict[int, PairInput]) -> Sequence[PairInput]:
 
 @dataclass(frozen=True, eq=False)
 class NormsText:
-    """The statements that kernel/pairwise_norms asks for. metric: what differences are multiplied by, if anything.
-    inputs: all that the numbers are made of.
+    """The statements that kernel/pairs/pairwise_norms asks for. metric: what differences are multiplied by, if
+    anything. inputs: all that the numbers are made of.
     """
 
     row: Side

@@ -130,8 +130,8 @@ class _Wide:
         else:
             numbers |= {"taken": box.taken, "lanes": self.lanes}
         spec = kernel_spec(
-            "pairwise_wide" if self.parallel else "pairwise_wide_rows", self.mode, self.facts, domain.narrow, False,
-            numbers, {"pair": pair, "bound": bound},
+            "pairs/pairwise_wide" if self.parallel else "pairs/pairwise_wide_rows", self.mode, self.facts,
+            domain.narrow, False, numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "parameters": text.parameters() + out},
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)

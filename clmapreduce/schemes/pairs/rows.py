@@ -177,7 +177,7 @@ def pair_stage(
         numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
     targets, out = targets_of(spread, text.outputs)
     spec = kernel_spec(
-        "pairwise_few" if layout.few else "pairwise", mode, facts, domain.narrow, False, numbers,
+        "pairs/pairwise_few" if layout.few else "pairs/pairwise", mode, facts, domain.narrow, False, numbers,
         {"pair": pair, "bound": bound},
         lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
     )  # fmt: skip
@@ -212,7 +212,7 @@ def merge_stage(
     numbers = {"block": block, "team": team, "domain": spread.word, "some": bool(wanted)}
     given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
     spec = kernel_spec(
-        "pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
+        "pairs/pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
         lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
     )  # fmt: skip
     targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))

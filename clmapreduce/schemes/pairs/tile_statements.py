@@ -97,9 +97,9 @@ def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
 
 @dataclass(frozen=True, eq=False)
 class TileText:
-    """The statements that kernel/pairwise_tiles asks for. pairs: of one lane, nothing staged. local_memory: bytes that
-    a group may take. distance: what may come from products. scattered: whether the rows of a tile begin anywhere, and
-    its columns lie where `places` says.
+    """The statements that kernel/pairs/pairwise_tiles asks for. pairs: of one lane, nothing staged. local_memory: bytes
+    that a group may take. distance: what may come from products. scattered: whether the rows of a tile begin anywhere,
+    and its columns lie where `places` says.
     """
 
     pairs: PairText

@@ -128,7 +128,7 @@ class _Tiling:
         kind = c_name(self.layout.pair.dtype)
         numbers = {"block": block, "depth": self.tiles.padded(given)}
         spec = kernel_spec(
-            "pairwise_pack", self.mode, self.facts, domain.narrow, False, numbers, {"given": given},
+            "pairs/pairwise_pack", self.mode, self.facts, domain.narrow, False, numbers, {"given": given},
             lambda: {"offsets": offsets_of, "element": element, "kind": kind, "parameters": parameters_of([given])},
         )  # fmt: skip
         count = domain.rows if given.role is Role.ROW else domain.columns
@@ -149,7 +149,8 @@ class _Tiling:
         }  # fmt: skip
         tiles = self.tiles
         spec = kernel_spec(
-            "pairwise_tiles", self.mode, self.facts, domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+            "pairs/pairwise_tiles", self.mode, self.facts, domain.narrow, False, numbers, {"pair": pair,
+            "bound": bound},
             lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
         )  # fmt: skip
         names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
@@ -247,8 +248,8 @@ def norms_stage(
     """
     blocks = -(-(domain.rows + domain.columns) // block)
     spec = kernel_spec(
-        "pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded, "product": number},
-        {"pair": pair}, lambda: {"norms": norms},
+        "pairs/pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded,
+        "product": number}, {"pair": pair}, lambda: {"norms": norms},
     )  # fmt: skip
     names = tuple(one.name for one in norms.inputs)
     arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))

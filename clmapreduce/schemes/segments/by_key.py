@@ -117,7 +117,7 @@ def plan_keyed(
         "size": text.size,
     }  # fmt: skip
     spec = kernel_spec(
-        "keyed_team", mode, facts, line.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}
+        "segments/keyed_team", mode, facts, line.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}
     )
     after = 1 + len(layout.names)
     marks, keys = ("in0", f"in{after}"), (f"in{after + 1}",) if moved else ()

@@ -79,7 +79,7 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
     spec = kernel_spec(
-        "segmented_join", mode, facts, text.narrow, False,
+        "segments/segmented_join", mode, facts, text.narrow, False,
         {"block": block, "weight": WEIGHT, "columned": text.columned, "edges": text.edges}, {"layout": layout},
         lambda: {"text": text},
     )  # fmt: skip
@@ -98,7 +98,7 @@ def plan_cuts(
     """
     chunks, block = domain.chunks(share), CUT_BLOCK
     numbers = {"block": block, "offset": c_name(offsets), "closed": closed, "weight": WEIGHT, "tile": tile}
-    spec = kernel_spec("segmented_cuts", mode, facts, domain.narrow, False, numbers, {})
+    spec = kernel_spec("segments/segmented_cuts", mode, facts, domain.narrow, False, numbers, {})
     sizes = [("idx", size) for size in (domain.length, domain.segments, share, chunks)]
     stage = Stage(spec, -(-(chunks + 1) // block), block, ("in0", "out0", *sizes), ("in0",), ("out0",))
     return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, "an item per cut searches the path")

@@ -48,6 +48,6 @@ def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts
     }  # fmt: skip
     text, told = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
     return plan_chunks(
-        "segmented_lanes", text, domain, mode, facts, box, numbers,
+        "segments/segmented_lanes", text, domain, mode, facts, box, numbers,
         (Scope.ITEM, f"one item walks it all, {told}"), f"an item each, {told}",
     )  # fmt: skip

@@ -22,7 +22,7 @@ def plan_expand(
         "block": box.block, "stretch": STRETCH, "offset": c_name(offsets),
         "source": c_name(sources), "place": c_name(places),
     }  # fmt: skip
-    spec = kernel_spec("segmented_expand", mode, facts, domain.narrow, False, numbers, {})
+    spec = kernel_spec("segments/segmented_expand", mode, facts, domain.narrow, False, numbers, {})
     groups, share = Line(domain.length).shares(facts.compute_units * box.groups, box.block * STRETCH)
     sizes = [("idx", domain.length), ("idx", domain.segments), ("idx", share)]
     stage = Stage(spec, groups, box.block, ("in0", "in1", "out0", *sizes), ("in0", "in1"), ("out0",))

@@ -69,7 +69,9 @@ def plan_marks(
     fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
     text = MarksText(changes, line.narrow, last, kept, fours)
     numbers = {"block": TEAM, "kept": kept, "last": last}
-    marks = kernel_spec("marks", mode, facts, line.narrow, False, numbers, {"changes": changes}, lambda: {"text": text})
+    marks = kernel_spec(
+        "segments/marks", mode, facts, line.narrow, False, numbers, {"changes": changes}, lambda: {"text": text}
+    )
     outputs = ("out0", "out1", *(("out3",) if kept else ()))
     marking = Stage(
         marks,
@@ -82,7 +84,7 @@ def plan_marks(
     bound = operator("sum").bind(INT64, "auto", True)
     box = within_local_memory(box, bound.layout.itemsize, facts)
     bases = kernel_spec(
-        "bases",
+        "segments/bases",
         mode,
         facts,
         line.narrow,

@@ -81,7 +81,7 @@ def plan_runs(
     counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
     text = RunsText(changes, narrow, last, begins_dtype(line.length))
     spec = kernel_spec(
-        "runs", mode, facts, narrow, False,
+        "segments/runs", mode, facts, narrow, False,
         {"block": box.block, "stretch": stretch, "padded": padded, "last": last, "vectors": vectors},
         {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
     )  # fmt: skip

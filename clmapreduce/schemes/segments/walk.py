@@ -24,8 +24,8 @@ def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts:
     numbers = {"lanes": lanes, "most": most, "whole": full > 0, "rest": rest, "columned": text.columned}
     alone = Scope.ITEM if mode is ComputeMode.SEQUENTIAL else Scope.GROUP
     return plan_chunks(
-        "segmented_walk", text, domain, mode, facts, box, numbers, (alone, "one item walks it all"), "an item each",
-        items=full + len(rest), walks=True,
+        "segments/segmented_walk", text, domain, mode, facts, box, numbers, (alone, "one item walks it all"),
+        "an item each", items=full + len(rest), walks=True,
     )  # fmt: skip
 
 
@@ -41,7 +41,8 @@ def plan_team(
     }  # fmt: skip
     each = "a team each" if domain.columns == 1 else f"a team for each of {domain.columns} numbers of each"
     return plan_chunks(
-        "segmented_team", TeamText(layout, domain.narrow, domain.columns != 1), domain, mode, facts, box, numbers,
+        "segments/segmented_team", TeamText(layout, domain.narrow, domain.columns != 1), domain, mode, facts, box,
+        numbers,
         (Scope.GROUP, "one team streams it all"), f"{each}, cut beforehand", items=box.block, teams=teams, cut=True,
         looks=looks,
     )  # fmt: skip

@@ -48,7 +48,7 @@ def prepared(
     made = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(made, Prepared)
     templates = [stage.spec.template for stage in made.executable.plan.stages]
-    assert "kernel/pairwise_matrix_chained" in templates and "kernel/pairwise_wide" in templates
+    assert "kernel/matrix/pairwise_matrix_chained" in templates and "kernel/pairs/pairwise_wide" in templates
     return made
 
 

@@ -36,7 +36,7 @@ def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None, **m
     """The results of the scheme."""
     prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context, **more), ranges)
     assert isinstance(prepared, Prepared)
-    assert any(stage.spec.template.startswith("kernel/pairwise_matrix") for stage in prepared.executable.plan.stages)
+    assert any(stage.spec.template.startswith("kernel/matrix/pairwise_matrix") for stage in prepared.executable.plan.stages)
     return prepared.run()[0]
 
 
@@ -238,7 +238,7 @@ def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, n
         prepared = prepare_pairs(call, {x: xs, y: ys}, Options("parallel", context), box_of(context))
         assert isinstance(prepared, Prepared)
         assert any(
-            stage.spec.template.startswith("kernel/pairwise_matrix") for stage in prepared.executable.plan.stages
+            stage.spec.template.startswith("kernel/matrix/pairwise_matrix") for stage in prepared.executable.plan.stages
         )
         for one, two in zip(prepared.run(), plain if isinstance(plain, tuple) else (plain,), strict=True):
             np.testing.assert_array_equal(one, two, kind)

@@ -47,7 +47,7 @@ def run(
     prepared = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(prepared, Prepared)
     templates = [stage.spec.template for stage in prepared.executable.plan.stages]
-    assert "kernel/pairwise_matrix_long" in templates
+    assert "kernel/matrix/pairwise_matrix_long" in templates
     return prepared.run()[0]
 
 

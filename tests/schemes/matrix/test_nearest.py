@@ -52,7 +52,7 @@ def run(
     ranges = None if blocks is None else Halves(axis, blocks)
     prepared = prepare_pairs(call, used, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(prepared, Prepared)
-    assert "kernel/pairwise_matrix_nearest" in [stage.spec.template for stage in prepared.executable.plan.stages]
+    assert "kernel/matrix/pairwise_matrix_nearest" in [stage.spec.template for stage in prepared.executable.plan.stages]
     return [np.asarray(found).reshape(*found.shape[: x.ndim - 1], -1) for found in prepared.run()]
 
 

@@ -70,7 +70,7 @@ def run(text: str, given: dict[Variable, Any], context: cm.Context, name: str = 
     options = Options("parallel", context)
     prepared = prepare_pairs(PairCall(formula, PAIR_REDUCTIONS[name], 1), used, options, box, ranges)
     assert isinstance(prepared, Prepared)
-    assert "kernel/pairwise_matrix_long" in [stage.spec.template for stage in prepared.executable.plan.stages]
+    assert "kernel/matrix/pairwise_matrix_long" in [stage.spec.template for stage in prepared.executable.plan.stages]
     return prepared.run()[0]
 
 

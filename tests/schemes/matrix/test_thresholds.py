@@ -26,7 +26,7 @@ X, Y = Variable(0, 3, 0), Variable(1, 3, 1)
 SQUARES = OPERATIONS["SqDist"](X, Y)
 EPS = float(np.finfo("f4").eps)
 NAMES = {1: "Min_ArgMin", 3: "KMin_ArgKMin", 10: "KMin_ArgKMin"}
-LOOK, BARS, MAIN = (f"kernel/pairwise_matrix{end}" for end in ("_sample", "_bars", "_filter"))
+LOOK, BARS, MAIN = (f"kernel/matrix/pairwise_matrix{end}" for end in ("_sample", "_bars", "_filter"))
 
 
 def box_of(context: cm.Context) -> MatrixBox:

@@ -41,7 +41,7 @@ def run(
     made = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(made, Prepared)
     templates = [stage.spec.template for stage in made.executable.plan.stages]
-    assert "kernel/pairwise_matrix_weighted" in templates and "kernel/pairwise_wide" in templates
+    assert "kernel/matrix/pairwise_matrix_weighted" in templates and "kernel/pairs/pairwise_wide" in templates
     return made.run()[0]
 
 

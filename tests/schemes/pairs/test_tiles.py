@@ -214,7 +214,7 @@ def test_distances_from_products_keep_their_digits(
         given = {x: xs, y: ys, **({b: weights} if name == "Sum" else {})}
         prepared = prepare_pairs(call, given, Options("parallel", context))
         assert isinstance(prepared, Prepared)
-        assert prepared.executable.plan.stages[0].spec.template == "kernel/pairwise_norms"
+        assert prepared.executable.plan.stages[0].spec.template == "kernel/pairs/pairwise_norms"
         check(name, prepared.run()[0], distances(xs, ys), weights.astype("f8"), "float32")
 
 

@@ -95,7 +95,7 @@ class _Chained(LongSides):
         }  # fmt: skip
         given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
         spec = kernel_spec(
-            "pairwise_matrix_chained", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_chained", self.mode, self.facts, self.domain.narrow, False, numbers,
             {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
         )  # fmt: skip

@@ -31,7 +31,7 @@ LINES = (16, 8)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixChainedText(LongResultsText):
-    """The statements that kernel/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
+    """The statements that kernel/matrix/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
     expansion. term: that of the expansion. own: which product is the distance whose differences these are, if any.
     registers: whether items hold operands themselves; else these wait in local memory.
     """

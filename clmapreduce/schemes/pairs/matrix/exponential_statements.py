@@ -31,10 +31,10 @@ LARGEST = 14
 
 @dataclass(frozen=True, eq=False)
 class MatrixWideText(LongNumbers):
-    """The statements that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. matrix: of the scalar,
-    with two batches of columns in a tile, and the rows' operands in local memory all along: registers are dear. wide:
-    the pair with its expansion. registers: whether items hold operands themselves and can ask each other. batch:
-    columns whose operands are made at once, whole stages. scattered: whether columns may lie apart.
+    """The statements that kernel/matrix/pairwise_matrix_wide and kernel/matrix/pairwise_matrix_pack ask for. matrix: of
+    the scalar, with two batches of columns in a tile, and the rows' operands in local memory all along: registers are
+    dear. wide: the pair with its expansion. registers: whether items hold operands themselves and can ask each other.
+    batch: columns whose operands are made at once, whole stages. scattered: whether columns may lie apart.
     """
 
     matrix: MatrixText

@@ -97,7 +97,7 @@ class _Wide:
         """The launch that packs the weights."""
         layout, box, text = self.layout, self.box, self.text
         spec = kernel_spec(
-            "pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
+            "matrix/pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
@@ -111,7 +111,7 @@ class _Wide:
         layout, box, text, spread = self.layout, self.box, self.text, self.spread
         targets, out = targets_of(spread, layout.outputs)
         spec = kernel_spec(
-            "pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
+            "matrix/pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
             {**self._numbers(), "partial": spread.partial, "domain": spread.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
@@ -135,7 +135,7 @@ class _Wide:
             "unroll": box.unroll, "taken": self.box.numbers, "partial": spread.partial, "domain": spread.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "pairwise_matrix_redo", self.mode, self.facts, self.domain.narrow, False, sizes,
+            "matrix/pairwise_matrix_redo", self.mode, self.facts, self.domain.narrow, False, sizes,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
             registers=box.registers,

@@ -109,7 +109,7 @@ class _Matrix:
         if not isinstance(text, FilterText):
             numbers |= {"unroll": box.unroll, "half": self.half}
         spec = kernel_spec(
-            "pairwise_matrix_filter" if isinstance(text, FilterText) else "pairwise_matrix",
+            "matrix/pairwise_matrix_filter" if isinstance(text, FilterText) else "matrix/pairwise_matrix",
             self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
         )  # fmt: skip

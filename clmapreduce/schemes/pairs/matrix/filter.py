@@ -76,8 +76,8 @@ class NearText(MatrixText):
 
 @dataclass(frozen=True, eq=False)
 class FilterText(NearText):
-    """The statements that kernel/pairwise_matrix_filter asks for. An item keeps its rows' accumulators in arrays,
-    kept_{component}, by the row's number.
+    """The statements that kernel/matrix/pairwise_matrix_filter asks for. An item keeps its rows' accumulators in
+    arrays, kept_{component}, by the row's number.
     """
 
     def declare_kept(self) -> str:

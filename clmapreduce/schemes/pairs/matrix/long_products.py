@@ -72,7 +72,7 @@ class _Tiling(LongSides):
             "weary": self.weary, "stops": self.facts.vendor == "nvidia",
         }  # fmt: skip
         spec = kernel_spec(
-            "pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
         )  # fmt: skip

@@ -174,7 +174,7 @@ class _Nearest(LongSides):
         }  # fmt: skip
         given = [*text.pairs.parameters(), *text.parameters()]
         spec = kernel_spec(
-            "pairwise_matrix_nearest", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_nearest", self.mode, self.facts, self.domain.narrow, False, numbers,
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
@@ -197,7 +197,7 @@ class _Nearest(LongSides):
             *out_parameters(layout.outputs),
         ]  # fmt: skip
         spec = kernel_spec(
-            "pairwise_nearest", self.mode, self.facts, domain.narrow, False,
+            "matrix/pairwise_nearest", self.mode, self.facts, domain.narrow, False,
             {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": spread.word},
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
         )  # fmt: skip

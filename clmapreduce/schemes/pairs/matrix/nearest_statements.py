@@ -46,10 +46,10 @@ class WayText:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NearestText(MatrixLongText):
-    """The statements that kernel/pairwise_matrix_nearest asks for. pairs: as the formula says, under its operator.
-    lists: the operator of a list, which keeps the least of some numbers and their places. sample: one tile of so many
-    is looked at, for bars; 1 for lists of all. chains: buckets of an item for each of its rows. barred: whether there
-    are bars.
+    """The statements that kernel/matrix/pairwise_matrix_nearest asks for. pairs: as the formula says, under its
+    operator. lists: the operator of a list, which keeps the least of some numbers and their places. sample: one tile of
+    so many is looked at, for bars; 1 for lists of all. chains: buckets of an item for each of its rows. barred: whether
+    there are bars.
     """
 
     nearest: Nearest
@@ -205,8 +205,8 @@ class NearestText(MatrixLongText):
 
 @dataclass(frozen=True, eq=False)
 class ListedText:
-    """The statements that kernel/pairwise_nearest asks for. pairs: as the formula says. kept: columns of a list. lists:
-    of a row in one split. barred: whether they began with bars.
+    """The statements that kernel/matrix/pairwise_nearest asks for. pairs: as the formula says. kept: columns of a list.
+    lists: of a row in one split. barred: whether they began with bars.
     """
 
     pairs: PairText

@@ -43,7 +43,7 @@ BARS_BLOCK = 64
 
 @dataclass(frozen=True, eq=False)
 class SampleText(NearText):
-    """The statements that kernel/pairwise_matrix_sample asks for."""
+    """The statements that kernel/matrix/pairwise_matrix_sample asks for."""
 
     @property
     def chains(self) -> int:
@@ -142,7 +142,7 @@ class Sample:
             "sample": box.sample, "domain": spread.word,
         }  # fmt: skip
         looking = kernel_spec(
-            "pairwise_matrix_sample", self.mode, self.facts, domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_sample", self.mode, self.facts, domain.narrow, False, numbers,
             {"pair": pair, "bound": bound},
             lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
         )  # fmt: skip
@@ -169,7 +169,7 @@ class Order:
         """names: of the arrays of buckets and of bars."""
         numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.spread.word}
         spec = kernel_spec(
-            "pairwise_matrix_bars", mode, facts, domain.narrow, False, numbers, {"bound": self.bound}, lambda: {}
+            "matrix/pairwise_matrix_bars", mode, facts, domain.narrow, False, numbers, {"bound": self.bound}, lambda: {}
         )  # fmt: skip
         groups, behind = rows_launch(self.spread, domain, self.block)
         reads = (*names[:1], *self.spread.merge_tables)

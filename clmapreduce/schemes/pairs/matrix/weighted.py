@@ -79,7 +79,7 @@ class _Weighted:
             "chains": box.chains, "partial": spread.partial, "domain": spread.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "pairwise_matrix_weighted", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_weighted", self.mode, self.facts, self.domain.narrow, False, numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
             registers=box.registers,

@@ -55,7 +55,7 @@ def plan_parts(
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total // (facts.compute_units * 8))
     text = PartsText(sizes, dtype, output)
     spec = kernel_spec(
-        "pairwise_parts", mode, facts, domain.narrow, False,
+        "pairs/pairwise_parts", mode, facts, domain.narrow, False,
         {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": text},
     )  # fmt: skip
     arguments: Arguments = (*names, "out0", ("idx", total), ("idx", share))

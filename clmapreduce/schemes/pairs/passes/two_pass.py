@@ -66,7 +66,7 @@ def plan_weighted(
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
     text = LastText(last, marks, size, output, domain.narrow)
     spec = kernel_spec(
-        "pairwise_last", mode, facts, domain.narrow, False,
+        "pairs/pairwise_last", mode, facts, domain.narrow, False,
         {"block": block, "marks": marks, "size": size, "output": output.str}, {"bound": last}, lambda: {"last": text},
     )  # fmt: skip
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))

@@ -22,8 +22,8 @@ from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_LEAST, Scala
 
 @dataclass(frozen=True, eq=False)
 class DigitsText:
-    """The conditions that kernel/pairwise_matrix_wide and kernel/pairwise_matrix_pack ask for. Variable: `need`, the
-    least scalar that a stage needs.
+    """The conditions that kernel/matrix/pairwise_matrix_wide and kernel/matrix/pairwise_matrix_pack ask for. Variable:
+    `need`, the least scalar that a stage needs.
     """
 
     scalars: ScalarsText

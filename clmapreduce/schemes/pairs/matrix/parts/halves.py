@@ -79,9 +79,9 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class MatrixText:
-    """The statements that kernel/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products.
-    registers: whether items hold the rows' operands themselves, so that their place serves the columns. half: as for
-    Warps.
+    """The statements that kernel/matrix/pairwise_matrix asks for. exact: the pair as it was given. factoring: its
+    products. registers: whether items hold the rows' operands themselves, so that their place serves the columns. half:
+    as for Warps.
     """
 
     exact: PairText

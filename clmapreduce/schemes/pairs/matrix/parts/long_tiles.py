@@ -19,7 +19,7 @@ OPERAND = 16 * DEPTH
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixLongText(LongResultsText):
-    """The statements that kernel/pairwise_matrix_long asks for. local_memory: bytes that a group may take."""
+    """The statements that kernel/matrix/pairwise_matrix_long asks for. local_memory: bytes that a group may take."""
 
     local_memory: int
 

@@ -161,8 +161,8 @@ const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
 
 @dataclass(frozen=True, eq=False)
 class OperandText:
-    """The statements that kernel/pairwise_operands asks for. role: whose operands. tile: rows or columns in a group's
-    tile. bounded: whether it must be known how far products may be off.
+    """The statements that kernel/matrix/pairwise_operands asks for. role: whose operands. tile: rows or columns in a
+    group's tile. bounded: whether it must be known how far products may be off.
     """
 
     role: Role

@@ -115,7 +115,7 @@ class LongSides(ABC):
         blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)
         count = domain.rows if side.role is Role.ROW else domain.columns
         spec = kernel_spec(
-            "pairwise_operands", self.mode, self.facts, domain.narrow, False,
+            "matrix/pairwise_operands", self.mode, self.facts, domain.narrow, False,
             {"block": block, "tile": side.tile, "side_number": k, "bounded": side.bounded},
             {"pair": self.layout.pair}, lambda: {"side": side},
         )  # fmt: skip

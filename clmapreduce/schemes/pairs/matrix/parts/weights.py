@@ -84,7 +84,7 @@ class Weights:
         block = text.box.block
         groups = -(-padded * text.numbers // (block * TAKEN))
         spec = kernel_spec(
-            "pairwise_weights", self.mode, self.facts, domain.narrow, False,
+            "matrix/pairwise_weights", self.mode, self.facts, domain.narrow, False,
             {"block": block, "taken": TAKEN, "numbers": text.numbers},
             {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.centres]},

@@ -1,5 +1,5 @@
 ## cmr_pairwise_matrix_sample: for every row the best bounds of its values with some of the columns, from products by matrix instructions alone
-##   (schemes/matrix_bars). Groups, warps and items share pairs as in cmr_pairwise_matrix; a tile of columns some of whose products promise nothing is
+##   (schemes/pairs/matrix/thresholds). Groups, warps and items share pairs as in cmr_pairwise_matrix; a tile of columns some of whose products promise nothing is
 ##   left out, and so are columns that fill no whole turn.
 ##   in…  the pair's inputs      buckets  [bucket of a split] and then as accumulators, what nothing passes where there is no bound
 ##   rows, columns, share, blocks, splits, total  as in cmr_pairwise, of the columns that are looked at

@@ -17,7 +17,7 @@ def row_of(r):
     return f"at_row + {r // width * 8 * width + r % width}"
 statements, values = pairs.values(0, 0)
 column_statements, column_parts = pairs.long_column(0, domain.attr.place("c", True), "d")
-# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
+# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 scalars, parts = range(len(values)), range(len(column_parts))
 def of(name, k, r):
     return f"{name}{k}_{r // width * width}.s{r % width}"

@@ -16,7 +16,7 @@ op = inner if inner is not None else pairs.outer
 exact_op = exact.inner if inner is not None else exact.outer
 mine, across, together = matrix.places.mine, matrix.box.across, matrix.together
 place = domain.attr.place
-# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairwise).
+# On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 %>
 <%def name="my_rows()">
 % for v in mine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import DeviceError
 from clmapreduce.modes import ComputeMode, Scope, parse_mode
 from clmapreduce.plan import Facts

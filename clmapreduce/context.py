@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
 from clmapreduce.checks import quoted, switch
-from clmapreduce.domain.table import Table
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.errors import DeviceError, SettingError
 from clmapreduce.kept_plans import KeptPlans
 from clmapreduce.plan import Facts, KernelSpec, Plan

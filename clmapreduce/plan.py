@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from clmapreduce.domain.table import Table
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node

@@ -13,7 +13,7 @@ import numpy as np
 
 import hostsched
 from cl_templates import RenderError, render
-from clmapreduce.domain.table import Table
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.errors import (
     ArgumentError,
     BuildError,

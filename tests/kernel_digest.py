@@ -25,7 +25,7 @@ from pairblocks import drawn_blocks  # noqa: E402  # found by the line above
 from pairplans import form_of  # noqa: E402
 from plans import FACTS, MODES, every_plan, source_of  # noqa: E402
 
-from clmapreduce.domain.pairwise import Pairwise  # noqa: E402
+from clmapreduce.domain.dense import Pairwise  # noqa: E402
 from clmapreduce.domain.sparse import sparse  # noqa: E402
 from clmapreduce.modes import ComputeMode  # noqa: E402
 from clmapreduce.pairwise.form import made_of  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clmapreduce import tuning_matrix
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise import planned
 from clmapreduce.plan import Facts

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from pairblocks import drawn_blocks
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse as blocks_of_pairs
 from clmapreduce.dtypes import FLOAT32, widened
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, Symbol, postorder
+from clmapreduce.lowering.constants import FIRST, slotted
+from clmapreduce.lowering.lower import lower
+from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Form, made_of
 from clmapreduce.pairwise.planned import choose_box, plan_layout, planned
@@ -38,11 +41,8 @@ from clmapreduce.tuning_matrix import (
     MatrixBox,
     MatrixLongBox,
 )
-from clmapreduce.vector.lower import lower
 from clmapreduce.vector.node import Category, Variable, Vector
-from clmapreduce.vector.pair import Pair, PairInput, Role
 from clmapreduce.vector.parse import parse
-from clmapreduce.vector.slots import FIRST, slotted
 
 GAUSSIAN = "Exp(-SqDist(Vi(0,3),Vj(1,3))/Pm(2,1))*Vj(3,2)"
 DISTANCE = "SqDist(Vi(0,3),Vj(1,3))"

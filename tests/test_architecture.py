@@ -16,7 +16,7 @@ TEMPLATES = ROOT / "cl_templates"
 ROWS = (
     ("errors", "checks", "host_room", "no_arithmetic", "modes", "dtypes", "version"),
     ("formula", "reductions", "domain", "math", "ranges"),
-    ("program", "vector"),
+    ("program", "vector", "lowering"),
     ("plan", "tuning", "tuning_matrix", "schemes", "choose"),
     ("runtime", "kept_plans", "context", "array", "foreign", "convert", "arguments", "call", "progress"),
     ("primitives", "warm", "series", "pairwise", "segmented", "cluster"),

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from clmapreduce.domain.blocks import Blocks
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.domain.stretches import Stretches
-from clmapreduce.domain.table import Table
 
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 

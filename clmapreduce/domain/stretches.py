@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, Integers
-from clmapreduce.domain.table import Table
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.domain.whole import whole_first
 
 

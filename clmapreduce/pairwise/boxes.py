@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts

@@ -11,11 +11,12 @@ from clmapreduce.arguments import Arguments, product
 from clmapreduce.array import DeviceArray
 from clmapreduce.choose import choose_mode
 from clmapreduce.context import Context
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.dtypes import FLOAT32, INT32, INT64, DType, widened
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
+from clmapreduce.lowering.constants import slotted
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.form import Form, made_of
 from clmapreduce.pairwise.measured import Kept, recorder, tunings
@@ -29,7 +30,6 @@ from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairs.rows import Box
 from clmapreduce.vector.node import Variable, Vector
-from clmapreduce.vector.slots import slotted
 from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}

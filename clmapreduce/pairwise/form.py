@@ -7,14 +7,14 @@ from functools import lru_cache
 
 from clmapreduce.dtypes import FLOAT32, DType
 from clmapreduce.formula.node import Symbol
+from clmapreduce.lowering.lower import UNROLLED, lower, lower_weighted
+from clmapreduce.lowering.pair import Pair, PairInput, Role
+from clmapreduce.lowering.side_values import put_aside
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.passes.two_pass import MARKS
-from clmapreduce.vector.asides import put_aside
 from clmapreduce.vector.coordinates import split_at_long
-from clmapreduce.vector.lower import UNROLLED, lower, lower_weighted
 from clmapreduce.vector.node import Category, Variable, Vector
-from clmapreduce.vector.pair import Pair, PairInput, Role
 
 SHORTEST = 4
 """Numbers of a vector that matrix instructions may take as a long one: they come in blocks of 8."""

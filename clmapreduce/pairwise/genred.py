@@ -9,7 +9,7 @@ from typing import Any
 from clmapreduce.context import Context
 from clmapreduce.errors import FormulaError
 from clmapreduce.pairwise.inputs import Inputs, placeholder
-from clmapreduce.pairwise.reduced import Reduced
+from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.reductions import Operator
 from clmapreduce.vector.parse import parse
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, FormulaError, ShapeError
-from clmapreduce.pairwise.given import LAYOUTS, LETTERS, Array, as_array, numbers, reshaped, same_memory
+from clmapreduce.pairwise.user_arrays import LAYOUTS, LETTERS, Array, as_array, numbers, reshaped, same_memory
 from clmapreduce.vector.node import Category, Variable, Vector, make, postorder
 
 Shape = tuple[int, ...]

@@ -15,18 +15,18 @@ from clmapreduce.checks import quoted, switch
 from clmapreduce.context import Context
 from clmapreduce.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
-from clmapreduce.pairwise.base import KINDS, Symbolic, lifted, made
 from clmapreduce.pairwise.genred import Genred
-from clmapreduce.pairwise.given import LETTERS
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
+from clmapreduce.pairwise.lazy.base import KINDS, Symbolic, lifted, made
 from clmapreduce.pairwise.options import keywords
-from clmapreduce.pairwise.reduced import Reduced
+from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.pairwise.solve import SolveStatus, solve
+from clmapreduce.pairwise.user_arrays import LETTERS
 from clmapreduce.ranges import as_ranges
 from clmapreduce.vector.node import Category, Variable, Vector, postorder
 
 if TYPE_CHECKING:
-    from clmapreduce.pairwise.lazytensor import LazyTensor
+    from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
 
 SOLVING = ("alpha", "eps", "max_iterations", "preconditioner", "x0", "return_status", "progress")
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from clmapreduce.context import LOG, Context
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import from_json, is_legal, starts_of, to_json

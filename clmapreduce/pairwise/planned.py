@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from clmapreduce.choose import choose_few
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
+from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.form import Aside, Made
 from clmapreduce.plan import Facts, Plan
@@ -36,7 +37,6 @@ from clmapreduce.tuning_matrix import (
     MatrixWeightedBox,
     MatrixWideBox,
 )
-from clmapreduce.vector.pair import Pair, Role
 
 Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the static box."""

@@ -13,8 +13,9 @@ import numpy as np
 
 from clmapreduce.array import DeviceArray
 from clmapreduce.context import LOG, Context
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import is_float
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
@@ -24,7 +25,6 @@ from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.vector.node import Variable
-from clmapreduce.vector.pair import Pair
 from clmapreduce.warm import WarmCall
 
 WORTH = 0.98

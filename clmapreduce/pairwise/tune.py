@@ -11,7 +11,7 @@ from typing import Any
 from clmapreduce.checks import quoted, real
 from clmapreduce.context import Context, context_of
 from clmapreduce.convert import array
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall

@@ -36,7 +36,7 @@ from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team import TEAM, suits_teams
 from clmapreduce.schemes.segments.walk import plan_team, plan_walk
-from clmapreduce.segmented.cuts import Cuts, Cutting
+from clmapreduce.segmented.chunk_starts import Cuts, Cutting
 from clmapreduce.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]

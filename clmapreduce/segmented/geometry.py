@@ -20,7 +20,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.segmented.check import Check, check_offsets, settled
-from clmapreduce.segmented.given import indices
+from clmapreduce.segmented.inputs import indices
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry
-from clmapreduce.segmented.given import Columns, Gathered, columns, gathered
+from clmapreduce.segmented.inputs import Columns, Gathered, columns, gathered
 from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.lines import Row, mapped
-from clmapreduce.segmented.marked import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns
+from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
 
 COPY = Map(lambda key: key)

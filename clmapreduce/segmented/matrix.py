@@ -15,7 +15,7 @@ from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.segmented.check import check_columns, check_on_host, check_places
 from clmapreduce.segmented.geometry import Geometry, geometry
-from clmapreduce.segmented.given import Gathered, indices
+from clmapreduce.segmented.inputs import Gathered, indices
 from clmapreduce.segmented.lines import Row, count_where
 from clmapreduce.segmented.remembered import remembered
 

@@ -23,9 +23,9 @@ from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, check_numbers, layout_of, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
-from clmapreduce.segmented.given import Columns, columns, gathered
+from clmapreduce.segmented.inputs import Columns, columns, gathered
 from clmapreduce.segmented.kept import Kept
-from clmapreduce.segmented.single import reduce_once
+from clmapreduce.segmented.single_call import reduce_once
 
 Mapped = Callable[..., Any] | str | Map | None
 

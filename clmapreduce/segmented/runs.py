@@ -27,7 +27,7 @@ from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.reductions import Bound, operator
 from clmapreduce.runtime import Executable
 from clmapreduce.schemes.segments.runs import begins_dtype, plan_runs
-from clmapreduce.segmented.given import Gathered
+from clmapreduce.segmented.inputs import Gathered
 from clmapreduce.segmented.lines import Row, formula_of
 
 Equal = Callable[[Any, Any], Any]

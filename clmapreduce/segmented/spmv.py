@@ -17,11 +17,11 @@ from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
-from clmapreduce.segmented.given import gathered
+from clmapreduce.segmented.inputs import gathered
 from clmapreduce.segmented.kept import Kept
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
 from clmapreduce.segmented.reduce import asked_for
-from clmapreduce.segmented.single import reduce_once
+from clmapreduce.segmented.single_call import reduce_once
 
 
 def _product(a: Any, x: Any) -> Any:

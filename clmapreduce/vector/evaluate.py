@@ -1,8 +1,8 @@
-"""The NumPy twin of vector formulas: dense, over broadcast leading axes."""
+"""Vectors written out as scalar nodes, and the NumPy twin of vector formulas: dense, over broadcast leading axes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,7 @@ from clmapreduce.dtypes import DType
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.evaluate import evaluate as evaluate_node
 from clmapreduce.formula.node import Literal, Node, Symbol
-from clmapreduce.vector.node import Constant, Variable, Vector
-from clmapreduce.vector.scalars import scalars
+from clmapreduce.vector.node import Constant, Variable, Vector, postorder
 
 
 def evaluate(vector: Vector, arrays: Mapping[Variable, Any], dtype: Any = None) -> Any:
@@ -54,3 +53,17 @@ def _checked(variable: Variable, arrays: Mapping[Variable, Any]) -> Any:
             f"{variable!r}: an array of shape {array.shape}; its last axis must have {variable.dim} numbers"
         )
     return array
+
+
+def scalars(roots: Sequence[Vector], leaf: Callable[[Vector], Sequence[Node]]) -> list[list[Node]]:
+    """The coordinates of every root, one node each.
+
+    `leaf` gives those of variables, constants and zeros, `dim` nodes each, all of the dtype to compute in.
+    """
+    done: dict[Vector, Sequence[Node]] = {}
+    for part in postorder(roots):
+        if part.args:
+            done[part] = part.operation.scalars([done[arg] for arg in part.args], part.params)
+        else:
+            done[part] = leaf(part)
+    return [list(done[root]) for root in roots]

@@ -11,7 +11,7 @@ from pairblocks import drawn_blocks, mask_of
 
 from clmapreduce.domain import laid
 from clmapreduce.domain.blocks import Blocks
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import FEW, BlockSparse, Cut, sparse
 
 

@@ -17,7 +17,7 @@ from pairdense import HALVES, NAMES, Case
 
 import clmapreduce as cm
 from clmapreduce import context as context_module
-from clmapreduce.domain import pairwise, sparse
+from clmapreduce.domain import dense, sparse
 
 pytestmark = pytest.mark.drawn
 
@@ -54,7 +54,7 @@ def test_indices_of_64_bits(
     context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What only arrays of 2³¹ elements ask for."""
-    monkeypatch.setattr(pairwise, "NARROW_LIMIT", 1)
+    monkeypatch.setattr(dense, "NARROW_LIMIT", 1)
     dim, name = int(rng.choice([3, 20])), str(rng.choice(["Sum", "Min_ArgMin"]))
     Case(name, dim, backend=str(rng.choice(["auto", "2D"])), sparse=True).check(rng, context, mode, [(67, 300)])
 

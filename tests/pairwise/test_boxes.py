@@ -14,7 +14,7 @@ from pairplans import DISTANCE, layout_of, vector
 from plans import FACTS, MODES, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import MATRIX_STARTS, beside, from_json, is_legal, starts_of, to_json, varied

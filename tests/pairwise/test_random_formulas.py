@@ -22,7 +22,7 @@ from rules import assert_rules
 
 import clmapreduce as cm
 from clmapreduce.domain.blocks import Blocks
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.form import made_of

@@ -13,8 +13,7 @@ from clmapreduce.formula.node import Literal, Node
 from clmapreduce.vector import OPERATIONS as O
 from clmapreduce.vector import Constant, Variable, Vector
 from clmapreduce.vector.derivative import gradient
-from clmapreduce.vector.evaluate import evaluate
-from clmapreduce.vector.scalars import scalars
+from clmapreduce.vector.evaluate import evaluate, scalars
 
 X, Y, Z = Variable(0, 1, 0), Variable(1, 1, 0), Variable(2, 1, 0)
 XYZ = O["Concat"](X, Y, Z)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clmapreduce.dtypes import FLOAT16, DType, c_name, is_bfloat16
-from clmapreduce.vector.pair import PairInput
+from clmapreduce.lowering.pair import PairInput
 
 
 def parameters_of(inputs: Sequence[PairInput]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clmapreduce.domain.table import Table
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.plan import Arguments, Plan, Stage
 
 

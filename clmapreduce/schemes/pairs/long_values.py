@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
@@ -16,7 +17,6 @@ from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, sp
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
-from clmapreduce.vector.pair import Pair
 
 
 @dataclass(frozen=True)

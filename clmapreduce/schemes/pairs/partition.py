@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.domain.sparse import BlockSparse, Cut
-from clmapreduce.domain.table import Table
 from clmapreduce.plan import Arguments, Size
 
 

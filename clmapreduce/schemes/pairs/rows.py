@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.line import NARROW_LIMIT
-from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import DType, c_name
+from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
@@ -20,7 +21,6 @@ from clmapreduce.schemes.pairs.partition import Spread, dense_merge, spread_bloc
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
-from clmapreduce.vector.pair import Pair, Role
 
 Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"
 

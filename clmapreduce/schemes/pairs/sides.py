@@ -9,8 +9,8 @@ from functools import cached_property
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Symbol, postorder
+from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import element
-from clmapreduce.vector.pair import PairInput, Role
 
 
 @dataclass(frozen=True, eq=False)

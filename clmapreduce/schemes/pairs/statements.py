@@ -15,11 +15,11 @@ from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, wide
 from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Node, Record, postorder
+from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of, stored
 from clmapreduce.schemes.pairs.absorb import FoldingText
-from clmapreduce.vector.pair import Contraction, Expansion, Pair, PairInput, Role
 
 Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
 """Gives statements, and the texts of the values of a row vector and a column."""

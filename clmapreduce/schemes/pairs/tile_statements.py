@@ -15,11 +15,11 @@ import numpy as np
 
 from clmapreduce.dtypes import HEX, c_name, literal
 from clmapreduce.formula.node import postorder
+from clmapreduce.lowering.pair import Contraction, PairInput, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.centred import LEAST, Distance
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning import TileBox
-from clmapreduce.vector.pair import Contraction, PairInput, Role
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.dtypes import c_name
+from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
@@ -20,7 +21,6 @@ from clmapreduce.schemes.pairs.sides import coordinates_of
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
 from clmapreduce.tuning import TileBox, tile_box, tile_box_of
-from clmapreduce.vector.pair import Pair, PairInput, Role
 
 
 def choose_tiles(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.partition import Spread, spread_blocks, spread_dense

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.domain.launch_table import Table
 from clmapreduce.domain.segments import WEIGHT, Segments
-from clmapreduce.domain.table import Table
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage

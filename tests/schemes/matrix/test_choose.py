@@ -11,7 +11,7 @@ import pytest
 from pairplans import DISTANCE, form_of, layout_of, pair_plan
 from plans import FACTS, PARALLEL, SEQUENTIAL
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.form import made_of
 from clmapreduce.pairwise.planned import choose_box, planned
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix

@@ -13,7 +13,7 @@ from pairplans import layout_of
 from plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS

@@ -14,6 +14,7 @@ from pairplans import layout_of, pair_plan
 from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
+from clmapreduce.lowering.pair import Role
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -23,7 +24,6 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import OperandText
 from clmapreduce.schemes.pairs.matrix.parts.pack import products_of
 from clmapreduce.tuning_matrix import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
-from clmapreduce.vector.pair import Role
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
 

@@ -15,7 +15,7 @@ from plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
 from clmapreduce.domain.blocks import Blocks
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.primitives.base import Options, Prepared

@@ -13,8 +13,8 @@ from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, source_of
 from rules import assert_arguments_are_parameters, kernel_of, without_comments
 
 from clmapreduce.choose import FEW_COLUMNS, FEW_ROWS, FEW_ROWS_SEQUENTIAL, choose_few
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.line import NARROW_LIMIT
-from clmapreduce.domain.pairwise import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts, Plan, Stage

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
@@ -22,7 +23,6 @@ from clmapreduce.schemes.pairs.rows import PairLayout, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.value_blocks import flat
 from clmapreduce.tuning_matrix import MatrixChainedBox
-from clmapreduce.vector.pair import Expansion
 
 
 def scalar_of(layout: PairLayout) -> PairLayout:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
@@ -19,7 +20,6 @@ from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning_matrix import MatrixChainedBox
-from clmapreduce.vector.pair import Role
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.matrix.chained import chained_products_of
@@ -36,7 +37,6 @@ from clmapreduce.tuning_matrix import (
     matrix_weighted_box,
     matrix_wide_box,
 )
-from clmapreduce.vector.pair import Pair
 
 WEIGHTED_MOST = 24
 """Numbers of a row, or of a column, that registers and local memory have room for beside weights."""

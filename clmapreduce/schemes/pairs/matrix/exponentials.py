@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import FLOAT32
+from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
@@ -23,7 +24,6 @@ from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, 
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
 from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
-from clmapreduce.vector.bilinear import Factoring
 
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""

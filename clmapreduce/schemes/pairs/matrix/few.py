@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
@@ -19,7 +20,6 @@ from clmapreduce.schemes.pairs.partition import Spread, spread_blocks, spread_de
 from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning_matrix import MatrixBox
-from clmapreduce.vector.bilinear import Factoring, factored_pair
 
 
 def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:

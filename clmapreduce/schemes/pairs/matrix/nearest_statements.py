@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from clmapreduce.formula.block import Block
+from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.vector.pair import Pair, Role
 
 LISTS = ("list_bounds", "list_columns")
 """The bounds and the columns of every list: [list of a split][place], and then as accumulators are left."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType, c_name, widened
 from clmapreduce.formula.block import Block
 from clmapreduce.modes import ComputeMode, Scope

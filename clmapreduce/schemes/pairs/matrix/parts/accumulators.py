@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning_matrix import MatrixLongBox
-from clmapreduce.vector.pair import Role
 
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""

@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
 from clmapreduce.schemes.pairs.centred import centred
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.sides import Side, inputs_of
-from clmapreduce.vector.pair import PairInput, Role
 
 DEPTH = 16
 """Coordinates that one instruction takes."""

@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
+from clmapreduce.lowering.pair import Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
@@ -19,7 +20,6 @@ from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_pr
 from clmapreduce.schemes.pairs.rows import PairLayout
 from clmapreduce.schemes.pairs.tiles import norms_stage
 from clmapreduce.tuning_matrix import MatrixLongBox
-from clmapreduce.vector.pair import Role
 
 OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")
 """What the launches over either side leave."""

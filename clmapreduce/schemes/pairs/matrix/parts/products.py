@@ -13,11 +13,11 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
+from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role, roles
+from clmapreduce.lowering.rounding import relative_nodes
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.sides import Side, inputs_of, side_of
-from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role, roles
-from clmapreduce.vector.quotient import quotient_of, written
-from clmapreduce.vector.relative import relative_nodes
 
 MOST = 2
 """Products of a pair: one waits in registers while the next is summed up."""

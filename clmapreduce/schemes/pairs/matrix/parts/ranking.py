@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.functions import Function, apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
+from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.schemes.pairs.sides import Side, side_of
-from clmapreduce.vector.pair import Contraction, Pair, Role
-from clmapreduce.vector.quotient import quotient_of, written
 
 MOST_KEPT = 32
 """Values that an item keeps of each of its rows, at most."""

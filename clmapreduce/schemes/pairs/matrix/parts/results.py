@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST, LongPairsText
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER, OperandPart
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.vector.pair import Contraction, Pair, Role
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
+from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role
 from clmapreduce.schemes.pairs.sides import Side, side_of
 from clmapreduce.schemes.pairs.statements import is_product
-from clmapreduce.vector.pair import Contraction, Pair, PairInput, Role
-from clmapreduce.vector.quotient import quotient_of, written
 
 
 @dataclass(frozen=True, eq=False)

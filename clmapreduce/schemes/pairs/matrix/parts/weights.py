@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.domain.pairwise import Pairwise
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec

@@ -1,0 +1,1 @@
+"""From vector formulas to pairs of scalar nodes, the form that kernels are made from."""

@@ -1,0 +1,193 @@
+"""From vector formulas to pairs of scalars: one node per coordinate, long sums over coordinates kept as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clmapreduce.dtypes import DType
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Literal, Node, Symbol
+from clmapreduce.formula.node import postorder as nodes_below
+from clmapreduce.lowering.long_values import expansion_of, factored
+from clmapreduce.lowering.pair import Contraction, Pair, PairInput, roles
+from clmapreduce.lowering.regroup import Regrouper
+from clmapreduce.lowering.sharing import shared_products, waiting_factors
+from clmapreduce.lowering.unique import unique
+from clmapreduce.vector.algebra import SUM
+from clmapreduce.vector.node import Constant, Variable, Vector, postorder
+from clmapreduce.vector.operation import SUM_T, ZERO
+
+UNROLLED = 16
+"""Sums over more coordinates than this are loops."""
+
+
+@dataclass
+class _Lowering:
+    """One formula on its way down. `scalars`: per vector its coordinates."""
+
+    inputs: Mapping[Variable, PairInput]
+    dtype: DType
+    scalars: dict[Vector, list[Node]] = field(default_factory=dict)
+    contractions: list[Contraction] = field(default_factory=list)
+
+    def of(self, root: Vector) -> list[Node]:
+        """The coordinates of a vector."""
+        todo = [root]
+        while todo:
+            vector = todo[-1]
+            if vector in self.scalars:
+                todo.pop()
+                continue
+            if self._is_long_sum(vector) and (made := self._contraction(vector)) is not None:
+                self.scalars[vector] = [made]
+                continue
+            missing = [arg for arg in vector.args if arg not in self.scalars]
+            if missing:
+                todo += missing[::-1]
+            else:
+                self.scalars[vector] = self._lowered(vector)
+        return self.scalars[root]
+
+    def _lowered(self, vector: Vector) -> list[Node]:
+        if isinstance(vector, Variable):
+            return list(self.inputs[vector].symbols)
+        if isinstance(vector, Constant):
+            return [Literal(value, self.dtype) for value in vector.values]
+        if vector.operation is ZERO:
+            return [Literal(0, self.dtype)] * vector.dim
+        return vector.operation.scalars([self.scalars[arg] for arg in vector.args], vector.params)
+
+    def _is_long_sum(self, vector: Vector) -> bool:
+        return vector.operation is SUM and vector.args[0].dim > UNROLLED
+
+    def _contraction(self, total: Vector) -> Node | None:
+        """A sum that becomes a loop, times what all coordinates are multiplied by; None where what is summed is not
+        coordinate by coordinate.
+        """
+        (summed,) = total.args
+        walked = self._walked(summed)
+        if walked is None:
+            return None
+        term, wide = walked
+        parts = factored(term, {id(symbol) for _, symbol in wide})
+        assert parts is not None  # something is walked
+        result = Symbol(f"contraction {len(self.contractions)}", self.dtype)
+        self.contractions.append(Contraction(result, parts[1], wide, summed.dim))
+        return result if parts[0] is None else apply("multiply", result, parts[0])
+
+    def _walked(self, long: Vector) -> tuple[Node, tuple[tuple[PairInput, Symbol], ...]] | None:
+        """A long vector at one coordinate, with the inputs that it walks; None where coordinates are mixed."""
+        below = list(postorder([long], _Short()))
+        if not all(isinstance(v, Variable) or v.operation.elementwise or v.operation is SUM_T for v in below):
+            return None
+        term: dict[Vector, Node] = {}
+        wide: list[tuple[PairInput, Symbol]] = []
+        for vector in below:
+            if isinstance(vector, Variable):
+                given = self.inputs[vector]
+                symbol = Symbol(f"{given.name}.d", given.symbols[0].dtype)
+                term[vector] = symbol
+                wide.append((given, symbol))
+            else:
+                args = [[term[arg] if arg.dim > 1 else self.of(arg)[0]] for arg in vector.args]
+                term[vector] = (
+                    args[0][0] if vector.operation is SUM_T else vector.operation.scalars(args, vector.params)[0]
+                )
+        return term[long], tuple(wide)
+
+    def expanded(self, long: Vector, factor: Node | None = None) -> tuple[Node, Contraction] | None:
+        """A long vector, times a factor, as a scalar of the pair and what it multiplies; None where there is no such
+        thing coordinate by coordinate.
+        """
+        walked = self._walked(long)
+        if walked is None:
+            return None
+        term, wide = walked
+        product = term if factor is None else apply("multiply", factor, term)
+        parts = factored(product, {id(symbol) for _, symbol in wide})
+        if parts is None:
+            return None
+        coefficient = parts[0] if parts[0] is not None else Literal(1, self.dtype)
+        return coefficient, Contraction(Symbol("expansion", self.dtype), parts[1], wide, long.dim)
+
+
+class _Short:
+    """Holds the vectors of dimension 1."""
+
+    def __contains__(self, vector: object) -> bool:
+        return isinstance(vector, Vector) and vector.dim == 1
+
+
+def lower(
+    formula: Vector,
+    weight: Vector | None,
+    inputs: Mapping[Variable, PairInput],
+    scale: float = 1.0,
+    linear: bool = False,
+    beyond: int = UNROLLED,
+) -> Pair:
+    """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
+    in one dtype. scale: a factor of the formula's values. linear: whether they are summed and nothing else, so that a
+    formula of a dimension `beyond` a number may become an expansion, and factors that no pair changes wait until a
+    tile is summed.
+    """
+    lowering = _Lowering(inputs, computing_dtype(inputs))
+    expanded = lowering.expanded(formula) if linear and formula.dim > beyond else None
+    if expanded is not None:
+        return _finished(lowering, [expanded[0]], 1, expanded[1])
+    own = lowering.of(formula)
+    values = [apply("multiply", node, Literal(scale, lowering.dtype)) if scale != 1 else node for node in own]
+    values += lowering.of(weight) if weight is not None else []
+    return _finished(lowering, values, formula.dim, linear=linear)
+
+
+def lower_weighted(
+    formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
+    power: Callable[[Node, Node], Node],
+) -> Pair | None:  # fmt: skip
+    """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1 and the weight is long;
+    None where the weight cannot be walked coordinate by coordinate. inputs: as for `lower`. marks: what an earlier
+    launch has found, the first of it being the mark.
+    """
+    lowering = _Lowering(inputs, computing_dtype(inputs))
+    value = lowering.of(formula)[0]
+    scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
+    expanded = lowering.expanded(weight, power(scaled.astype(lowering.dtype), marks.symbols[0]))
+    return None if expanded is None else _finished(lowering, [expanded[0]], 1, expanded[1], marks)
+
+
+def computing_dtype(inputs: Mapping[Variable, PairInput]) -> DType:
+    """The dtype that is computed with."""
+    return next(iter(inputs.values())).symbols[0].dtype
+
+
+def _finished(
+    lowering: _Lowering, values: Sequence[Node], width: int, long: Contraction | None = None, *more: PairInput,
+    linear: bool = False,
+) -> Pair:  # fmt: skip
+    """The pair, regrouped, with what it reads. long: what the value multiplies. more: inputs that are no variables.
+    linear: as for `lower`.
+    """
+    inputs = (*lowering.inputs.values(), *more)
+    values = [node.astype(lowering.dtype) for node in values]
+    loops = [*lowering.contractions, *([long] if long is not None else ())]
+    known = roles(values, loops, inputs)
+    rewritten = Regrouper(known).rewritten([*values, *(c.term for c in loops)])
+    values, terms = rewritten[: len(values)], rewritten[len(values) :]
+    done = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
+    values, factors = waiting_factors(values, known) if linear and long is None else (values, ())
+    used = _used([*values, *factors], done)
+    kept = tuple(given for given in inputs if used(given))
+    if long is None:
+        values = unique(values)
+        return Pair(kept, shared_products(values, roles(values, done, kept)), width, done, factors=factors)
+    scalars, expansion = expansion_of(values[0], done[-1], known)
+    return Pair(kept, scalars, width, done[:-1], expansion)
+
+
+def _used(values: Sequence[Node], loops: Sequence[Contraction]) -> Callable[[PairInput], bool]:
+    """Which inputs a pair reads."""
+    met = {id(node) for node in nodes_below([*values, *(loop.term for loop in loops)])}
+    walked = {id(given) for loop in loops for given, _ in loop.wide}
+    return lambda given: id(given) in walked or any(id(symbol) in met for symbol in given.symbols)

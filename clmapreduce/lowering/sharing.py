@@ -1,0 +1,92 @@
+"""Products among a pair's values: factors that no pair changes wait for the sum, and those that several products have
+in common meet first, once for all.
+
+Of e·b beside e·(x_d − y_d)·b·u for every coordinate d, u waits and e·b is computed once per pair; what is left per
+coordinate is one multiplication, which goes into the addition behind it. Only the order of multiplications changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Literal, Node
+from clmapreduce.lowering.pair import Role
+
+
+def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[Node, ...]:
+    """The values, equal nodes being one object, with the factors that several of them have in common multiplied first.
+    role: of every node, by id; products that depend on one side alone stay as they are.
+    """
+    factors = [_factors(value, role) for value in values]
+    nodes = list({id(factor): factor for found in factors for factor in found}.values())
+    number = {id(node): k for k, node in enumerate(nodes)}  # addresses would order products anew in every process
+    mask = [int(role[id(node)]) for node in nodes]
+    products = [[number[id(factor)] for factor in found] for found in factors]
+    changed = False
+    while (best := _most_common(products, mask)) is not None:
+        products = [_with(product, best, len(nodes)) for product in products]
+        nodes.append(apply("multiply", nodes[best[0]], nodes[best[1]]))
+        mask.append(mask[best[0]] | mask[best[1]])
+        changed = True
+    return tuple(_product([nodes[k] for k in product]) for product in products) if changed else tuple(values)
+
+
+def waiting_factors(
+    values: Sequence[Node], role: Mapping[int, Role]
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:  # fmt: skip
+    """The values without factors that are made of parameters alone, and the product of those for each value; no factors
+    where no value has any. role: of every node, by id.
+    """
+    left, waiting = [], []
+    for value in values:
+        found = {True: list[Node](), False: list[Node]()}
+        for factor in _factors(value, role) if role[id(value)] is Role.PAIR else [value]:
+            found[role[id(factor)] is Role.PARAMETER].append(factor)
+        taken = found[True] if found[False] else []
+        left.append(_product(found[False]) if taken else value)
+        waiting.append(_product(taken) if taken else Literal(1.0, value.dtype))
+    if all(isinstance(factor, Literal) and factor.value == 1 for factor in waiting):
+        return tuple(values), ()
+    return tuple(left), tuple(waiting)
+
+
+def _factors(value: Node, role: Mapping[int, Role]) -> list[Node]:
+    """The factors of a product."""
+    found: list[Node] = []
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Apply) and node.function.name == "multiply" and role[id(node)] is Role.PAIR:
+            todo += node.args[::-1]
+        else:
+            found.append(node)
+    return found
+
+
+def _most_common(products: Sequence[Sequence[int]], mask: Sequence[int]) -> tuple[int, int] | None:
+    """Two factors that most products have, if several do; of equally many those that depend on least."""
+    counts = Counter(pair for product in products for pair in dict.fromkeys(combinations(sorted(product), 2)))
+    if not counts:
+        return None
+    best = max(counts, key=lambda pair: (counts[pair], -(mask[pair[0]] | mask[pair[1]])))
+    return best if counts[best] > 1 else None
+
+
+def _with(product: list[int], pair: tuple[int, int], made: int) -> list[int]:
+    """The product with what two of its factors make in their place, if it has them."""
+    left = list(product)
+    for place in pair:
+        if place not in left:
+            return product
+        left.remove(place)
+    return [made, *left]
+
+
+def _product(factors: Sequence[Node]) -> Node:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = apply("multiply", product, factor)
+    return product

@@ -1,0 +1,242 @@
+"""LazyTensors as matrices: products, transposition, slices of rows and columns, their numbers and diagonal."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clmapreduce.array import DeviceArray, NumpyArray, upload
+from clmapreduce.checks import numpy_array
+from clmapreduce.errors import FormulaError, ModeError, ShapeError
+from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variable_of
+from clmapreduce.pairwise.lazy.base import Symbolic, made
+from clmapreduce.pairwise.lazy.operators import is_complex_data
+from clmapreduce.pairwise.lazy.reductions import Reductions
+from clmapreduce.pairwise.reduction import Finish, Reduced
+from clmapreduce.pairwise.user_arrays import Array, as_array, as_real, reshaped
+from clmapreduce.vector.node import Category
+
+if TYPE_CHECKING:
+    from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
+
+EVERYTHING = slice(None)
+SELECTION = (slice, np.ndarray, list)
+AS_DIAGONAL = {Category.I: Category.I, Category.J: Category.I, Category.PARAMETER: Category.PARAMETER}
+AS_BATCH = {Category.I: Category.PARAMETER, Category.J: Category.I, Category.PARAMETER: Category.PARAMETER}
+
+
+class Matrix(Reductions):
+    """What a LazyTensor can do as an M × N matrix, or a batch of them; SciPy's `aslinearoperator` takes it."""
+
+    __slots__ = ()
+
+    # --------------------------------------------------------------------------------------------------------- products
+    def __matmul__(self, v: Any, **kwargs: Any) -> Any:
+        """The product with an array v: (N,) gives (.., M), (.., N, E) gives (.., M, E).
+
+        Raises ShapeError where this is no matrix of numbers or v does not fit, DTypeError for another dtype.
+        """
+        if isinstance(v, Symbolic):
+            raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
+        if self.ndim != 1 + self.is_complex:
+            raise ShapeError(f"K @ v needs a matrix of numbers; this LazyTensor of shape {self.shape} holds vectors")
+        given = as_array(v, "the array behind @")
+        if not given.ndim or (self.inputs.cols is not None and given.shape[-2:][0] != self.inputs.cols):
+            told = "a number" if not given.ndim else f"an array of shape {given.shape}"
+            raise ShapeError(f"K @ v: K has shape {self.shape} and v is {told}; it needs (N,) or (.., N, E)")
+        flat = given.ndim == 1
+        array = as_real(reshaped(given, (*given.shape, 1)) if flat else given)
+        operand = made(*variable_of(array, Category.J), is_complex=is_complex_data(given))
+        product = self * operand
+        if not flat:
+            return product.sum(product.dim() - 2, **kwargs)
+        reduced = product.sum(product.dim() - 2, call=False, **kwargs)
+        finish = reduced.finish
+        reduced.finish = lambda result: _without_last(result if finish is None else finish(result))
+        return reduced if reduced.inputs.unbound else reduced()
+
+    def matvec(self, v: Any) -> Any:
+        """self @ v for SciPy: v of another dtype is converted, real numbers to this dtype."""
+        return self @ self._converted(v)
+
+    def rmatvec(self, v: Any) -> Any:
+        """The conjugate transpose times v, as `matvec`."""
+        return self._adjoint() @ self._converted(v)
+
+    matmat = matvec
+    rmatmat = rmatvec
+
+    def _adjoint(self) -> LazyTensor:
+        return self.t()
+
+    def _converted(self, v: Any) -> Any:
+        dtype = self.inputs.dtype
+        if isinstance(v, DeviceArray) or dtype is None:
+            return v
+        v = numpy_array(v, "v")
+        return numpy_array(v, "v", np.result_type(dtype, np.complex64) if v.dtype.kind == "c" else dtype)
+
+    def solve(self, other: Any, var: LazyTensor | None = None, call: bool = True, **kwargs: Any) -> Any:
+        """a with alpha a + Σ self · a = other, self symmetric and positive definite: an array of other's shape.
+
+        other: an array (M, D), or a variable of i or j. var: a placeholder in self, which is linear in it and is solved
+        for it instead. Keywords: alpha=1e-10, eps=1e-6 and the others of `Solver`, which call=False, or placeholders
+        left in self or other, give. Method: conjugate gradients on the device.
+        """
+        from clmapreduce.pairwise.kernelsolve import solve_lazy
+
+        return solve_lazy(self, other, var, call, kwargs)  # type: ignore[arg-type]
+
+    # ---------------------------------------------------------------------------------------------------- transposition
+    def t(self) -> LazyTensor:
+        """The transposed matrix: variables of i become variables of j, and the other way round."""
+        inputs = self.inputs.transposed()
+        names = tuple(zip(self.inputs.variables, inputs.variables, strict=True))
+        return made(renamed(self.formula, names), inputs, self.choices.transposed, self.is_complex)
+
+    @property
+    def T(self) -> LazyTensor:
+        """As `t()`."""
+        return self.t()
+
+    # ---------------------------------------------------------------------------------------------------------- slicing
+    def __getitem__(self, key: Any) -> LazyTensor:
+        """Coordinates of the vectors, and slices of rows and columns.
+
+        x[k] and x[k:l] take coordinates, negative ones counting from the end. K[rows, cols] and K[rows, cols, k:l] take
+        slices, lists of indices or masks of i and of j; batch axes come first, as `:`. Raises ShapeError.
+        """
+        if not isinstance(key, tuple):
+            return self._coordinates(key)
+        count = self.nbatchdims
+        key = _expanded(key, count + 3)
+        if len(key) not in (count + 2, count + 3) or not all(map(_is_whole, key[:count])):
+            raise ShapeError(f"{_told(key)} does not index {self.shape}: whole batch axes (:), then rows and columns")
+        result = self._lines(key[count], key[count + 1])
+        return result if len(key) == count + 2 else result._coordinates(key[-1])
+
+    def _coordinates(self, key: Any) -> LazyTensor:
+        dim = self.ndim // (2 if self.is_complex else 1)
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            if not -dim <= key < dim:
+                raise ShapeError(f"coordinate {key} of vectors of dimension {dim}; give {-dim} … {dim - 1}")
+            return self.elem(int(key) % dim)
+        if not isinstance(key, slice):
+            raise ShapeError(f"{key!r} indexes no vector; give an integer or a slice, or a tuple of rows and columns")
+        if key.step not in (None, 1):
+            raise ShapeError(f"a slice of coordinates goes by single steps, not by {key.step}")
+        if not all(end is None or isinstance(end, (int, np.integer)) for end in (key.start, key.stop)):
+            raise ShapeError(f"coordinates {key.start!r} … {key.stop!r}: slices go from one whole number to another")
+        first = 0 if key.start is None else key.start + dim * (key.start < 0)
+        end = dim if key.stop is None else key.stop + dim * (key.stop < 0)
+        if not 0 <= first < end <= dim:
+            raise ShapeError(f"coordinates {key.start} … {key.stop} of vectors of dimension {dim}; slices stay inside")
+        return self._itself() if end - first == dim else self.extract(first, end - first)
+
+    def _lines(self, rows: Any, cols: Any) -> LazyTensor:
+        chosen = {Category.I: rows, Category.J: cols}
+        if self.ranges is not None and not (_is_whole(rows) and _is_whole(cols)):
+            raise ModeError(f"{self.ranges!r} are of all rows and columns; set them after slices are taken")
+        for slot in self.inputs.unbound:
+            if not _is_whole(chosen.get(slot.category, EVERYTHING)):
+                raise FormulaError(f"{slot.told} has no array yet; slice the array that the call is given")
+        for category, length in ((Category.I, self.inputs.rows), (Category.J, self.inputs.cols)):
+            _check_selection(chosen[category], length, "ij"[category])
+        slots = [_taken(slot, chosen.get(slot.category, EVERYTHING)) for slot in self.inputs.slots]
+        return self._like(self.formula, Inputs(slots), self.is_complex)
+
+    # ---------------------------------------------------------------------------------------------------------- numbers
+    def dense(self, **kwargs: Any) -> Any:
+        """All numbers, an array of `shape`: NumPy, or a DeviceArray where one was among the arrays.
+
+        Keywords as of a reduction, but `out`. Raises FormulaError naming variables that are left unbound,
+        DeviceMemoryError where there is no room.
+        """
+        slots = []
+        for slot, array in zip(self.inputs.slots, self.inputs.arrays.values(), strict=True):
+            if slot.category is not Category.I and slot.batch:  # rows become the last batch axis
+                split = len(slot.batch)
+                array = reshaped(array, (*array.shape[:split], 1, *array.shape[split:]))
+            slots.append(data_slot(array, AS_BATCH[slot.category]))
+        return self._elementwise(slots, self.shape, kwargs)
+
+    def to_numpy(self, **kwargs: Any) -> NumpyArray:
+        """All numbers, as a NumPy array of `shape`; as `dense`."""
+        return np.asarray(self.dense(**kwargs))
+
+    def diagonal(self, **kwargs: Any) -> Any:
+        """The values where i = j: (.., M), or (.., M, D) for vectors; as `dense`. Raises ShapeError where M and N
+        differ.
+        """
+        arrays = self.inputs.arrays.values()
+        rows, cols = self.inputs.rows, self.inputs.cols
+        if rows is not None and cols is not None and rows != cols:
+            raise ShapeError(f"a matrix of shape {self.shape} has no diagonal; M and N must be equal")
+        *batch, rows, _ = self.inputs.shape
+        slots = [data_slot(x, AS_DIAGONAL[s.category]) for s, x in zip(self.inputs.slots, arrays, strict=True)]
+        length = rows if rows != 1 else self.inputs.shape[-1]
+        return self._elementwise(slots, (*batch, length, *self.shape[len(batch) + 2 :]), kwargs)
+
+    def _elementwise(self, slots: list[Slot], shape: tuple[int, ...], options: dict[str, Any]) -> Any:
+        """The values for single columns of other categories, in this shape."""
+        before = self.inputs.variables
+        inputs = Inputs(())
+        names = []
+        for variable, slot in zip(before, slots, strict=True):
+            inputs, (place,) = inputs.joined(Inputs([slot]))
+            names.append((variable, inputs.variables[place]))
+        formula = renamed(self.formula, tuple(names))
+        if self.backend is not None:
+            options = {"backend": self.backend, **options}
+        return Reduced("Sum", 1, formula, inputs, None, None, options, self._shaped(shape))()
+
+    def _shaped(self, shape: tuple[int, ...]) -> Finish:
+        return lambda result: reshaped(self._finished(result), shape)
+
+
+def _without_last(result: Any) -> Any:
+    return reshaped(result, result.shape[:-1])
+
+
+def _expanded(key: tuple[Any, ...], axes: int) -> tuple[Any, ...]:
+    """The key with `...` written out for this many axes."""
+    places = [k for k, part in enumerate(key) if isinstance(part, EllipsisType)]
+    if not places:
+        return key
+    if len(places) > 1:
+        raise ShapeError("an index may hold one ... only")
+    return (*key[: places[0]], *[EVERYTHING] * (axes + 1 - len(key)), *key[places[0] + 1 :])
+
+
+def _told(key: tuple[Any, ...]) -> str:
+    return f"[{', '.join(':' if _is_whole(k) else str(k) for k in key)}]"
+
+
+def _check_selection(chosen: Any, length: int | None, letter: str) -> None:
+    if not isinstance(chosen, SELECTION):
+        raise ShapeError(f"{chosen!r} chooses no {letter}; give a slice, a list of indices or a mask, e.g. K[3:4, :]")
+    if length is None and not (isinstance(chosen, slice) and len(range(1)[chosen]) == 1):
+        raise ShapeError(f"nothing of this LazyTensor depends on {letter}; take it whole (:)")
+    try:
+        if length is not None and np.empty((length, 0))[chosen].ndim != 2:
+            raise IndexError("one axis of indices is needed")
+    except (IndexError, ValueError, TypeError) as error:  # also of steps of 0, and of what is no index
+        raise ShapeError(f"{chosen!r} does not index {length} values of {letter}: {error}") from None
+
+
+def _is_whole(chosen: Any) -> bool:
+    return isinstance(chosen, slice) and chosen == EVERYTHING
+
+
+def _taken(slot: Slot, chosen: Any) -> Slot:
+    if slot.array is None or _is_whole(chosen):
+        return slot
+    return data_slot(_picked(slot.array, chosen), slot.category)
+
+
+def _picked(array: Array, chosen: Any) -> Array:
+    if isinstance(array, DeviceArray):
+        return upload(np.ascontiguousarray(array.to_numpy()[..., chosen, :]), array.context)
+    return array[..., chosen, :]

@@ -1,0 +1,112 @@
+"""Reductions of runs of equal keys by marks at their ends: keys are read once, and runs' places not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clmapreduce.arguments import Arguments, Given, Signature
+from clmapreduce.array import DeviceArray
+from clmapreduce.choose import choose_mode
+from clmapreduce.context import Context
+from clmapreduce.domain.marked import Marked, marked
+from clmapreduce.errors import ShapeError
+from clmapreduce.formula.formula import Access
+from clmapreduce.modes import ComputeMode
+from clmapreduce.primitives.base import Options, Prepared, prepare
+from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
+from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype, plan_marks
+from clmapreduce.schemes.segments.statements import SegmentLayout
+from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
+from clmapreduce.segmented.inputs import Columns, Gathered
+from clmapreduce.segmented.runs import Equal, changes_among, counted
+from clmapreduce.tuning import TeamBox, marked_team_box
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The ends of the runs of a line of keys. words: a bit per key. bases: how many runs end before each chunk, and in
+    all. count: how many there are, a 0-d int64. spare: a key per run, chunk by chunk, or None; last: the run's last
+    one. box: of the teams that the chunks are for.
+    """
+
+    line: Marked
+    words: DeviceArray
+    bases: DeviceArray
+    count: DeviceArray
+    spare: DeviceArray | None
+    last: bool
+    box: TeamBox
+
+
+def marks_box(options: Options) -> TeamBox | None:
+    """The box of teams that go by marks; None where other schemes suit better: on CPUs, and in the sequential mode."""
+    assert options.context is not None
+    facts = options.context.facts
+    parallel = choose_mode(options.mode, facts) is ComputeMode.PARALLEL
+    return marked_team_box() if parallel and facts.kind != "cpu" else None
+
+
+def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: TeamBox, options: Options) -> Marks:
+    """The marks of the keys `found.arrays[0]`, 1 at least. kept: with a key per run. Waits for nothing."""
+    keys, changes, given = changes_among(found, equal, key)
+    context, last = found.context, key == "last"
+    line = marked(len(keys), box.share(len(keys)))
+    mode = ComputeMode.PARALLEL
+    added, _ = counted(changes)
+    scan_box = options.box("bases", mode, context)
+    executable = context.executable(
+        ("marks", added, line, last, kept, scan_box),
+        lambda: plan_marks(added, line, last, kept, mode, context.facts, scan_box),
+        work=len(keys) * added.operations,
+    )
+    outputs = [((line.words,), MARKS), ((line.chunks + 1,), bases_dtype(line)), ((), np.dtype(np.int64))]
+    if kept:
+        outputs.append(((len(keys) + 1,), keys.dtype))
+    arguments = Arguments(context, given, (len(keys),), True)
+    made = prepare(arguments, executable, outputs, Options(wait_for=options.wait_for), in_step=False).run()
+    return Marks(line, made[0], made[1], made[2], made[3] if kept else None, last, box)
+
+
+def marked_layout(asked: SegmentCall, given: Columns, context: Context) -> SegmentLayout | None:
+    """What is reduced, if runs can be by their marks alone. Raises as `layout_of`."""
+    if given.trailing or not given.length:
+        return None
+    layout = layout_of(asked, _elements(given), MARKS, True, context)
+    return layout if suits_marks(layout, context.facts) else None
+
+
+def prepare_marked(
+    layout: SegmentLayout, asked: SegmentCall, values: Columns, marks: Marks, runs: int, options: Options,
+    on_device: bool,
+) -> Prepared:  # fmt: skip
+    """Everything up to the launch that reduces runs and, with spare keys, gives a key of each as its second result.
+    runs: as many as there are, or more. Raises ShapeError where the lengths differ.
+    """
+    context = options.context
+    assert context is not None
+    if values.length != marks.line.length:
+        raise ShapeError(f"values has length {values.length}, the segments are made for {marks.line.length}")
+    given = [*given_to(layout, asked, _elements(values), marks.words), _vector(marks.bases)]
+    outputs = [((runs,), layout.op.result)]
+    key = None
+    if marks.spare is not None:
+        key = marks.spare.dtype
+        given.append(_vector(marks.spare))
+        outputs.append(((runs,), key))
+    executable = context.executable(
+        ("keyed", layout, marks.line, key, marks.last, marks.box),
+        lambda: plan_keyed(layout, marks.line, key, marks.last, ComputeMode.PARALLEL, context.facts, marks.box),
+        work=values.length * layout.formula.operations,
+    )
+    arguments = Arguments(context, tuple(given), (runs,), on_device)
+    return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+def _elements(values: Columns) -> list[Element]:
+    return [Element(v) for v in values.arrays]
+
+
+def _vector(array: DeviceArray) -> Given:
+    return Given(array, Signature(array.dtype, Access.VECTOR))

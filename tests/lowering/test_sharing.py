@@ -1,0 +1,50 @@
+"""Factors that several products share are multiplied once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from pairplans import computed, drawn, pair_of
+
+from clmapreduce.formula.node import Apply, postorder
+from clmapreduce.lowering.pair import Role, roles
+
+KERNEL = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))*Vj(2,1)"
+
+
+def counted(text: str) -> Counter[str]:
+    """The functions of the nodes that depend on the pair, how often."""
+    pair = pair_of(text)
+    role = roles(pair.values, pair.contractions, pair.inputs)
+    nodes = postorder(pair.values)
+    return Counter(n.function.name for n in nodes if isinstance(n, Apply) and role[id(n)] is Role.PAIR)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 7])
+def test_a_gradient_multiplies_once_per_coordinate(dim: int) -> None:
+    """e·b, once more by what is the same for all coordinates, and once for each; and the squares of a distance."""
+    kernel = KERNEL.format(dim)
+    alone = counted(f"Grad({kernel},Vi(0,{dim}),IntCst(1))")
+    both = counted(f"Concat({kernel},Grad({kernel},Vi(0,{dim}),IntCst(1)))")
+    exponent = dim + 1  # squares, and log2(e)
+    assert alone["multiply"] == exponent + dim + 1 and alone["exp2_fast"] == 1
+    assert both["multiply"] == exponent + dim + 2 and both["exp2_fast"] == 1
+
+
+def test_one_value_and_values_with_nothing_in_common_stay() -> None:
+    assert counted(KERNEL.format(3))["multiply"] == 5
+    assert counted("Vi(0,3)*Vj(1,3)")["multiply"] == 3
+    assert counted("Vi(0,1)*Vj(1,4)")["multiply"] == 4
+
+
+def test_products_keep_their_values(rng: np.random.Generator) -> None:
+    """Powers, repeated factors, and a divisor; against the factors one by one."""
+    text = "Concat(Vi(0,1)*Vj(1,1)*Vi(0,1)*Vj(1,1)*Pm(3,1),Concat(Vi(0,1)*Vj(1,1)/Vi(2,1),-Vj(1,1)*Vj(1,1)*Vi(0,1)))"
+    pair = pair_of(text)
+    given = drawn(pair, rng)
+    x, y, z, u = (given[f"in{k}"].astype("f8") for k in range(4))
+    y = y.T
+    for found, wanted in zip(computed(pair, given), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):
+        np.testing.assert_allclose(found, np.broadcast_to(wanted, np.shape(found)), rtol=1e-6)

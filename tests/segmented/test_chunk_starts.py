@@ -1,0 +1,236 @@
+"""Where chunks begin: alike in weight, in whole tiles where that costs little, found once per array of offsets."""
+
+from __future__ import annotations
+
+import gc
+import re
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from segments import CHUNKS, EDGES, geometries, shaped
+
+import clmapreduce as cm
+from clmapreduce.domain.segments import WEIGHT, Segments
+from clmapreduce.modes import ComputeMode
+from clmapreduce.primitives.base import Options, identity
+from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
+from clmapreduce.segmented.chunk_starts import Cuts, Cutting
+from clmapreduce.tuning import TeamBox
+
+pytestmark = pytest.mark.drawn
+TILE = 512
+
+
+def cuts_for(offsets: Any, closed: bool, share: int, length: int, context: cm.Context) -> Any:
+    domain = Segments(length, offsets.size - closed)
+    made = Cutting(domain, closed, share, TILE, ComputeMode.PARALLEL).of(cm.array(offsets, context), ())
+    assert not made.known
+    made.fill()
+    return made.array.to_numpy()[1:]
+
+
+def assert_cut(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
+    length, segments = int(offsets[-1]), offsets.size - 1
+    cuts = cuts_for(offsets if closed else offsets[:-1], closed, share, length, context).astype("i8")
+    element, segment = cuts.T
+    np.testing.assert_array_equal(cuts[[0, -1]], [[0, 0], [length, segments]])
+    assert np.all(np.diff(element) >= 0) and np.all(np.diff(segment) >= 0)
+    assert np.all(offsets[segment] <= element)
+    assert np.all(element <= offsets[np.minimum(segment + 1, segments)])
+    place = np.arange(1, len(cuts) - 1) * share
+    behind, reach = place - (element + WEIGHT * segment)[1:-1], min(4 * TILE, share // 2)
+    assert np.all(behind <= reach) and np.all(behind >= -WEIGHT)
+    whole = element[1:-1] & ~(TILE - 1)
+    ended = np.searchsorted(offsets[1:], whole, "right")
+    far = place - (whole + WEIGHT * np.minimum(ended, segment[1:-1])) > reach
+    np.testing.assert_array_equal(element[1:-1] == whole, ~far | (element[1:-1] % TILE == 0))
+
+
+@pytest.mark.parametrize("geometry", [name for name in {**EDGES, **CHUNKS} if name != "none"])
+def test_chunks_weigh_alike(geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
+    offsets = shaped(geometry, rng, rng.choice(["i4", "i8"]))
+    for share in (1, 2, 700, 1024, 4096, 15360):
+        assert_cut(offsets, share, bool(rng.integers(2)), context)
+
+
+@settings(deadline=None, max_examples=20)
+@given(offsets=geometries(), share=st.integers(1, 5000), closed=st.booleans())
+def test_chunks_of_drawn_geometries(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
+    if offsets.size > 1:
+        assert_cut(offsets, share, closed, context)
+
+
+def test_whole_tiles_where_segments_are_short(context: cm.Context) -> None:
+    offsets = np.arange(0, 100_001, 8, dtype="i4")
+    cuts = cuts_for(offsets, True, 4096, 100_000, context)
+    assert not np.any(cuts[:-1, 0] % TILE) and np.ptp(np.diff(cuts[:-1, 0])) <= TILE
+
+
+def test_wild_offsets_are_cut_somehow(context: cm.Context, rng: np.random.Generator) -> None:
+    """A check may find them wrong only later: the search ends, and reads nothing but them."""
+    for kind in ("i4", "i8"):
+        offsets = rng.integers(-(2**31), 2**31, 50_001).astype(kind)
+        element, segment = cuts_for(offsets, True, 1024, 100_000, context).T
+        assert element.min() >= 0 and element.max() <= 100_000
+        assert segment.min() >= 0 and segment.max() <= 50_000
+
+
+def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: np.random.Generator) -> None:
+    values = rng.standard_normal(40_000).astype("f4")
+    offsets = cm.array(shaped("eights", rng), context)
+    on_device = cm.array(values[:24_000], context)
+
+    def prepared() -> Reduction:
+        made = prepare_segments(
+            SegmentCall(*segment_operator("sum"), identity), [Element(on_device)], offsets, 24_000, (),
+            offsets.size - 1, context, Options("parallel", context), True, TeamBox(most=4096, join_block=32),
+        )  # fmt: skip
+        assert isinstance(made, Reduction)
+        return made
+
+    first = prepared()
+    assert first.cuts is not None and not first.cuts.known
+    wanted = first.run()[0].to_numpy()
+    eights = values[:24_000].astype("f8").reshape(-1, 8)
+    assert np.all(np.abs(wanted - eights.sum(1)) <= 1e-6 * np.abs(eights).sum(1))
+    again = prepared()
+    assert again.cuts is not None and again.cuts.known
+    np.testing.assert_array_equal(again.run()[0].to_numpy(), wanted)
+    shifted = np.minimum(offsets.to_numpy() + 3, 24_000).astype("i4")
+    shifted[0] = 0
+    cm.Map(lambda v: v)(cm.array(shifted, context), out=offsets)
+    written = prepared()
+    assert written.cuts is not None and not written.cuts.known
+    exact, scale = (np.add.reduceat(v[:24_000].astype("f8"), shifted[:-1]) for v in (values, np.abs(values)))
+    assert np.all(np.abs(written.run()[0].to_numpy() - exact) <= 1e-6 * scale)
+
+
+def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, str]]:
+    """Offsets of 30,000 segments of 60,000 values that are not right, and what is told of them."""
+    right = np.sort(rng.integers(0, 60_001, 30_001)).astype(dtype)
+    right[0], right[-1] = 0, 60_000
+    falls, early, late, wild = (right.copy() for _ in range(4))
+    at = int(np.flatnonzero(np.diff(right) > 0)[9000])
+    falls[at], falls[at + 1] = right[at + 1], right[at]
+    early[0], late[-1] = -1, 59_999 if right[-2] < 60_000 else 60_001
+    wild[:] = rng.integers(-(2**31), 2**31, wild.size)
+    wild[0] = 0
+    found = {
+        "falls": (falls, f"offsets[{at + 1}] is"), "early": (early, "offsets[0] is -1"), "wild": (wild, "offsets["),
+        "late": (late, "offsets["), "back": (right[::-1].copy(), "offsets[0] is 60000"),
+    }  # fmt: skip
+    if dtype == "i8":
+        far = right.copy()
+        far[-9:-1] += 2**32
+        found["right in 32 bits"] = far, f"offsets[{far.size - 9}] is"
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+@pytest.mark.parametrize("blocked", [True, False])
+def test_teams_see_wrong_offsets(
+    blocked: bool, dtype: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No launch reads them before the reduction; nothing is written but results that nobody gets."""
+    box = TeamBox(most=4096, join_block=32, blocked=blocked, window=3)
+    monkeypatch.setattr(context, "calls", OrderedDict())
+    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: box)
+    monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
+    values = rng.standard_normal(60_000).astype("f4")
+    given = cm.array(values, context)
+    for name, (offsets, told) in wrong_offsets(rng, dtype).items():
+        held = cm.array(offsets, context)
+        for _ in range(2):  # what was wrong is not remembered as right
+            with pytest.raises(cm.ShapeError, match=re.escape(told)):
+                cm.segmented_reduce(given, held, mode="parallel")
+        if name in ("falls", "wild", "back"):
+            with pytest.raises(cm.ShapeError):
+                cm.segmented_reduce(given, cm.array(offsets[:-1].copy(), context), starts=True, mode="parallel")
+    right = np.sort(rng.integers(0, 60_001, 30_001)).astype(dtype)
+    right[0], right[-1] = 0, 60_000
+    begins = right[:-1].copy()
+    exact, scale = (
+        np.add.reduceat(np.append(v.astype("f8"), 0), right[:-1]) * (np.diff(right) > 0)
+        for v in (values, np.abs(values))
+    )
+    for offsets, starts in ((right, False), (begins, True)):
+        held = cm.array(offsets, context)
+        for _ in range(2):
+            found = cm.segmented_reduce(given, held, starts=starts, mode="parallel").to_numpy()
+            assert np.all(np.abs(found - exact) <= 1e-6 * scale)
+
+
+def test_what_is_remembered_of_offsets_keeps_no_context(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
+    own = cm.Context(context.device)
+    offsets = cm.array(shaped("eights", rng), own)
+    values = cm.array(np.ones(24_000, "f4"), own)
+    for _ in range(2):
+        found = cm.segmented_reduce(values, offsets, mode="parallel")
+    np.testing.assert_array_equal(found.to_numpy(), np.full(3000, 8, "f4"))
+    left = weakref.ref(own)
+    del own, offsets, values, found
+    gc.collect()
+    assert left() is None
+
+
+def test_a_plan_keeps_a_call_behind_its_cuts(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread that found it before would read cuts that nobody has made."""
+    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
+    plan = cm.SegmentPlan(cm.array(shaped("eights", rng), context), 24_000, mode="parallel")
+    values = cm.array(np.ones(24_000, "f4"), context)
+    seen, fill = [], Cuts.fill
+
+    def watched(self: Cuts) -> None:
+        seen.append(len(plan._kept._calls))
+        fill(self)
+
+    monkeypatch.setattr(Cuts, "fill", watched)
+    for _ in range(3):
+        np.testing.assert_array_equal(plan.reduce(values, mode="parallel").to_numpy(), np.full(3000, 8, "f4"))
+    assert seen == [0]
+
+
+def is_wrong(offsets: Any, length: int, closed: bool) -> bool:
+    ends = offsets[1:] if closed else np.append(offsets[1:], length)
+    starts = offsets[:-1] if closed else offsets
+    return bool(offsets[0] != 0 or (ends < starts).any() or ends[-1] != length)
+
+
+def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generator) -> None:
+    """Offsets with some changed, at either end and anywhere, to something near and to something far: chunks see all of
+    them, whatever their cuts are made of that.
+    """
+    length, segments = 5000, int(rng.integers(2500, 7000))
+    right = np.concatenate([[0], np.sort(rng.integers(0, length + 1, segments - 1)), [length]])
+    values, seen = cm.array(np.ones(length, "f4"), context), []
+    for k in range(60):
+        closed, code = bool(k % 2), str(rng.choice(["i4", "i8"]))
+        offsets = right.copy() if closed else right[:-1].copy()
+        if k >= 6:
+            places = rng.choice([0, 1, -1, -2, -3, int(rng.integers(len(offsets)))], int(rng.integers(1, 3)))
+            near = offsets[places] + rng.integers(-3, 4, len(places))
+            far = rng.choice([-1, -9000, length + 1, 2 * length, 2**31 - 1, 2**33 + 7 if code == "i8" else 0], len(places))
+            offsets[places] = np.where(rng.random(len(places)) < 0.5, near, far)
+        box = TeamBox(most=700, least=700, window=int(rng.choice([1, 8])))
+        given = cm.array(offsets.astype(code), context)
+        prepared = prepare_segments(
+            SegmentCall(*segment_operator("sum"), identity), [Element(values)], given, length, (), segments, context,
+            Options("parallel", context), True, box, looks=True,
+        )  # fmt: skip
+        assert isinstance(prepared, Reduction) and prepared.sees_offsets and prepared.cuts is not None
+        prepared.run()
+        wrong = is_wrong(offsets, length, closed)
+        assert prepared.cuts.found_wrong == wrong, (closed, code, np.flatnonzero(offsets != right[: len(offsets)]))
+        seen.append(wrong)
+    assert 10 < sum(seen) < 60

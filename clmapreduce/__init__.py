@@ -3,9 +3,9 @@ parallel.
 """
 
 from clmapreduce import cluster, math, series
-from clmapreduce.array import DeviceArray
-from clmapreduce.context import Context, Device, devices, select_device, use
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context, Device, devices, select_device, use
+from clmapreduce.device.convert import array
 from clmapreduce.errors import (
     ArgumentError,
     BuildError,

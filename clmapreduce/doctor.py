@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import clmapreduce as cm
-from clmapreduce.context import driver_report
+from clmapreduce.device.context import driver_report
 
 SETTINGS = ("CLMR_DEVICE", "PYOPENCL_CTX", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
 SECONDS = 300

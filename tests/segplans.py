@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Signature
+from clmapreduce.calls.arguments import Signature
 from clmapreduce.domain.marked import marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import aligned

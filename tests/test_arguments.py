@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.arguments import gather
+from clmapreduce.calls.arguments import gather
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.node import Symbol

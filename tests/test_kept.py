@@ -15,8 +15,9 @@ from children import with_library
 from oracles import assert_same
 
 import clmapreduce as cm
-import clmapreduce.kept_plans
-from clmapreduce.primitives.base import Options, Prepared
+import clmapreduce.device.kept_plans
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from hostsched import build
 from hostsched.build import program_bytes
 
@@ -27,7 +28,7 @@ SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {
 @pytest.fixture
 def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own with room for a few plans and programs."""
-    monkeypatch.setattr(clmapreduce.kept_plans, "PLANS_KEPT", KEPT)
+    monkeypatch.setattr(clmapreduce.device.kept_plans, "PLANS_KEPT", KEPT)
     monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_PROGRAMS", KEPT)
     return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
 
@@ -77,7 +78,7 @@ def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: py
     """Those of plans used last stay; plans of other lengths share a kernel, which counts once."""
     own = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     one = program_bytes(own.queue.space)
-    monkeypatch.setattr(clmapreduce.kept_plans, "KERNEL_BYTES", KEPT * one)
+    monkeypatch.setattr(clmapreduce.device.kept_plans, "KERNEL_BYTES", KEPT * one)
     monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_BYTES", KEPT * one)
     for length in range(1, 9):
         cm.Map("x * 2")(np.arange(length), context=own)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce import runtime
+from clmapreduce.device import runtime
 
 LENGTHS = (30_000, 30_001, 30_010, 30_533)
 ONES = np.ones(LENGTHS[-1], np.float32)

@@ -13,7 +13,7 @@ import pytest
 from oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce.context import current_context
+from clmapreduce.device.context import current_context
 
 pytestmark = pytest.mark.drawn
 

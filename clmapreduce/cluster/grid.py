@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
 from clmapreduce.checks import numpy_array
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.convert import array
 from clmapreduce.domain.blocks import Integers
 from clmapreduce.errors import ShapeError
 from clmapreduce.host_room import needs_host_room

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
 from clmapreduce.checks import is_whole, numpy_array, whole
 from clmapreduce.cluster.labels import counts_of, labels_of
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.convert import array
 from clmapreduce.domain.blocks import Integers, from_counts
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.host_room import needs_host_room

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Given, Shape, Signature, collapsed, held, home_of, product
-from clmapreduce.array import DeviceArray, contiguous
-from clmapreduce.context import Context
+from clmapreduce.calls.arguments import Given, Shape, Signature, collapsed, held, home_of, product
+from clmapreduce.device.array import DeviceArray, contiguous
+from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, is_float, widened
 from clmapreduce.errors import DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access

@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from clmapreduce.arguments import Arguments, product
-from clmapreduce.array import DeviceArray
+from clmapreduce.calls.arguments import Arguments, product
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.explain import explained
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.ready import WarmCall, find, is_kept, keep
+from clmapreduce.calls.tracing import check_device
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.dtypes import FLOAT32, INT32, INT64, DType, widened
@@ -21,16 +29,10 @@ from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.form import Form, made_of
 from clmapreduce.pairwise.measured import Kept, recorder, tunings
 from clmapreduce.pairwise.planned import Look, planned
-from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
-from clmapreduce.primitives.empty import empty_results
-from clmapreduce.primitives.explain import explained
-from clmapreduce.progress import followed
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
-from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairs.rows import Box
 from clmapreduce.vector.node import Variable, Vector
-from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}
 BACKENDS |= {f"GPU_{scheme}{place}": scheme for scheme in ("1D", "2D") for place in ("", "_device", "_host")}

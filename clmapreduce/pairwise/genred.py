@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
 from clmapreduce.errors import FormulaError
 from clmapreduce.pairwise.inputs import Inputs, placeholder
 from clmapreduce.pairwise.reduction import Reduced

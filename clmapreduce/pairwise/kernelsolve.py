@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clmapreduce.arguments import home_of
-from clmapreduce.array import DeviceArray
+from clmapreduce.calls.arguments import home_of
 from clmapreduce.checks import quoted, switch
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.genred import Genred
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder

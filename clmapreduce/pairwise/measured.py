@@ -14,7 +14,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-from clmapreduce.context import LOG, Context
+from clmapreduce.device.context import LOG, Context
+from clmapreduce.device.runtime import recall, remember, source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
@@ -22,7 +23,6 @@ from clmapreduce.pairwise.boxes import from_json, is_legal, starts_of, to_json
 from clmapreduce.pairwise.planned import plan_layout
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.ranges import Ranges
-from clmapreduce.runtime import recall, remember, source_of
 from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.version import __version__
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.checks import choice, quoted, switch
-from clmapreduce.context import Context, context_of, devices, select_device, shared_context
+from clmapreduce.device.context import Context, context_of, devices, select_device, shared_context
 from clmapreduce.errors import ArgumentError, DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.ranges import as_ranges
 

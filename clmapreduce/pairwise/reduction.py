@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.options import Options
 from clmapreduce.checks import is_whole, quoted
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, source_pairs
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
-from clmapreduce.primitives.base import Options
 from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.context import LOG, Context
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.ready import WarmCall
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import LOG, Context
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import is_float
 from clmapreduce.lowering.pair import Pair
@@ -21,11 +24,9 @@ from clmapreduce.pairwise.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import Kept, plan_boxed, text_of
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.rows import Box, PairLayout
 from clmapreduce.vector.node import Variable
-from clmapreduce.warm import WarmCall
 
 WORTH = 0.98
 """A box must take less than this share of another one's time."""

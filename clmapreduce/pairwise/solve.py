@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import product
-from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.calls.arguments import product
+from clmapreduce.calls.progress import Report, reporting
 from clmapreduce.checks import finite, numpy_array, quoted, takes, whole
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray, NumpyArray
+from clmapreduce.device.convert import array
 from clmapreduce.dtypes import FLOAT32, FLOAT64
 from clmapreduce.errors import ArgumentError, Cancelled, DTypeError, ShapeError
 from clmapreduce.math import isfinite, where
@@ -20,7 +21,6 @@ from clmapreduce.primitives import Reduce, fuse
 from clmapreduce.primitives.compiled import Compiled
 from clmapreduce.primitives.pipeline import Pipeline
 from clmapreduce.primitives.transpose import transposed
-from clmapreduce.progress import Report, reporting
 
 Apply = Callable[[DeviceArray], Any]
 

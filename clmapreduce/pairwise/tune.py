@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Any
 
 from clmapreduce.checks import quoted, real
-from clmapreduce.context import Context, context_of
-from clmapreduce.convert import array
+from clmapreduce.device.context import Context, context_of
+from clmapreduce.device.convert import array
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode

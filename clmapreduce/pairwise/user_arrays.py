@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, NumpyArray
 from clmapreduce.checks import is_whole, quoted
-from clmapreduce.convert import host_array
+from clmapreduce.device.array import DeviceArray, NumpyArray
+from clmapreduce.device.convert import host_array
+from clmapreduce.device.foreign import is_foreign, wrap_foreign
 from clmapreduce.dtypes import FLOAT64, DType, holds, is_complex, is_float
 from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.vector.node import Category
 
 Array: TypeAlias = "NumpyArray | DeviceArray"

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Described, Given, product
-from clmapreduce.array import DeviceArray, contiguous, empty
-from clmapreduce.call import Output, as_argument, check_out
+from clmapreduce.calls.arguments import Arguments, Described, Given, product
+from clmapreduce.calls.call import Output, as_argument, check_out
+from clmapreduce.calls.explain import explained
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import prepare
+from clmapreduce.calls.progress import followed
 from clmapreduce.checks import numpy_array
-from clmapreduce.convert import host_array
+from clmapreduce.device.array import DeviceArray, contiguous, empty
+from clmapreduce.device.convert import host_array
+from clmapreduce.device.foreign import is_wrapped
+from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
-from clmapreduce.foreign import is_wrapped
 from clmapreduce.formula.formula import Access
-from clmapreduce.primitives.base import Options, prepare
-from clmapreduce.primitives.explain import explained
 from clmapreduce.primitives.partials import keeps
-from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound
-from clmapreduce.runtime import Executable, take, translated
 
 if TYPE_CHECKING:
     from clmapreduce.primitives.pipeline import Pipeline

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clmapreduce.arguments import Arguments, gather
+from clmapreduce.calls.arguments import Arguments, gather
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options, streams_past_caches
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import Traced, check_numbers
 from clmapreduce.checks import quoted
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import value_dtype
@@ -16,18 +21,8 @@ from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.plan import Layout
-from clmapreduce.primitives.base import (
-    Options,
-    Prepared,
-    Primitive,
-    Traced,
-    check_numbers,
-    prepare,
-    streams_past_caches,
-)
-from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.base import Primitive
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.progress import followed
 from clmapreduce.schemes.line.map import plan_map
 
 

@@ -8,25 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature, gather
-from clmapreduce.array import DeviceArray, NumpyArray
+from clmapreduce.calls.arguments import Arguments, Given, Signature, gather
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import identity
 from clmapreduce.checks import numpy_array
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray, NumpyArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
+from clmapreduce.device.runtime import Executable
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare
-from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import kept
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
-from clmapreduce.runtime import Executable
 from clmapreduce.schemes.line.prefix import plan_prefix
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 

@@ -7,11 +7,16 @@ from dataclasses import dataclass, replace
 from functools import update_wrapper
 from typing import Any
 
-from clmapreduce.arguments import Arguments, Described, Shape, Signature, gather, gather_rows
-from clmapreduce.call import Output
+from clmapreduce.calls.arguments import Arguments, Described, Shape, Signature, gather, gather_rows
+from clmapreduce.calls.call import Output
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options, streams_past_caches
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import check_device, check_weak
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
 from clmapreduce.choose import choose_mode, choose_scope
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
@@ -20,24 +25,14 @@ from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.primitives.base import (
-    Options,
-    Prepared,
-    Primitive,
-    check_device,
-    check_weak,
-    prepare,
-    streams_past_caches,
-)
+from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.compiled import Compiled, Lowered
-from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.partials import keeps
 from clmapreduce.primitives.parts import Parts
 from clmapreduce.primitives.reduce import ACCUMULATE
 from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
-from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused

@@ -10,13 +10,18 @@ from typing import Any, get_args
 import numpy as np
 
 import clmapreduce.reductions as reductions
-from clmapreduce.arguments import Arguments, gather
-from clmapreduce.array import DeviceArray, write
-from clmapreduce.call import check_out
+from clmapreduce.calls.arguments import Arguments, gather
+from clmapreduce.calls.call import check_out
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import Traced, check_device, check_numbers, identity
 from clmapreduce.checks import choice
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray, write
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
+from clmapreduce.device.runtime import Executable
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, ShapeError
@@ -24,23 +29,12 @@ from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
 from clmapreduce.plan import Layout
-from clmapreduce.primitives.base import (
-    Options,
-    Prepared,
-    Primitive,
-    Traced,
-    check_device,
-    check_numbers,
-    identity,
-    prepare,
-)
+from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.host import finished, merged
 from clmapreduce.program.build import reduced
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
-from clmapreduce.runtime import Executable
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 
 ACCUMULATE = get_args(Accumulate)

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clmapreduce.arguments import gather
+from clmapreduce.calls.arguments import gather
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options, streams_past_caches
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import identity
 from clmapreduce.checks import switch
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import ShapeError
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.primitives.base import Options, Prepared, Primitive, identity, prepare, streams_past_caches
-from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.progress import followed
 from clmapreduce.reductions import ReductionOp
 from clmapreduce.schemes.line.reduce import box_name
 from clmapreduce.schemes.line.scan import plan_scan

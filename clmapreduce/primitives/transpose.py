@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray
+from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.tracing import identity
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.formula.formula import Access
-from clmapreduce.primitives.base import Options, Prepared, identity
 from clmapreduce.primitives.map import Map
 
 _COPY = Map(identity)

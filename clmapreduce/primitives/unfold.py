@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, gather
+from clmapreduce.calls.arguments import Arguments, gather
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options, streams_past_caches
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.progress import followed
 from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_constant, check_supported
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
@@ -18,12 +22,10 @@ from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import index
 from clmapreduce.plan import Layout, Plan
-from clmapreduce.primitives.base import Options, Prepared, Primitive, prepare, streams_past_caches
-from clmapreduce.primitives.empty import empty_results
+from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.progress import followed
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.user import fields
 from clmapreduce.schemes.line.map import plan_map

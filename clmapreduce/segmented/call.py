@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Shape, Signature, product
-from clmapreduce.array import DeviceArray
+from clmapreduce.calls.arguments import Arguments, Given, Shape, Signature, product
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned
@@ -24,8 +28,6 @@ from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
-from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment

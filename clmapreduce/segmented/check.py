@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, await_events
+from clmapreduce.calls.options import Options
+from clmapreduce.device.array import DeviceArray, await_events
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Node, index
-from clmapreduce.primitives.base import Options
 from clmapreduce.segmented.lines import Row, holds_anywhere
 from clmapreduce.segmented.remembered import Question
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, element, empty
+from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import prepare
+from clmapreduce.calls.ready import WarmCall, find, keep
+from clmapreduce.device.array import DeviceArray, element, empty
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
-from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.segments.chunks import plan_cuts
 from clmapreduce.segmented.remembered import Question
-from clmapreduce.warm import WarmCall, find, keep
 
 _held: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
 """By offsets, with which they go: what is remembered of arrays may hold no array, whose context would live for ever."""

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, await_events, element
+from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import prepare
 from clmapreduce.checks import switch
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray, await_events, element
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
-from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.segmented.check import Check, check_offsets, settled
 from clmapreduce.segmented.inputs import indices

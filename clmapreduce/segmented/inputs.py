@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Shape, held, home_of
-from clmapreduce.array import DeviceArray, await_events, contiguous
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.calls.arguments import Shape, held, home_of
+from clmapreduce.device.array import DeviceArray, await_events, contiguous
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.dtypes import INT32, INT64, is_integer, refuse_bfloat16
 from clmapreduce.errors import DTypeError, ShapeError
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.context import Context
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.ready import WarmCall, is_kept
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.trace import own
-from clmapreduce.primitives.base import Options, Prepared
-from clmapreduce.warm import WarmCall, is_kept
 
 KEPT = 32
 """Calls kept per plan."""

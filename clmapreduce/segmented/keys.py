@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.call import Output, check_out
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.calls.call import Output, check_out
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.progress import followed
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
 from clmapreduce.host_room import needs_host_room
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.primitives.map import Map
-from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry

@@ -11,21 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray
+from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.ready import WarmCall, find, is_kept, keep
+from clmapreduce.calls.tracing import check_device
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.plan import Layout
-from clmapreduce.primitives.base import Options, Prepared, check_device, prepare
 from clmapreduce.reductions import Bound, operator
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.segmented.kept import array_places
-from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.convert import array
+from clmapreduce.calls.options import Options
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.convert import array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.segmented.check import check_columns, check_on_host, check_places
 from clmapreduce.segmented.geometry import Geometry, geometry

@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.context import Context
+from clmapreduce.calls.explain import explained
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import identity
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import source_of
 from clmapreduce.dtypes import INT32, DType
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.host_room import needs_host_room
-from clmapreduce.primitives.base import Options, Prepared, identity
-from clmapreduce.primitives.explain import explained
 from clmapreduce.primitives.map import Map
-from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, check_numbers, layout_of, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.inputs import Columns, columns, gathered

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.foreign import is_wrapped
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.foreign import is_wrapped
 
 T = TypeVar("T")
 _found: WeakKeyDictionary[Any, dict[Hashable, tuple[tuple[Any, ...], Any]]] = WeakKeyDictionary()

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray
+from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
 from clmapreduce.domain.marked import Marked, marked
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
-from clmapreduce.primitives.base import Options, Prepared, prepare
 from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
 from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype, plan_marks
 from clmapreduce.schemes.segments.statements import SegmentLayout

@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature
-from clmapreduce.array import DeviceArray, await_events
+from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import prepare
+from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray, await_events
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
+from clmapreduce.device.runtime import Executable
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import FormulaError, ShapeError
@@ -23,9 +27,7 @@ from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, components
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.base import Options, check_device, prepare
 from clmapreduce.reductions import Bound, operator
-from clmapreduce.runtime import Executable
 from clmapreduce.schemes.segments.runs import begins_dtype, plan_runs
 from clmapreduce.segmented.inputs import Gathered
 from clmapreduce.segmented.lines import Row, formula_of

@@ -6,16 +6,16 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clmapreduce.arguments import Shape
-from clmapreduce.array import DeviceArray
-from clmapreduce.context import Context
-from clmapreduce.primitives.base import Options
+from clmapreduce.calls.arguments import Shape
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.ready import WarmCall, find, is_kept, keep
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
 from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.chunk_starts import Cuts
 from clmapreduce.segmented.kept import array_places, told
-from clmapreduce.warm import WarmCall, find, is_kept, keep
 
 
 class SingleCall(WarmCall):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clmapreduce.context import Context
+from clmapreduce.calls.explain import explained
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import identity
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import source_of
 from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.no_arithmetic import without_arithmetic
-from clmapreduce.primitives.base import Options, Prepared, identity
-from clmapreduce.primitives.explain import explained
-from clmapreduce.progress import followed
 from clmapreduce.reductions.base import Accumulate, ReductionOp
-from clmapreduce.runtime import source_of
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.segmented.inputs import gathered
 from clmapreduce.segmented.kept import Kept

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.progress import followed
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.node import Node, index
 from clmapreduce.math import where
-from clmapreduce.primitives.base import Options
 from clmapreduce.primitives.map import Map
-from clmapreduce.progress import followed
 from clmapreduce.series.power import checked, most_terms, summed
 from clmapreduce.series.sequences import check_order, conversion, default_dtype, factorials
 

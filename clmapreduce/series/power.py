@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments, Given, Signature, gather
-from clmapreduce.array import DeviceArray
-from clmapreduce.call import check_out
+from clmapreduce.calls.arguments import Arguments, Given, Signature, gather
+from clmapreduce.calls.call import check_out
+from clmapreduce.calls.empty import empty_results
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import prepare
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import dtype_of
 from clmapreduce.choose import choose_mode
-from clmapreduce.context import Context
-from clmapreduce.convert import array
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.errors import DTypeError, ShapeError
@@ -22,11 +27,8 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import cast
 from clmapreduce.math import where
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.base import Options, check_device, prepare
-from clmapreduce.primitives.empty import empty_results
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce, delivered
-from clmapreduce.progress import followed
 from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
-from clmapreduce.call import check_out
+from clmapreduce.calls.call import check_out
+from clmapreduce.calls.progress import followed
+from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import dtype_of, whole
-from clmapreduce.context import Context, context_of
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context, context_of
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, index
-from clmapreduce.primitives.base import check_device
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
 from clmapreduce.primitives.unfold import Unfold, based
-from clmapreduce.progress import followed
 
 POWERS = Unfold("product", _first_power=0)
 """base⁰, base¹, …: an unfold that starts one power early."""

@@ -17,7 +17,7 @@ from plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan
 import cl_templates
 import clmapreduce as cm
 from cl_templates.loader import vocabularies
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
 from clmapreduce.formula.functions import exp_scaled
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText

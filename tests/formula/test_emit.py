@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.arguments import gather
+from clmapreduce.calls.arguments import gather
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import prepare
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DTypeError
@@ -24,7 +26,6 @@ from clmapreduce.formula.node import Index, Literal, Node, Record, Symbol
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Layout
-from clmapreduce.primitives.base import Options, prepare
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.tuning import launch_box
 

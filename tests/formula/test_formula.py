@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clmapreduce as cm
-from clmapreduce.arguments import collapsed as collapsed_strides
+from clmapreduce.calls.arguments import collapsed as collapsed_strides
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.formula import Access, Formula, Input, Place, field_text, in_parameters, load, symbol
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, components

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE.parent / "pairwise")]
 
 import clmapreduce as cm  # noqa: E402
-import clmapreduce.runtime  # noqa: E402
+import clmapreduce.device.runtime  # noqa: E402
 
 MEMORY = 8 << 30
 """Bytes that a process may have: hostile lengths had better not fill the machine."""
@@ -42,14 +42,14 @@ def finding(kind: str, error: BaseException) -> dict[str, Any]:
 def counted_builds() -> set[int]:
     """The distinct kernels built in this process from here on."""
     found: set[int] = set()
-    render = clmapreduce.runtime.render
+    render = clmapreduce.device.runtime.render
 
     def noted(template: str, context: Any) -> str:
         text = render(template, context)
         found.add(hash(text))
         return text
 
-    clmapreduce.runtime.render = noted  # type: ignore[attr-defined]
+    clmapreduce.device.runtime.render = noted  # type: ignore[attr-defined]
     return found
 
 

@@ -8,9 +8,10 @@ from pairplans import vector
 
 import clmapreduce as cm
 from clmapreduce import Vi, Vj
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.lowering.constants import FIRST, slotted
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.vector import Category, Constant, Variable
 

@@ -16,7 +16,7 @@ import pytest
 from pairdense import HALVES, NAMES, Case
 
 import clmapreduce as cm
-from clmapreduce import context as context_module
+from clmapreduce.device import context as context_module
 from clmapreduce.domain import dense, sparse
 
 pytestmark = pytest.mark.drawn

@@ -14,6 +14,9 @@ from pairplans import DISTANCE, layout_of, vector
 from plans import FACTS, MODES, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.modes import ComputeMode
@@ -22,9 +25,7 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import local_bytes, plan_boxed
 from clmapreduce.pairwise.search import Asked, Candidate, Problem, agree
 from clmapreduce.plan import Plan
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
 from clmapreduce.schemes.pairs.rows import Box
 from clmapreduce.tuning import PairBox, TileBox, WideBox

@@ -21,6 +21,8 @@ from plans import FACTS, PARALLEL, source_of
 from rules import assert_rules
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
@@ -28,7 +30,6 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.form import made_of
 from clmapreduce.pairwise.planned import planned
 from clmapreduce.plan import Stage
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
 

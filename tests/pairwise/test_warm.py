@@ -12,7 +12,8 @@ import pytest
 from pairplans import vector
 
 import clmapreduce as cm
-from clmapreduce import LazyTensor, warm
+from clmapreduce import LazyTensor
+from clmapreduce.calls import ready
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
@@ -45,13 +46,13 @@ def close(got: Any, given: dict[Variable, Any]) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One entry for every call that went the short way."""
     calls: list[str] = []
-    plain = warm.WarmCall.__call__
+    plain = ready.WarmCall.__call__
 
-    def counting(self: warm.WarmCall, *args: Any) -> Any:
+    def counting(self: ready.WarmCall, *args: Any) -> Any:
         calls.append("warm")
         return plain(self, *args)
 
-    monkeypatch.setattr(warm.WarmCall, "__call__", counting)
+    monkeypatch.setattr(ready.WarmCall, "__call__", counting)
     return calls
 
 
@@ -162,9 +163,9 @@ def test_wrong_arrays_are_refused_after_right_ones(context: cm.Context, rng: np.
 
 def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
     context = cm.Context(cm.devices()[0])
-    for rows in range(1, warm.KEPT + 12):
+    for rows in range(1, ready.KEPT + 12):
         reduce_pairs(ASKED, on(context, drawn(rng, rows, 3)))
-    assert len(context.calls) == warm.KEPT
+    assert len(context.calls) == ready.KEPT
     given = drawn(rng, 1, 3)
     close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
     context.wait()

@@ -9,7 +9,8 @@ import pytest
 from roomy import needs
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 
 pytestmark = [pytest.mark.sweep, pytest.mark.timeout(1800)]
 

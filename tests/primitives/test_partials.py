@@ -9,7 +9,7 @@ import pytest
 from oracles import PRIME, SIZES, assert_near, assert_same, factors, into_poison, tolerance, values
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options
+from clmapreduce.calls.options import Options
 
 pytestmark = pytest.mark.drawn
 

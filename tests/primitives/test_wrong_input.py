@@ -16,7 +16,7 @@ import pytest
 from oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import check_device
+from clmapreduce.calls.tracing import check_device
 
 ROOT = Path(__file__).resolve().parents[2]
 ADD = cm.Map(lambda x, y: x + y)
@@ -457,7 +457,7 @@ print("works")
 
 def test_more_memory_than_the_device_gives(context: cm.Context) -> None:
     code = f"""
-from clmapreduce.array import empty
+from clmapreduce.device.array import empty
 for wish in ({context.device.global_memory} * 2, 1 << 60):
     for call in (
         lambda: empty((wish,), np.dtype(np.uint8), context),

@@ -12,19 +12,19 @@ from sanitize.cases import CASES
 from sanitize.planted import run_planted
 
 import clmapreduce as cm
-import clmapreduce.runtime
+import clmapreduce.device.runtime
 
 
 def main(name: str, mode: str) -> None:
     """Prints the names of the templates before a wrong result is an error."""
     rendered: set[str] = set()
-    render = clmapreduce.runtime.render
+    render = clmapreduce.device.runtime.render
 
     def noted(template: str, context: Any) -> str:
         rendered.add(template)
         return render(template, context)
 
-    clmapreduce.runtime.render = noted  # type: ignore[attr-defined]
+    clmapreduce.device.runtime.render = noted  # type: ignore[attr-defined]
     with cm.Context(cm.devices()[0]) as context:
         if mode == "planted":
             run_planted(name, context)

@@ -15,8 +15,9 @@ from pairplans import vector
 from sanitize.case import Case, Check, parallel
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.tuning_matrix import MATRIX_NEAREST_CPU
 from clmapreduce.vector import Variable

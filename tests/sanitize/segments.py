@@ -13,9 +13,10 @@ from sanitize.case import Case, Check, parallel
 from sanitize.lines import AFFINE, affine
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.domain.marked import TILE
 from clmapreduce.modes import ComputeMode
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented import keys as keys_front
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments

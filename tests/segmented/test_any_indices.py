@@ -13,7 +13,8 @@ from children import with_library
 from oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from segments import CHUNKS, EDGES, geometries, shaped
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.tracing import identity
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
-from clmapreduce.primitives.base import Options, identity
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.chunk_starts import Cuts, Cutting

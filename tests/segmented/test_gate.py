@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box

@@ -12,7 +12,8 @@ import pytest
 from segments import SHAPES, offsets_of, ragged, shaped, slices
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options, Prepared
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented import segmented_reduce
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments

@@ -9,8 +9,8 @@ import pytest
 from oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce.array import element
-from clmapreduce.primitives.base import Options
+from clmapreduce.calls.options import Options
+from clmapreduce.device.array import element
 from clmapreduce.segmented.lines import Row, count_where, holds_anywhere, mapped
 
 

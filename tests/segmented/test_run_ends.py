@@ -8,8 +8,8 @@ from oracles import assert_same, values
 from segments import check_segments, check_sums
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
 from clmapreduce.domain.marked import TILE, marked
-from clmapreduce.primitives.base import Options
 from clmapreduce.segmented import keys as front
 from clmapreduce.segmented import run_ends as scheme
 from clmapreduce.tuning import TeamBox

@@ -10,7 +10,9 @@ import pytest
 from segments import CHUNKS, EDGES, shaped, slices
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options, Prepared, identity
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from segments import RANDOM
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options
+from clmapreduce.calls.options import Options
 from clmapreduce.segmented import check
 
 LONG = np.arange(10_001)

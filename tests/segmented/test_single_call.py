@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce import warm
+from clmapreduce.calls import ready
 from clmapreduce.segmented.single_call import SingleCall
 from clmapreduce.tuning import TeamBox
 
@@ -26,14 +26,14 @@ def short_ways(
     if request.param:
         monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
     calls: list[SingleCall] = []
-    plain = warm.WarmCall.__call__
+    plain = ready.WarmCall.__call__
 
-    def counting(self: warm.WarmCall, *args: Any) -> Any:
+    def counting(self: ready.WarmCall, *args: Any) -> Any:
         if isinstance(self, SingleCall):
             calls.append(self)
         return plain(self, *args)
 
-    monkeypatch.setattr(warm.WarmCall, "__call__", counting)
+    monkeypatch.setattr(ready.WarmCall, "__call__", counting)
     return calls
 
 

@@ -14,7 +14,7 @@ from oracles import assert_near, assert_same, unit, values
 from segments import RANDOM, geometries, offsets_of, ragged, slices
 
 import clmapreduce as cm
-from clmapreduce.primitives.base import Options
+from clmapreduce.calls.options import Options
 from clmapreduce.segmented.matrix import are_near
 
 pytestmark = pytest.mark.drawn

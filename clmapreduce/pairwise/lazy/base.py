@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
 from clmapreduce.checks import quoted
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ArgumentError, FormulaError, ShapeError
 from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, moved, placeholder, variable_of

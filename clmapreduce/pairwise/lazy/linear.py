@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, NumpyArray, upload
 from clmapreduce.checks import numpy_array
+from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variable_of
 from clmapreduce.pairwise.lazy.base import Symbolic, made

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.pairwise.lazy.base import KINDS, Symbolic, apply, built, lifted
 from clmapreduce.pairwise.user_arrays import is_number
 

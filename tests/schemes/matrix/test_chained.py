@@ -15,9 +15,10 @@ from pairplans import layout_of, pair_plan, vector
 from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix import chained_statements
 from clmapreduce.schemes.pairs.matrix.chained import chained_products_of

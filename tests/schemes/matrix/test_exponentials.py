@@ -13,11 +13,12 @@ from pairplans import layout_of
 from plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.runtime import source_of
 from clmapreduce.schemes.pairs.matrix.exponentials import plan_matrix_wide, wide_factoring_of
 from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
 from clmapreduce.vector import OPERATIONS, Variable

@@ -11,8 +11,9 @@ from pairplans import layout_of
 from plans import PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import Slots

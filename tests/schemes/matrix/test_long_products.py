@@ -14,9 +14,10 @@ from pairplans import layout_of, pair_plan
 from plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.lowering.pair import Role
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.parts import results
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText

@@ -14,11 +14,12 @@ from pairplans import layout_of, pair_plan, vector
 from plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.matrix.parts.ranking import MOST_KEPT, Nearest, nearest_of

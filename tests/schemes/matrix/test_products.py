@@ -14,8 +14,9 @@ from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import layout_of, vector
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.tuning_matrix import MATRIX_LONG_CPU, MatrixLongBox

@@ -11,10 +11,11 @@ from pairplans import DISTANCE, layout_of, pair_plan
 from plans import FACTS, PARALLEL
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.choose import FEW_ROWS
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.plan import Plan, Stage
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
 from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox

@@ -14,8 +14,9 @@ from pairplans import layout_of
 from plans import PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.weighted import suits_weights
 from clmapreduce.tuning_matrix import MATRIX_WEIGHTED, MATRIX_WEIGHTED_CPU, MatrixWeightedBox

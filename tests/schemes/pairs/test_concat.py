@@ -10,9 +10,10 @@ from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import form_of
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, explain_pairs, prepare_pairs, reduce_pairs
 from clmapreduce.pairwise.form import made_of
-from clmapreduce.primitives.base import Options, Prepared
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 

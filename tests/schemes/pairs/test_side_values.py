@@ -11,8 +11,8 @@ from pairblocks import Halves, drawn_blocks, mask_of
 from pairplans import vector
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
-from clmapreduce.primitives.base import Options
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.vector import Variable
 

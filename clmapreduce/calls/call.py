@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 import hostsched
-from clmapreduce.arguments import Arguments, Given, Shape
-from clmapreduce.array import DeviceArray, NumpyArray, aligned_empty, empty
+from clmapreduce.calls.arguments import Arguments, Given, Shape
 from clmapreduce.checks import refuse_masked
-from clmapreduce.context import Context
+from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.dtypes import DType, alignment, leaves
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
-from clmapreduce.runtime import Executable, take, translated
 
 Output = tuple[Shape, DType]
 

@@ -6,11 +6,11 @@ import threading
 from typing import Any
 
 import hostsched
-from clmapreduce.array import DeviceArray, empty
-from clmapreduce.context import Context
+from clmapreduce.device.array import DeviceArray, empty
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import translated
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import DeviceError, ShapeError
-from clmapreduce.runtime import translated
 
 _contexts: dict[int, tuple[Any, Context]] = {}
 _buffers: dict[tuple[int, Context], tuple[Any, hostsched.Buffer]] = {}

@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
 from clmapreduce.checks import quoted, switch
+from clmapreduce.device.kept_plans import KeptPlans
+from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
 from clmapreduce.domain.launch_table import Table
 from clmapreduce.errors import DeviceError, SettingError
-from clmapreduce.kept_plans import KeptPlans
 from clmapreduce.plan import Facts, KernelSpec, Plan
-from clmapreduce.runtime import Built, Executable, SentTable, facts_of, translated
 from hostsched import Device as Device
 
 OWNED_PLANS_KEPT = 512

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arguments import Arguments
-from clmapreduce.array import empty
-from clmapreduce.call import Output, check_out
-from clmapreduce.primitives.base import Options
+from clmapreduce.calls.arguments import Arguments
+from clmapreduce.calls.call import Output, check_out
+from clmapreduce.calls.options import Options
+from clmapreduce.device.array import empty
 
 
 def empty_results(arguments: Arguments, outputs: Sequence[Output], options: Options) -> list[Any]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, contiguous
 from clmapreduce.checks import whole
-from clmapreduce.context import Context, context_of
-from clmapreduce.convert import host_array
+from clmapreduce.device.array import DeviceArray, contiguous
+from clmapreduce.device.context import Context, context_of
+from clmapreduce.device.convert import host_array
+from clmapreduce.device.foreign import is_foreign, wrap_foreign
 from clmapreduce.dtypes import (
     COMPLEX64,
     COMPLEX128,
@@ -26,7 +27,6 @@ from clmapreduce.dtypes import (
     refuse_bfloat16,
 )
 from clmapreduce.errors import DeviceError, ShapeError
-from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.formula.formula import Access, Input, symbol
 from clmapreduce.formula.node import Symbol, Value
 

@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from typing import Any
 
-from clmapreduce.runtime import Executable
+from clmapreduce.device.runtime import Executable
 
 PLANS_KEPT = 512
 """Plans per context, those used last."""

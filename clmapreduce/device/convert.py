@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.array import DeviceArray, NumpyArray, upload
 from clmapreduce.checks import numpy_array, refuse_masked
-from clmapreduce.context import Context, context_of
+from clmapreduce.device.array import DeviceArray, NumpyArray, upload
+from clmapreduce.device.context import Context, context_of
+from clmapreduce.device.foreign import is_foreign, wrap_foreign
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import ClMapReduceError, DTypeError
-from clmapreduce.foreign import is_foreign, wrap_foreign
 from clmapreduce.host_room import needs_host_room
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 import hostsched
 from clmapreduce.checks import dtype_of, is_whole, quoted
-from clmapreduce.context import Context
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
 from clmapreduce.no_arithmetic import without_arithmetic
-from clmapreduce.runtime import take, translated
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
 PAGE = 4096

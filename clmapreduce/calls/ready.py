@@ -10,12 +10,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from clmapreduce.array import DeviceArray, empty
-from clmapreduce.call import as_argument
-from clmapreduce.context import Context
+from clmapreduce.calls.call import as_argument
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.device.array import DeviceArray, empty
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import take, translated
 from clmapreduce.formula.formula import Access
-from clmapreduce.primitives.base import Prepared
-from clmapreduce.runtime import take, translated
 
 KEPT = 64
 """Calls kept per context."""

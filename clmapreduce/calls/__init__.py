@@ -1,0 +1,1 @@
+"""What first and repeated calls of every front end share: arguments, options, results."""

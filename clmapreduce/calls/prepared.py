@@ -1,0 +1,57 @@
+"""Calls that are ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clmapreduce.calls.arguments import Arguments, product
+from clmapreduce.calls.call import Call, Output, check_out
+from clmapreduce.calls.options import Options
+from clmapreduce.device.runtime import Executable
+
+
+@dataclass
+class Prepared:
+    """A call that is ready to run: all checks passed, kernels built."""
+
+    executable: Executable
+    call: Call
+    outputs: Sequence[Output]
+    targets: list[Any]
+    wait_for: Sequence[Any]
+    then: Callable[[list[Any]], list[Any]] | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every array of the plan, by name."""
+        made = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
+        return {**self.call.sizes, **self.executable.plan.scratch, **made}
+
+    @property
+    def stays(self) -> bool:
+        """Whether kernels write all results where they stay, on the device, and nothing else is written."""
+        return all(self.call.stays(target) for target in self.targets)
+
+    def run(self) -> list[Any]:
+        """One result per output, `then` applied to them."""
+        results = self.call.run(self.executable, self.outputs, self.targets, self.wait_for)
+        return results if self.then is None else self.then(results)
+
+
+def prepare(
+    arguments: Arguments,
+    executable: Executable,
+    outputs: Sequence[Output],
+    options: Options,
+    in_step: bool = True,
+    partly: Sequence[bool] = (),
+) -> Prepared:
+    """Buffers for the arguments, and checked targets for the outputs. in_step: nothing of an input is read after the
+    output at its place was written. partly: which outputs are only written in part.
+    """
+    targets = check_out(options.out, outputs, arguments.context, partly)
+    call = Call(arguments, in_step, partly)
+    call.add_inputs()
+    return Prepared(executable, call, outputs, targets, options.wait_for)

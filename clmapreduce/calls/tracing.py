@@ -1,0 +1,71 @@
+"""Formulas of calls: traced once per signature, checked against the device and the numbers that they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.calls.arguments import Arguments, Signature
+from clmapreduce.device.context import Context
+from clmapreduce.dtypes import DType, check_constant
+from clmapreduce.errors import DTypeError, FormulaError
+from clmapreduce.formula.formula import Formula, Input
+from clmapreduce.formula.functions import CAST
+from clmapreduce.formula.guard import check_guards
+from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.trace import trace
+
+Front = Callable[..., Any]
+
+
+def identity(*values: Any) -> Any:
+    """The front of a primitive that nothing is fused into."""
+    if not values:
+        raise FormulaError("there is nothing to work on; give an array, or put a Map in front")
+    return values if len(values) > 1 else values[0]
+
+
+@dataclass
+class Traced:
+    """A front traced for some signatures; remembers every formula, so that equal calls share kernels."""
+
+    front: Front
+    what: str
+    formulas: dict[Any, Formula] = field(default_factory=dict)
+
+    def formula(self, signature: tuple[Signature, ...], device: Context) -> Formula:
+        """The formula for these inputs. Raises FormulaError, or DTypeError for what the device lacks."""
+        found = self.formulas.get(signature)
+        if found is None:
+            found = trace(self.front, [s.input(i) for i, s in enumerate(signature)], self.what)
+            check_guards(found.nodes, found.outputs, self.what)
+            self.formulas[signature] = found
+        check_device(found.dtypes, device)
+        return found
+
+
+def check_device(dtypes: Sequence[DType], context: Context) -> None:
+    """Raises DTypeError naming a dtype that the device cannot compute with."""
+    device = context.device
+    for dtype in dtypes:
+        if dtype in (np.dtype(np.float64), np.dtype(np.complex128)) and not device.fp64:
+            raise DTypeError(f"{device.name} has no float64, which {dtype} needs; use float32 or complex64")
+        if dtype == np.dtype(np.float16) and not device.fp16:
+            raise DTypeError(f"{device.name} has no float16 arithmetic; convert with x.astype('float32')")
+
+
+def check_numbers(formula: Formula, arguments: Arguments) -> None:
+    """Raises DTypeError for a Python integer that does not fit the dtype of the numbers it meets, as NumPy does."""
+    check_weak(formula.inputs, formula.nodes, arguments)
+
+
+def check_weak(inputs: Sequence[Input], nodes: Sequence[Node], arguments: Arguments) -> None:
+    """As `check_numbers`, for the inputs and nodes of any formulas."""
+    for given, argument in zip(inputs, arguments.given, strict=True):
+        if argument.signature.weak is int:
+            for node in nodes:
+                if isinstance(node, Apply) and node.function is CAST and node.args[0] is given.value:
+                    check_constant(int(argument.value), node.dtype)

@@ -1,0 +1,1 @@
+"""The door to drivers: contexts, arrays on devices, built plans."""

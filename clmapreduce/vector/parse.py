@@ -91,7 +91,7 @@ def _alias(text: str, place: int) -> tuple[str, Variable]:
     name = name.strip()
     if not equals or not name.isidentifier() or name in OPERATIONS:
         raise FormulaError(f"alias {text!r}: write a new name, as in 'x = Vi(3)'")
-    match = re.fullmatch(r"\s*(Vi|Vj|Pm)\s*\(\s*(\d+)\s*\)\s*", declared)
+    match = re.fullmatch(r"\s*(Vi|Vj|Pm)\s*\(\s*(\d{1,18})\s*\)\s*", declared)
     if match:
         return name, Variable(place, int(match[2]), _CATEGORIES[match[1]])
     value = _Reader(declared, {}).value()
@@ -173,7 +173,7 @@ class _Reader:
         token = self._now
         self.next += 1
         if token.kind == "number":
-            return int(token.text) if token.text.isdigit() else float(token.text)
+            return self._number(token)
         if token.kind == "name":
             return self._name(token)
         if token.text in ("-", "+") and token.kind == "sign":
@@ -185,6 +185,12 @@ class _Reader:
             self._expected(")")
             return value
         raise self._refused(f"{token.text!r} cannot stand here; a formula, a name or a number is expected", token)
+
+    def _number(self, token: _Token) -> int | float:
+        try:
+            return int(token.text) if token.text.isdigit() else float(token.text)
+        except ValueError:  # more digits than Python reads
+            raise self._refused(f"a number of {len(token.text)} digits is too long", token) from None
 
     def _name(self, token: _Token) -> Any:
         if not self._taken("("):

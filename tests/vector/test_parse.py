@@ -78,6 +78,7 @@ def test_variables_that_simplification_drops_are_still_told() -> None:
         ("Exp(x", FormulaError, r"'\)' is missing"),
         ("x + ", FormulaError, "the end"),
         ("x y", FormulaError, "'y' cannot stand here"),
+        ("1" * 5000, FormulaError, "a number of 5000 digits is too long"),
         ("exp(x)", FormulaError, "unknown operation 'exp'; did you mean Exp"),
         ("z + x", FormulaError, "'z' is no variable; Names here: x, y, g, b"),
         ("Exp + x", FormulaError, "takes arguments in parentheses"),

@@ -165,7 +165,8 @@ def fused(case: Case) -> Shape:
         if batch and int(np.prod(rows)) * length > 60_000:
             rows = (2,)
         shapes: list[tuple[int, ...]] = [(*rows, length)] + [case.one([(*rows, length), (length,)]) if batch else (length,) for _ in range(program.vectors - 1)]
-        shapes += [case.one([(*rows, 1), ()]) if batch else () for _ in range(program.numbers)]
+        several = batch and length != 1  # (*rows, 1) is a line of its own where lines have length 1
+        shapes += [case.one([(*rows, 1), ()]) if several else () for _ in range(program.numbers)]
         xs = [plain(case, dtype, shape) for shape in shapes]
         given = [dressed(case, x, f"x{k}") for k, x in enumerate(xs)]
         how = {**case.how(tiles=True), "accumulate": accumulate}

@@ -19,8 +19,9 @@ PROGRAM = "import numpy as np, clmapreduce as cm; print(cm.Reduce('sum')(np.ones
 SECONDS = 300
 VARIABLES = (
     "CLMR_DEVICE", "CLMR_LOG", "CLMR_MEMORY_LIMIT", "CLMR_CACHE_DIR", "CLMR_NO_CACHE", "CLMR_DUMP_SOURCE", "CLMR_TRACE", "CLMR_EXACT_BUFFERS",
-    "PYOPENCL_CTX", "OCL_ICD_VENDORS", "CL_CONFIG_CPU_TARGET_ARCH", "POCL_CACHE_DIR", "POCL_MAX_PTHREAD_COUNT", "HOME", "XDG_CACHE_HOME", "TMPDIR",
+    "PYOPENCL_CTX", "OCL_ICD_VENDORS", "CL_CONFIG_CPU_TARGET_ARCH", "POCL_CACHE_DIR", "HOME", "XDG_CACHE_HOME", "TMPDIR",
 )  # fmt: skip
+"""Not POCL_MAX_PTHREAD_COUNT: PoCL 3.0 crashes by itself where it cannot start so many threads."""
 
 
 def started(variable: Any, value: Any) -> float:

@@ -53,7 +53,7 @@ def without_arithmetic(advice: str) -> Callable[[Class], Class]:
             refusing[f"__r{name}__"] = binary(sign, f"__{name}__", True)
         for name, (sign, mirrored) in _COMPARISONS.items():
             refusing[f"__{name}__"] = binary(sign, f"__{mirrored}__", False)
-        own = {name for known in owner.__mro__[:-1] for name in vars(known)}
+        own = {name for known in owner.__mro__ if known.__module__ != "builtins" for name in vars(known)}
         for name, method in refusing.items():
             if name not in own:
                 setattr(owner, name, method)

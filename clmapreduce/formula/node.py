@@ -15,6 +15,7 @@ from clmapreduce.checks import quoted
 from clmapreduce.dtypes import INT64, DType, Leaf, check_constant, scalar_of
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.array import NodeArray
+from clmapreduce.no_arithmetic import without_arithmetic
 
 if TYPE_CHECKING:
     from clmapreduce.formula.functions import Function
@@ -226,6 +227,7 @@ class Apply(Node):
         self.args = args
 
 
+@without_arithmetic("combine its fields, such as r['a']")
 class Record(dict[str, Node]):
     """A structured value: its fields by subscript, of a field that is an array a `NodeArray` to keep."""
 
@@ -244,6 +246,9 @@ class Record(dict[str, Node]):
         raise FormulaError("a record has no arithmetic of its own; combine its fields")
 
     __ror__ = __ior__ = __or__
+
+    def __repr__(self) -> str:
+        return f"a record of {', '.join(map(repr, self))}"
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import clmapreduce as cm
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.node import (
     Apply,
@@ -245,3 +246,16 @@ def test_the_index_is_an_int64() -> None:
     assert (index + 1).dtype == np.int64
     assert (index * 0.5).dtype == np.float64
     assert (index * np.float32(0.5)).dtype == np.float64
+
+
+RECORDS: dict[str, Callable[[Any, Any], Any]] = {
+    "two": lambda r, x: r + r, "a number": lambda r, x: 2 * r, "a sign": lambda r, x: -r, "a comparison": lambda r, x: r < r,
+    "a value": lambda r, x: x * r, "bits": lambda r, x: r | x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_have_no_arithmetic(name: str) -> None:
+    records = np.array([(1.0,), (2.0,)], [("a", "f4")])
+    with pytest.raises(cm.ClMapReduceError, match="record"):
+        cm.Map(RECORDS[name])(records, np.ones(2, np.float32))

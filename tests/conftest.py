@@ -18,11 +18,11 @@ CACHE = ROOT / ".pytest_cache"
 os.environ.setdefault("CLMR_CACHE_DIR", str(CACHE / "kernels"))  # local runs find their kernels again
 # PoCL keeps kernels itself, in a folder that processes had better not share
 os.environ.setdefault("POCL_CACHE_DIR", str(CACHE / f"pocl-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"))
-sys.path.insert(0, str(Path(__file__).parent))  # for `oracles`, beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # for `support`, beside this file
 
 os.environ.setdefault("CLMR_DRAW_SEED", str(secrets.randbits(32)))  # workers draw the same combinations
 
-from drawing import mark_what_is_not_drawn  # noqa: E402
+from support.drawing import mark_what_is_not_drawn  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402  # the cache's folder must be named before
 

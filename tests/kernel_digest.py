@@ -21,9 +21,9 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from pairblocks import drawn_blocks  # noqa: E402  # found by the line above
-from pairplans import form_of  # noqa: E402
-from plans import FACTS, MODES, every_plan, source_of  # noqa: E402
+from support.pair_plans import form_of  # noqa: E402
+from support.plans import FACTS, MODES, every_plan, source_of  # noqa: E402
+from support.random_blocks import drawn_blocks  # noqa: E402  # found by the line above
 
 from clmapreduce.domain.dense import Pairwise  # noqa: E402
 from clmapreduce.domain.sparse import sparse  # noqa: E402

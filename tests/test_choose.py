@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, formula_of, map_plan
+from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, formula_of, map_plan
 
 from clmapreduce.choose import GROUP_LINE, GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
 from clmapreduce.device.runtime import check_groups

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import values
+from support.oracles import values
 
 import clmapreduce as cm
 

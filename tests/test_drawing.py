@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from drawing import covering, mark_what_is_not_drawn
+from support.drawing import covering, mark_what_is_not_drawn
 
 SIZES = {"context": 2, "mode": 2, "op": 12, "dtype": 7, "size": 3}
 CASES = [dict(zip(SIZES, values, strict=True)) for values in product(*map(range, SIZES.values()))]

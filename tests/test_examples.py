@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from children import with_library
-from oracles import assert_near, assert_same, unit
+from support.child_processes import with_library
+from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
 

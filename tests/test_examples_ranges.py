@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from oracles import assert_near, assert_same, unit
+from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from children import with_library
-from oracles import assert_same
+from support.child_processes import with_library
+from support.oracles import assert_same
 
 import clmapreduce as cm
 import clmapreduce.device.kept_plans

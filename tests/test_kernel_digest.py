@@ -7,7 +7,7 @@ from itertools import islice
 
 import kernel_digest
 import pytest
-from plans import FACTS, PARALLEL, every_plan
+from support.plans import FACTS, PARALLEL, every_plan
 
 
 def test_loose_digests_ignore_comments_and_white_space() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 
 import pytest
-from plans import INTEL, SEQUENTIAL, formula_of, reduce_plan
+from support.plans import INTEL, SEQUENTIAL, formula_of, reduce_plan
 
 from clmapreduce.plan import KernelSpec
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import (
+from support.oracles import (
     OPERATORS,
     PLAIN,
     PRIME,

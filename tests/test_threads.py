@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import assert_same
+from support.oracles import assert_same
 
 import clmapreduce as cm
 from clmapreduce.device.context import current_context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
+from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import (
+from support.kernel_rules import DEFINITION, assert_all_items_meet, assert_rules, kernel_of
+from support.plans import (
     FACTS,
     INTEL,
     MODES,
@@ -22,7 +23,6 @@ from plans import (
     reduce_plan,
     source_of,
 )
-from rules import DEFINITION, assert_all_items_meet, assert_rules, kernel_of
 
 import cl_templates
 from cl_templates import RenderError, render, template_names

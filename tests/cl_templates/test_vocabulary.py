@@ -12,7 +12,7 @@ import ml_dtypes  # noqa: F401  # names bfloat16
 import numpy as np
 import pytest
 from mako.lookup import TemplateLookup
-from plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan, scan_plan, source_of
+from support.plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan, scan_plan, source_of
 
 import cl_templates
 import clmapreduce as cm

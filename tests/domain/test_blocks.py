@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from masks import check_promises, expanded, mask_of_half, random_half
+from support.masks import check_promises, expanded, mask_of_half, random_half
 
 from clmapreduce.domain import transposed as module
 from clmapreduce.domain.blocks import Blocks, blocks, joined

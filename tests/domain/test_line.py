@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from plans import FACTS, MODES, box_for
+from support.plans import FACTS, MODES, box_for
 
 from clmapreduce.domain.line import NARROW_LIMIT, Line
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import drawn_blocks, mask_of
+from support.random_blocks import drawn_blocks, mask_of
 
 from clmapreduce.domain import laid
 from clmapreduce.domain.blocks import Blocks

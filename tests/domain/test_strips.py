@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from masks import random_clusters
+from support.masks import random_clusters
 
 import clmapreduce as cm
 from clmapreduce.domain import laid, runs, strips

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plans import INTEL, MODES, formula_of, map_plan, source_of
+from support.plans import INTEL, MODES, formula_of, map_plan, source_of
 
 import clmapreduce as cm
 from clmapreduce.errors import FormulaError

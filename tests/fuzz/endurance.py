@@ -21,8 +21,8 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]  # the oracles, the library
 
-from families import Family, families  # noqa: E402  # found by the lines above
-from oracles import assert_same  # noqa: E402
+from support.exact_calls import Family, families  # noqa: E402  # found by the lines above
+from support.oracles import assert_same  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]  # the oracles, the library
 
-from driverfaults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places  # noqa: E402
-from families import families  # noqa: E402
+from support.driver_faults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places  # noqa: E402
+from support.exact_calls import families  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402
 

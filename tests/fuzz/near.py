@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from oracles import UNIT64, logsumexp, logsumexp_tolerance, scan_tolerance, tolerance, unit
+from support.oracles import UNIT64, logsumexp, logsumexp_tolerance, scan_tolerance, tolerance, unit
 
 FUNCTION = 16
 """Units in the last place (halves of one) by which OpenCL's functions may be off: 5 ulp for tanh, 4 for sine and cosine."""

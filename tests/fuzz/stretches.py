@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 from fuzz.whole import identity_of
-from oracles import UNIT64, assert_near, assert_same, logsumexp_tolerance, product_tolerance, tolerance, unit, wide
+from support.oracles import (
+    UNIT64,
+    assert_near,
+    assert_same,
+    logsumexp_tolerance,
+    product_tolerance,
+    tolerance,
+    unit,
+    wide,
+)
 
 import clmapreduce as cm
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from fuzz.case import Case
-from oracles import (
+from support.oracles import (
     UNIT64,
     assert_near,
     assert_same,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from driverfaults import CODES, Driver, error_of, nothing_lost
 from pyopencl._cl import _ErrorRecord
+from support.driver_faults import CODES, Driver, error_of, nothing_lost
 
 from hostsched import (
     CopyJob,

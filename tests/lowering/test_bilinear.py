@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import DISTANCE, GAUSSIAN, inputs_of, layout_of, pair_of, steps, vector
+from support.pair_plans import DISTANCE, GAUSSIAN, inputs_of, layout_of, pair_of, steps, vector
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.evaluate import evaluate

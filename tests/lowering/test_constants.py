@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pairplans import vector
+from support.pair_plans import vector
 
 import clmapreduce as cm
 from clmapreduce import Vi, Vj

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pairplans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
+from support.pair_plans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
 
 from clmapreduce.formula.node import Literal, Symbol, postorder
 from clmapreduce.lowering.lower import UNROLLED, lower

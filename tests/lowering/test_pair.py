@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import GAUSSIAN, computed, drawn, pair_of, per_pair, steps
+from support.pair_plans import GAUSSIAN, computed, drawn, pair_of, per_pair, steps
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.lowering.pair import Role, is_constant

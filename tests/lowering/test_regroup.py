@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
+from support.pair_plans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Literal, Symbol, postorder

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from pairplans import computed, drawn, pair_of
+from support.pair_plans import computed, drawn, pair_of
 
 from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.lowering.pair import Role, roles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pairplans import vector
+from support.pair_plans import vector
 
 from clmapreduce.lowering.lower import UNROLLED
 from clmapreduce.lowering.side_values import put_aside

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairdense import HALVES, NAMES, Case
+from support.dense_pairs import HALVES, NAMES, Case
 
 import clmapreduce as cm
 from clmapreduce.device import context as context_module

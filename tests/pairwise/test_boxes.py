@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import Halves, drawn_blocks
-from pairplans import DISTANCE, layout_of, vector
-from plans import FACTS, MODES, PARALLEL, SEQUENTIAL
+from support.pair_plans import DISTANCE, layout_of, vector
+from support.plans import FACTS, MODES, PARALLEL, SEQUENTIAL
+from support.random_blocks import Halves, drawn_blocks
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from matrixunits import units_everywhere
-from pairdense import Case
+from support.dense_pairs import Case
+from support.matrix_units import units_everywhere
 
 import clmapreduce as cm
 from clmapreduce.tuning_matrix import (

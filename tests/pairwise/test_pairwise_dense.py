@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairdense import FEW, HALVES, NAMES, SIZES, SMOOTH, Case
+from support.dense_pairs import FEW, HALVES, NAMES, SIZES, SMOOTH, Case
 
 import clmapreduce as cm
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matrixunits import units_everywhere
-from pairblocks import Halves, drawn_blocks
-from pairplans import form_of, vector
-from plans import FACTS, PARALLEL, source_of
-from rules import assert_rules
+from support.kernel_rules import assert_rules
+from support.matrix_units import units_everywhere
+from support.pair_plans import form_of, vector
+from support.plans import FACTS, PARALLEL, source_of
+from support.random_blocks import Halves, drawn_blocks
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import assert_near, unit
+from support.oracles import assert_near, unit
 
 import clmapreduce as cm
 from clmapreduce.pairwise.solve import solve

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from children import with_library
-from pairblocks import Halves, drawn_blocks
-from pairplans import vector
+from support.child_processes import with_library
+from support.pair_plans import vector
+from support.random_blocks import Halves, drawn_blocks
 
 import clmapreduce as cm
 from clmapreduce.calls import ready

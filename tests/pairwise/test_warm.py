@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import vector
+from support.pair_plans import vector
 
 import clmapreduce as cm
 from clmapreduce import LazyTensor

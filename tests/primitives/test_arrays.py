@@ -15,7 +15,7 @@ import pyopencl as cl
 import pyopencl.array  # makes cl.array
 import pyopencl.tools  # makes cl.tools
 import pytest
-from oracles import PLAIN, PRIME, assert_same, into_poison, values
+from support.oracles import PLAIN, PRIME, assert_same, into_poison, values
 
 import clmapreduce as cm
 

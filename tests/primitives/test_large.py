@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from roomy import needs
+from support.memory_needed import needs
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import PLAIN, PRIME, SIZES, assert_near, assert_same, into_poison, strange, unit, values
+from support.oracles import PLAIN, PRIME, SIZES, assert_near, assert_same, into_poison, strange, unit, values
 
 import clmapreduce as cm
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import PRIME, assert_near, assert_same, prefixes, values
+from support.oracles import PRIME, assert_near, assert_same, prefixes, values
 
 import clmapreduce as cm
 

@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 import pytest
-from oracles import PRIME, SIZES, assert_near, assert_same, factors, into_poison, tolerance, values
+from support.oracles import PRIME, SIZES, assert_near, assert_same, factors, into_poison, tolerance, values
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from oracles import assert_near, assert_same, into_poison, unit
+from support.oracles import assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, scan_tolerance, values, wide
+from support.oracles import PRIME, SIZES, assert_near, assert_same, into_poison, scan_tolerance, values, wide
 
 import clmapreduce as cm
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import assert_near, assert_same, into_poison, values
+from support.oracles import assert_near, assert_same, into_poison, values
 
 import clmapreduce as cm
 

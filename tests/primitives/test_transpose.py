@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import assert_same, values
+from support.oracles import assert_same, values
 
 import clmapreduce as cm
 from clmapreduce.primitives.transpose import transposed

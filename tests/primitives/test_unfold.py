@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import PRIME, SIZES, assert_near, assert_same, into_poison, unit
+from support.oracles import PRIME, SIZES, assert_near, assert_same, into_poison, unit
 
 import clmapreduce as cm
 

@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from oracles import assert_same
+from support.oracles import assert_same
 
 import clmapreduce as cm
 from clmapreduce.calls.tracing import check_device

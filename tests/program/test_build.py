@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plans import MATRIX, PAIR, SECOND, program_of
+from support.plans import MATRIX, PAIR, SECOND, program_of
 
 import clmapreduce as cm
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from plans import program_of
-from programs import Written, computed, inputs_known, values_of, written
+from support.plans import program_of
+from support.random_programs import Written, computed, inputs_known, values_of, written
 
 import clmapreduce as cm
 from clmapreduce.formula.formula import Access

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plans import MATRIX, PAIR, SECOND, formula_of, program_of
+from support.plans import MATRIX, PAIR, SECOND, formula_of, program_of
 
 import clmapreduce as cm
 from clmapreduce.formula.evaluate import evaluate

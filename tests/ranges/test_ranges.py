@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from masks import check_promises, expanded, mask_of_half, random_clusters, random_half
 from scipy import sparse
+from support.masks import check_promises, expanded, mask_of_half, random_clusters, random_half
 
 import clmapreduce as cm
 

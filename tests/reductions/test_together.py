@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plans import FACTS, INTEL, PAIR, PARALLEL, SECOND, SEQUENTIAL, chain_of, sizes, source_of
-from programs import Known, accumulators, finished
+from support.plans import FACTS, INTEL, PAIR, PARALLEL, SECOND, SEQUENTIAL, chain_of, sizes, source_of
+from support.random_programs import Known, accumulators, finished
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Line

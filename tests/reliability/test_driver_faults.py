@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pyopencl as cl
 import pytest
-from driverfaults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places
-from families import families
-from oracles import assert_same
+from support.driver_faults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places
+from support.exact_calls import families
+from support.oracles import assert_same
 
 import clmapreduce as cm
 from clmapreduce import selftest

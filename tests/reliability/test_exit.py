@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from children import Program, ended_well
+from support.child_processes import Program, ended_well
 
 ENDLESS = """
 import hostsched

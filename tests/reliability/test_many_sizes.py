@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from children import Program, ended_well
+from support.child_processes import Program, ended_well
 
 
 def test_launches_of_many_sizes_are_in_flight_at_once(program: Program) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from children import DEVICES, ROOT, Program, ended_well, with_library
+from support.child_processes import DEVICES, ROOT, Program, ended_well, with_library
 
 from hostsched import disk_cache
 
@@ -190,8 +190,8 @@ def test_pools(method: str, used: str, script: Script) -> None:
 COLD = """
     import sys
     sys.path.insert(0, "tests")
-    from families import families
-    from oracles import assert_same
+    from support.exact_calls import families
+    from support.oracles import assert_same
     import clmapreduce as cm
 
     context = cm.Context(cm.devices()[int(sys.argv[1])])

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matrixunits import units_everywhere
-from pairdense import NAMES
-from pairdense import Case as Dense
-from pairplans import vector
 from sanitize.case import Case, Check, parallel
+from support.dense_pairs import NAMES
+from support.dense_pairs import Case as Dense
+from support.matrix_units import units_everywhere
+from support.pair_plans import vector
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -34,7 +34,7 @@ def points(count: int, dim: int) -> Any:
 
 
 def reduced(names: list[str], context: cm.Context, mode: str, size: tuple[int, int] = SMALL, **how: Any) -> Iterator[Check]:
-    """Reductions against dense NumPy, which the test's own oracle compares. how: as in a `pairdense.Case`."""
+    """Reductions against dense NumPy, which the test's own oracle compares. how: as in a `support.dense_pairs.Case`."""
     for name in names:
         Dense(name, **how).check(RNG, context, mode, [size])
     yield from ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from plans import (
+from support.plans import (
     FACTS,
     INTEL,
     MODES,

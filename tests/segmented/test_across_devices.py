@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from segments import RANDOM, geometries, shaped
+from support.random_segments import RANDOM, geometries, shaped
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

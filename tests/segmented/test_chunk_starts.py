@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from segments import CHUNKS, EDGES, geometries, shaped
+from support.random_segments import CHUNKS, EDGES, geometries, shaped
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import assert_same, values
-from segments import RANDOM, check_segments, check_sums
+from support.oracles import assert_same, values
+from support.random_segments import RANDOM, check_segments, check_sums
 
 import clmapreduce as cm
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from segments import SHAPES, offsets_of, ragged, shaped, slices
+from support.random_segments import SHAPES, offsets_of, ragged, shaped, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from roomy import needs
+from support.memory_needed import needs
 
 import clmapreduce as cm
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import assert_same, values
-from segments import check_segments, check_sums
+from support.oracles import assert_same, values
+from support.random_segments import check_segments, check_sums
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from segments import CHUNKS, EDGES, shaped, slices
+from support.random_segments import CHUNKS, EDGES, shaped, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

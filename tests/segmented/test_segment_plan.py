@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import assert_same, values
-from segments import offsets_of, ragged
+from support.oracles import assert_same, values
+from support.random_segments import offsets_of, ragged
 
 import clmapreduce as cm
 from clmapreduce.segmented import check, geometry

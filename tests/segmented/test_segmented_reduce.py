@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PLAIN, assert_near, assert_same, factors, into_poison, unit, values
-from segments import EDGES, RANDOM, check_segments, check_sums, geometries, offsets_of, ragged, shaped, slices
+from support.oracles import PLAIN, assert_near, assert_same, factors, into_poison, unit, values
+from support.random_segments import (
+    EDGES,
+    RANDOM,
+    check_segments,
+    check_sums,
+    geometries,
+    offsets_of,
+    ragged,
+    shaped,
+    slices,
+)
 
 import clmapreduce as cm
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from segments import RANDOM
+from support.random_segments import RANDOM
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

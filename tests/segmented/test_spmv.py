@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import assert_near, assert_same, unit, values
-from segments import RANDOM, geometries, offsets_of, ragged, slices
+from support.oracles import assert_near, assert_same, unit, values
+from support.random_segments import RANDOM, geometries, offsets_of, ragged, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

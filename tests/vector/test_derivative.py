@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vectors import check_derivatives, close, jacobian
+from support.vector_oracle import check_derivatives, close, jacobian
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.vector import OPERATIONS, ZERO, Variable, Vector, postorder

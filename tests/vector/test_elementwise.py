@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vectors import check_derivatives, close
+from support.vector_oracle import check_derivatives, close
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.vector import OPERATIONS, Constant, Variable

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from vectors import check_derivatives, close
+from support.vector_oracle import check_derivatives, close
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Symbol

@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
-from vectors import close
+from support.vector_oracle import close
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.vector import OPERATIONS, ZERO, Category, Constant, Variable, Vector, node, postorder

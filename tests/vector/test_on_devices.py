@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from vectors import close
+from support.vector_oracle import close
 
 import clmapreduce as cm
 from clmapreduce.formula.node import Literal, Node

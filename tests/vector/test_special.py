@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.interpolate import BSpline
-from vectors import check_derivatives, close
+from support.vector_oracle import check_derivatives, close
 
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.vector import OPERATIONS, Variable

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sparse
 from fuzz.case import Case, Shape
 from fuzz.inputs import dressed, on_host
-from masks import check_promises, expanded, mask_of_half, random_clusters, random_half
-from oracles import assert_near, assert_same, unit
+from support.masks import check_promises, expanded, mask_of_half, random_clusters, random_half
+from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
 

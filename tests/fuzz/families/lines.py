@@ -10,7 +10,7 @@ from fuzz.expressions import TRACED, drawn_tree, evaluated, expected, text_of, t
 from fuzz.inputs import dressed, on_host, results
 from fuzz.near import Near
 from fuzz.whole import REDUCTIONS, identity_of, near_logsumexp, numbers_for, prefixes_of
-from oracles import assert_near, assert_same, check_reduced, product_tolerance, unit, values, wide
+from support.oracles import assert_near, assert_same, check_reduced, product_tolerance, unit, values, wide
 
 import clmapreduce as cm
 

@@ -9,8 +9,8 @@ import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.families.segments import lengths
 from fuzz.inputs import dressed, on_host, results
-from oracles import assert_same, values
-from segments import offsets_of, slices
+from support.oracles import assert_same, values
+from support.random_segments import offsets_of, slices
 
 import clmapreduce as cm
 

@@ -10,10 +10,10 @@ import test_random_formulas as random_formulas
 from fuzz.case import Case, Shape
 from fuzz.families.lines import plain
 from fuzz.inputs import dressed, results
-from matrixunits import units_everywhere
-from pairblocks import Halves, drawn_blocks, mask_of
-from pairdense import HALVES, NAMES, OPERATORS, K, compare
-from pairdense import Case as Dense
+from support.dense_pairs import HALVES, NAMES, OPERATORS, K, compare
+from support.dense_pairs import Case as Dense
+from support.matrix_units import units_everywhere
+from support.random_blocks import Halves, drawn_blocks, mask_of
 
 import clmapreduce as cm
 

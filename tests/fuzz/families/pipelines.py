@@ -12,7 +12,7 @@ from fuzz.expressions import TRACED, Tree, drawn_tree, evaluated, expected, text
 from fuzz.families.lines import drawn_dtype, plain
 from fuzz.inputs import dressed, on_host, results
 from fuzz.near import Near
-from oracles import assert_same
+from support.oracles import assert_same
 
 import clmapreduce as cm
 

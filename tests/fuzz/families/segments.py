@@ -13,8 +13,8 @@ from fuzz.inputs import dressed, on_host, results
 from fuzz.near import Near
 from fuzz.stretches import LONGEST, check_stretches
 from fuzz.whole import identity_of, numbers_for
-from oracles import assert_same, tolerance, unit, values, wide
-from segments import BATCHES, CHUNKS, EDGES, offsets_of
+from support.oracles import assert_same, tolerance, unit, values, wide
+from support.random_segments import BATCHES, CHUNKS, EDGES, offsets_of
 
 import clmapreduce as cm
 

@@ -9,7 +9,7 @@ import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.families.lines import drawn_dtype
 from fuzz.inputs import dressed, results
-from oracles import assert_near, assert_same, unit
+from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairwalk import Walk, dense, reduced
+from support.operator_oracle import Walk, dense, reduced
 
 from clmapreduce.formula.functions import FUNCTIONS
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairwalk import reduced
+from support.operator_oracle import reduced
 
 import clmapreduce as cm
 from clmapreduce.errors import DTypeError, FormulaError, ModeError

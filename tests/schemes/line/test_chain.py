@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import FACTS, INTEL, MATRIX, MODES, PAIR, SECOND, SEQUENTIAL, chain_of, dtypes_of, source_of
-from programs import Known, Written, accumulators, finished, prefixes, values_of, written
-from rules import assert_rules
+from support.kernel_rules import assert_rules
+from support.plans import FACTS, INTEL, MATRIX, MODES, PAIR, SECOND, SEQUENTIAL, chain_of, dtypes_of, source_of
+from support.random_programs import Known, Written, accumulators, finished, prefixes, values_of, written
 
 import clmapreduce as cm
 from clmapreduce.domain.line import NARROW_LIMIT, Line

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import (
+from support.kernel_rules import assert_rules, kernel_of, local_bytes
+from support.plans import (
     FACTS,
     INTEL,
     MATRIX,
@@ -27,8 +28,7 @@ from plans import (
     sizes,
     source_of,
 )
-from programs import Written, written
-from rules import assert_rules, kernel_of, local_bytes
+from support.random_programs import Written, written
 
 import clmapreduce as cm
 from clmapreduce.domain.line import NARROW_LIMIT

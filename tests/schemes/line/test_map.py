@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import FACTS, INTEL, MODES, SEQUENTIAL, assert_covered, formula_of, map_plan, sizes, source_of
+from support.plans import FACTS, INTEL, MODES, SEQUENTIAL, assert_covered, formula_of, map_plan, sizes, source_of
 
 import clmapreduce as cm
 from clmapreduce.domain.line import NARROW_LIMIT

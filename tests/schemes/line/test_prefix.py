@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plans import FACTS, MODES, SEQUENTIAL, assert_covered, formula_of, prefix_plan, source_of
+from support.plans import FACTS, MODES, SEQUENTIAL, assert_covered, formula_of, prefix_plan, source_of
 
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.modes import ComputeMode

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import (
+from support.plans import (
     FACTS,
     INTEL,
     MATRIX,

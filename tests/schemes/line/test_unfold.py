@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from plans import (
+from support.plans import (
     FACTS,
     MATRIX,
     MODES,

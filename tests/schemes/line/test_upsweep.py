@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import FACTS, INTEL, MODES, PARALLEL, SECOND, SEQUENTIAL, formula_of, sizes, source_of, upsweep_plan
+from support.plans import FACTS, INTEL, MODES, PARALLEL, SECOND, SEQUENTIAL, formula_of, sizes, source_of, upsweep_plan
 
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.modes import ComputeMode, Scope

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes  # noqa: F401  # names bfloat16
 import numpy as np
 import pytest
-from pairplans import DISTANCE, form_of, layout_of, pair_plan
-from plans import FACTS, PARALLEL, SEQUENTIAL
+from support.pair_plans import DISTANCE, form_of, layout_of, pair_plan
+from support.plans import FACTS, PARALLEL, SEQUENTIAL
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.form import made_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import layout_of
-from plans import PARALLEL, SEQUENTIAL
+from support.pair_plans import layout_of
+from support.plans import PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

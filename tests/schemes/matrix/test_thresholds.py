@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import DISTANCE, layout_of, pair_plan
-from plans import FACTS, PARALLEL
+from support.pair_plans import DISTANCE, layout_of, pair_plan
+from support.plans import FACTS, PARALLEL
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import Halves, drawn_blocks, mask_of
-from pairplans import layout_of
-from plans import PARALLEL, SEQUENTIAL
+from support.pair_plans import layout_of
+from support.plans import PARALLEL, SEQUENTIAL
+from support.random_blocks import Halves, drawn_blocks, mask_of
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import DISTANCE, GAUSSIAN, layout_of, pair_plan
-from plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, source_of
-from rules import assert_arguments_are_parameters, kernel_of, without_comments
+from support.kernel_rules import assert_arguments_are_parameters, kernel_of, without_comments
+from support.pair_plans import DISTANCE, GAUSSIAN, layout_of, pair_plan
+from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, source_of
 
 from clmapreduce.choose import FEW_COLUMNS, FEW_ROWS, FEW_ROWS_SEQUENTIAL, choose_few
 from clmapreduce.domain.dense import Pairwise

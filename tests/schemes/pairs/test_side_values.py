@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairblocks import Halves, drawn_blocks, mask_of
-from pairplans import vector
+from support.pair_plans import vector
+from support.random_blocks import Halves, drawn_blocks, mask_of
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options

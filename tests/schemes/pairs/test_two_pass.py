@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairplans import DISTANCE, form_of
+from support.pair_plans import DISTANCE, form_of
 
 import clmapreduce as cm
 from clmapreduce import LazyTensor

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from oracles import UNIT64, logsumexp, logsumexp_tolerance, product_tolerance, scan_tolerance, tolerance, unit, wide
+
+from support.oracles import (
+    UNIT64,
+    logsumexp,
+    logsumexp_tolerance,
+    product_tolerance,
+    scan_tolerance,
+    tolerance,
+    unit,
+    wide,
+)
 
 Link = tuple[str, str]
 Chain = tuple[Link, ...]

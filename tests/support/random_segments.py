@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from oracles import assert_near, assert_same, check_reduced, exact_sum, tolerance, unit, wide
+
+from support.oracles import assert_near, assert_same, check_reduced, exact_sum, tolerance, unit, wide
 
 RANDOM = settings(
     deadline=None, database=None, print_blob=True, max_examples=25, phases=[Phase.explicit, Phase.generate],

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from plans import program_of
 
 import clmapreduce as cm
 from clmapreduce.dtypes import Leaf
@@ -18,6 +17,7 @@ from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, compone
 from clmapreduce.program.program import Program
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.reductions import Bound
+from support.plans import program_of
 
 Known = dict[Node, Any]
 """What nodes stand for: (n,) arrays, or single numbers."""

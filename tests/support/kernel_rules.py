@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from plans import SEQUENTIAL
-
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
+from support.plans import SEQUENTIAL
 
 HELPER = re.compile(r"\bcmr_\w+(?=\()")
 DEFINITION = re.compile(r"^INLINE \w+ (cmr_\w+)\(", re.M)

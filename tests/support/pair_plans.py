@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pairblocks import drawn_blocks
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse as blocks_of_pairs
@@ -43,6 +42,7 @@ from clmapreduce.tuning_matrix import (
 )
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.parse import parse
+from support.random_blocks import drawn_blocks
 
 GAUSSIAN = "Exp(-SqDist(Vi(0,3),Vj(1,3))/Pm(2,1))*Vj(3,2)"
 DISTANCE = "SqDist(Vi(0,3),Vj(1,3))"

@@ -8,9 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from keyplans import every_key_plan
-from pairplans import every_pair_plan
-from segplans import every_segment_plan
 
 import clmapreduce as cm
 from cl_templates import render
@@ -33,6 +30,9 @@ from clmapreduce.schemes.line.scan import plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
+from support.key_plans import every_key_plan
+from support.pair_plans import every_pair_plan
+from support.segment_plans import every_segment_plan
 
 VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)
 SEQUENTIAL, PARALLEL = ComputeMode.SEQUENTIAL, ComputeMode.PARALLEL

@@ -8,15 +8,15 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from pairblocks import Halves, columns_of, drawn_blocks
-from pairplans import vector
-from pairwalk import dense
 
 import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions, pair_reduction
 from clmapreduce.vector import Variable
+from support.operator_oracle import dense
+from support.pair_plans import vector
+from support.random_blocks import Halves, columns_of, drawn_blocks
 
 SIZES = [(1, 1), (31, 193), (193, 31)]
 FEW = [(1, 4097), (5, 4500)]

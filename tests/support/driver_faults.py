@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any
 
 import pyopencl as cl
-from families import Family
-from oracles import assert_same
 from pyopencl._cl import _ErrorRecord
 
 import clmapreduce as cm
 from hostsched import Queue, opencl
+from support.exact_calls import Family
+from support.oracles import assert_same
 
 CODES = {
     "out of memory": cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import clmapreduce as cm
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DEVICES = cm.devices()
 HEAD = """
 import os, signal, sys, threading, time

@@ -1,0 +1,1 @@
+"""What tests share: oracles, random inputs, plans of every kind, processes of their own."""

@@ -6,7 +6,7 @@ run.
     python benchmarks/block_sparse.py --device nvidia --only cube --rounds 9 --shrink 4
 
 Points are sorted by cluster; a coarse matrix of booleans says which clusters meet. Both libraries are called through
-their LazyTensors, made anew for every call, with ranges made once, on arrays that live on the device; a call ends when
+their LazyTensors, made again for every call, with ranges made once, on arrays that live on the device; a call ends when
 its result is there, and they take turns, on GPUs of two calls as in pairwise.py. "of dense" is the pair rate over that
 of the dense sum of as many points, of the same run by device time on GPUs. On CPUs an eighth of the dense sum's rows
 takes turns as well, and the ratio is the median over rounds by wall time. "ranges" is the time to make them of the

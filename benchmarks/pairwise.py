@@ -4,7 +4,7 @@
     python benchmarks/pairwise.py --device nvidia
     python benchmarks/pairwise.py --device nvidia --only DV= --rounds 9 --shrink 4
 
-Both are called through their LazyTensors, made anew for every call, on arrays that live on the device; a call ends when
+Both are called through their LazyTensors, built for every call, on arrays that live on the device; a call ends when
 its result is there. They take turns, and × is the median over rounds of KeOps' time / ours: of wall time and, on GPUs,
 of KeOps' time between CUDA events / our time from the first kernel's start to the last one's end. On GPUs a turn is two
 calls, of which the second counts: the device changes to a contender's context in the first one. Errors are the worst of

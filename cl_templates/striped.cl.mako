@@ -1,5 +1,5 @@
 ## Tiles of teams that stay striped, as they were loaded: v{4 j + k} is the element 128 j + 4 lane + k of the tile. An item's four neighbours are
-## merged from left to right, beginning anew behind a flag; then, strip by strip, items are joined by a segmented scan. A warp needs local memory
+## merged from left to right, beginning again behind a flag; then, strip by strip, items are joined by a segmented scan. A warp needs local memory
 ## for the flags alone, and leaves the rest to the cache. Names in use as in team.cl.mako.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="team" file="/team.cl.mako"/>

@@ -1,5 +1,5 @@
 ## What teams share that stream elements: a tile of 16 elements per item comes striped, four neighbours per item and load; local memory turns it
-## into 16 neighbours per item, which are merged from left to right, beginning anew behind a flag; then items are joined.
+## into 16 neighbours per item, which are merged from left to right, beginning again behind a flag; then items are joined.
 ##   Names in use: lane, t, begin, end; u0 … u3 accumulators of four striped elements; v0 … v15 of one each; open, mine, apart between tiles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!

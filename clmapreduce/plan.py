@@ -86,7 +86,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Tail:
+class Epilogue:
     """What becomes of a stage's result before it is stored: a formula of the result's parts (`results`, by name) and of
     inputs of its own, at the same index.
     """
@@ -107,7 +107,7 @@ class Layout:
     outputs: tuple[DType, ...]
     streaming: bool = True
     names: tuple[str, ...] = ()
-    tail: Tail | None = None
+    tail: Epilogue | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:

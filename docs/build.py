@@ -37,7 +37,7 @@ def pages() -> list[Path]:
 
 
 def built(page: str, device: cm.Device) -> str:
-    """A page's text with every marked block made anew. Raises ValueError for a marker that means nothing."""
+    """A page's text with every marked block made again. Raises ValueError for a marker that means nothing."""
     snippets = runpy.run_path(str(DOCS / "snippets.py"))
 
     def pasted(match: re.Match[str]) -> str:

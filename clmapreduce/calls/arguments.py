@@ -73,7 +73,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Given:
+class Argument:
     """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride)
     per collapsed dimension. last: its last element's place, where kernels read it at places from memory.
     """
@@ -96,7 +96,7 @@ class Arguments:
     """
 
     context: Context
-    given: tuple[Given, ...]
+    given: tuple[Argument, ...]
     shape: Shape
     on_device: bool
     batch: Shape | None = None
@@ -176,7 +176,7 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     return Arguments(home, given, (*batch, line), bool(homes), batch)
 
 
-def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
+def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
     if not isinstance(value, ARRAYS) or value.ndim == 0:
         return _given(value, shape, inexact, home)
     if isinstance(value, np.ndarray):
@@ -192,9 +192,9 @@ def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -
     elif not varies and value.size == product(shape[:-1]):
         access = Access.ROW
     if access is not None:
-        return Given(value, Signature(value.dtype, access, varies=varies))
+        return Argument(value, Signature(value.dtype, access, varies=varies))
     strides = collapsed(value.shape, shape)
-    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=varies), strides)
+    return Argument(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=varies), strides)
 
 
 def held(value: Any, context: Context | None) -> Any:
@@ -230,38 +230,38 @@ def _shape(shapes: list[Shape], length: int | None) -> Shape:
         raise ShapeError(f"shapes {told} do not broadcast; make them equal, or 1 where they differ") from None
 
 
-def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Given:
+def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
     if not isinstance(value, ARRAYS):
         return _number(value, inexact, home)
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     if value.shape == shape and shape:
-        return Given(value, Signature(value.dtype, Access.VECTOR, varies=True))
+        return Argument(value, Signature(value.dtype, Access.VECTOR, varies=True))
     if value.size == 1:
         number = isinstance(value, np.ndarray) or (isinstance(value, Described) and not value.shape)
         access = Access.ARGUMENT if number and value.dtype.names is None else Access.SINGLE
-        return Given(value, Signature(value.dtype, access))
+        return Argument(value, Signature(value.dtype, access))
     strides = collapsed(value.shape, shape)
     if len(strides) == 1 and strides[0][1] == 1:
-        return Given(value, Signature(value.dtype, Access.VECTOR, varies=True))
-    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=True), strides)
+        return Argument(value, Signature(value.dtype, Access.VECTOR, varies=True))
+    return Argument(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=True), strides)
 
 
-def _number(value: Any, inexact: list[DType], home: Context) -> Given:
+def _number(value: Any, inexact: list[DType], home: Context) -> Argument:
     if isinstance(value, bool):
-        return Given(np.bool_(value), Signature(np.dtype(bool), Access.ARGUMENT, weak=bool))
+        return Argument(np.bool_(value), Signature(np.dtype(bool), Access.ARGUMENT, weak=bool))
     dtype: DType
     if isinstance(value, int):
         dtype = next((d for d in (INT32, INT64) if holds(d, value)), UINT64)
         check_constant(value, dtype)
-        return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=int))
+        return Argument(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=int))
     common = np.result_type(*inexact) if inexact else FLOAT64 if home.facts.fp64 else FLOAT32
     wide = common.itemsize > (8 if common.kind == "c" else 4)
     if isinstance(value, complex):
         dtype = COMPLEX128 if wide else COMPLEX64
-        return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=complex))
+        return Argument(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=complex))
     dtype = FLOAT64 if wide else FLOAT32
-    return Given(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=float))
+    return Argument(dtype.type(value), Signature(dtype, Access.ARGUMENT, weak=float))
 
 
 def collapsed(own: Shape, shape: Shape) -> tuple[tuple[int, int], ...]:

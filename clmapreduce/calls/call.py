@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hostsched
-from clmapreduce.calls.arguments import Arguments, Given, Shape
+from clmapreduce.calls.arguments import Argument, Arguments, Shape
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context
@@ -106,7 +106,7 @@ class Call:
         return self.on_device if target is None else isinstance(target, DeviceArray) and not self._unsafe_alias(target)
 
     @property
-    def given(self) -> tuple[Given, ...]:
+    def given(self) -> tuple[Argument, ...]:
         """The arguments, those called in0, in1, … in the plan."""
         return self._arguments.given
 
@@ -116,7 +116,7 @@ class Call:
         arrays = ((f"in{i}", given.value) for i, given in enumerate(self._arguments.given))
         return {name: v.nbytes for name, v in arrays if isinstance(v, (DeviceArray, np.ndarray))}
 
-    def _input(self, given: Given) -> Any:
+    def _input(self, given: Argument) -> Any:
         access = given.signature.access
         if access is Access.ARGUMENT:
             return as_argument(given.value, given.signature.dtype)

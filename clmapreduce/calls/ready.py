@@ -22,7 +22,7 @@ KEPT = 64
 _lock = threading.Lock()
 
 
-class WarmCall:
+class ReadyCall:
     """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …;
     None stands for a number.
 
@@ -78,7 +78,7 @@ def is_kept(prepared: Prepared) -> bool:
     return all(g.signature.access is Access.ARGUMENT or isinstance(g.value, DeviceArray) for g in prepared.call.given)
 
 
-def find(context: Context, key: Hashable, owner: Any = None) -> WarmCall | None:
+def find(context: Context, key: Hashable, owner: Any = None) -> ReadyCall | None:
     """The call kept under a key. owner: as in `keep`."""
     with _lock:
         kept = _calls(context, owner)
@@ -88,7 +88,7 @@ def find(context: Context, key: Hashable, owner: Any = None) -> WarmCall | None:
         return found
 
 
-def keep(context: Context, key: Hashable, call: WarmCall, owner: Any = None) -> None:
+def keep(context: Context, key: Hashable, call: ReadyCall, owner: Any = None) -> None:
     """Keeps a call, and forgets the one that was not made for longest. owner: what else the call depends on, and with
     which it is forgotten.
     """
@@ -99,8 +99,8 @@ def keep(context: Context, key: Hashable, call: WarmCall, owner: Any = None) -> 
             kept.popitem(last=False)
 
 
-def _calls(context: Context, owner: Any) -> OrderedDict[Hashable, WarmCall]:
+def _calls(context: Context, owner: Any) -> OrderedDict[Hashable, ReadyCall]:
     if owner is None:
         return context.calls
-    found: OrderedDict[Hashable, WarmCall] = context.belongings(owner).setdefault("warm calls", OrderedDict())
+    found: OrderedDict[Hashable, ReadyCall] = context.belongings(owner).setdefault("warm calls", OrderedDict())
     return found

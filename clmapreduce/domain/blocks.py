@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.domain.laid import Laid, intervals_of, laid, lengths_of
+from clmapreduce.domain.laid import PackedIntervals, intervals_of, laid, lengths_of
 
 Integers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 Whole: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.signedinteger[Any]]]"
@@ -31,19 +31,19 @@ class Blocks:
 
     clusters: Integers
     offsets: Integers
-    lists: Whole | Laid
+    lists: Whole | PackedIntervals
     rows: int
     columns: int
 
     @cached_property
     def intervals(self) -> Whole:
         """(L, 2) first column and end of every interval."""
-        return intervals_of(self.lists, self.offsets) if isinstance(self.lists, Laid) else self.lists
+        return intervals_of(self.lists, self.offsets) if isinstance(self.lists, PackedIntervals) else self.lists
 
     @cached_property
-    def laid(self) -> Laid:
+    def laid(self) -> PackedIntervals:
         """The intervals as positions and shifts."""
-        if isinstance(self.lists, Laid):
+        if isinstance(self.lists, PackedIntervals):
             return self.lists
         return laid(self.lists, self.offsets, shortest(self.columns))
 

@@ -21,7 +21,7 @@ STRIP = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
-class Laid:
+class PackedIntervals:
     """places: (L, 2) int32 or int64, for each interval the position where it ends, counted from 0 in every list, and
     how much larger than positions its columns are.
     """
@@ -30,7 +30,7 @@ class Laid:
 
 
 def lay(intervals: Whole, offsets: Integers) -> None:
-    """Makes (n, 2) first columns and ends the positions and shifts of `Laid`, in place.
+    """Makes (n, 2) first columns and ends the positions and shifts of `PackedIntervals`, in place.
 
     offsets (K + 1,): list k has the intervals offsets[k] to offsets[k + 1], and all of them are some list's.
     """
@@ -46,7 +46,7 @@ def lay(intervals: Whole, offsets: Integers) -> None:
     begin[...] = steps
 
 
-def laid(intervals: Whole, offsets: Integers, dtype: Any) -> Laid:
+def laid(intervals: Whole, offsets: Integers, dtype: Any) -> PackedIntervals:
     """Lists of intervals, offsets as for `lay`. Strip by strip, as many whole lists as fill one."""
     made = np.empty(intervals.shape, dtype)
     cuts = np.searchsorted(offsets, np.arange(STRIP, len(intervals), STRIP))
@@ -59,10 +59,10 @@ def laid(intervals: Whole, offsets: Integers, dtype: Any) -> Laid:
             lay(made[within], offsets[a : b + 1] - offsets[a])
 
     shared(strips, worker)
-    return Laid(made)
+    return PackedIntervals(made)
 
 
-def intervals_of(given: Laid, offsets: Integers) -> Whole:
+def intervals_of(given: PackedIntervals, offsets: Integers) -> Whole:
     """(L, 2) first columns and ends, of the dtype of `places`."""
     position, shift = given.places.T
     made = np.empty_like(given.places)
@@ -73,7 +73,7 @@ def intervals_of(given: Laid, offsets: Integers) -> Whole:
     return made
 
 
-def lengths_of(given: Laid, offsets: Integers) -> Integers:
+def lengths_of(given: PackedIntervals, offsets: Integers) -> Integers:
     """(K,) columns of every list."""
     filled = np.flatnonzero(offsets[1:] > offsets[:-1])
     made = np.zeros(len(offsets) - 1, np.int64)

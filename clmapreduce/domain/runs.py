@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.domain.blocks import Integers, Whole, shortest
-from clmapreduce.domain.laid import Laid, lay
+from clmapreduce.domain.laid import PackedIntervals, lay
 from clmapreduce.domain.strips import shared
 
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
@@ -20,10 +20,10 @@ SEARCHED = 0.04
 for any share: less than the search where more than this share is True.
 """
 KEPT = 1 / 8
-"""Strips with fewer changes are done where they are counted, and copied; it is faster to find more of them anew."""
+"""Strips with fewer changes are done where they are counted, and copied; it is faster to find more of them again."""
 
 
-def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[Integers, Laid]:
+def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[Integers, PackedIntervals]:
     """(offsets, intervals): row i is True in intervals offsets[i] to offsets[i + 1], and nowhere else.
 
     matrix (rows, cells). columns (cells, 2): the interval that each cell stands for, in order, disjoint, none empty;
@@ -32,7 +32,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
     """
     rows, cells = matrix.shape
     if not rows or not cells:
-        return np.zeros(rows + 1, np.int64), Laid(np.zeros((0, 2), np.int32))
+        return np.zeros(rows + 1, np.int64), PackedIntervals(np.zeros((0, 2), np.int32))
     bounds, cell_of = _bounds(cells, columns)
     high = max(1, min(rows, STRIP // len(bounds)))
     tops, where = range(0, rows, high), np.tile(bounds, high)
@@ -69,7 +69,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
             offsets[top + 1 : top + high + 1] += first
 
     shared(tops, gather)
-    return offsets, Laid(places)
+    return offsets, PackedIntervals(places)
 
 
 class _Changes:

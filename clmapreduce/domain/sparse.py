@@ -30,7 +30,7 @@ FEW = 2
 
 
 @dataclass(frozen=True)
-class Cut:
+class PartitionLimits:
     """How blocks are cut. block: rows of one vector of all items. vectors: of rows per group at most. tile: stretches
     are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
     that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
@@ -102,7 +102,7 @@ class BlockSparse(Pairwise):
         groups = -(-(given.end - given.first // aligned * aligned) // span)
         return float((groups * span).astype(float) @ given.columns.astype(float))
 
-    def work(self, cut: Cut) -> Work:
+    def work(self, cut: PartitionLimits) -> Work:
         """The pieces of a cut."""
         cut = replace(cut, groups=max(1, cut.groups // self.batch))
         kept = self._kept()
@@ -130,14 +130,14 @@ class _Kept:
     """What was made of some blocks. stretches: by their tile."""
 
     stretches: dict[int, Stretches] = field(default_factory=dict)
-    works: dict[Cut, Work] = field(default_factory=dict)
+    works: dict[PartitionLimits, Work] = field(default_factory=dict)
 
 
 _made: WeakKeyDictionary[Blocks, dict[bool, _Kept]] = WeakKeyDictionary()
 """By whether indices are narrow."""
 
 
-def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
+def _work(given: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
     origin = given.first // cut.aligned * cut.aligned
     cluster, place = _counted(-(-(given.end - origin) // cut.rows))
     begin = origin[cluster] + place * cut.rows
@@ -168,7 +168,7 @@ def _work(given: Stretches, cut: Cut, narrow: bool) -> Work:
     return Work(Table(made[order], narrow), given.intervals, Table(merges, narrow), int(left.sum()))
 
 
-def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: Cut) -> Numbers:
+def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: PartitionLimits) -> Numbers:
     """Into how many pieces the columns of each group's rows are cut."""
     if cut.backend == "1D":
         return np.ones_like(columns)

@@ -13,7 +13,7 @@ class Stretches:
     """Blocks with a stretch of positions for every cluster, and rows outside all clusters as clusters without columns.
 
     first, end: rows of each cluster. columns: how many it meets. begin, last: its first interval, and the end of them.
-    intervals: (L, 2), as `Laid`; with a tile, `whole_first`.
+    intervals: (L, 2), as `PackedIntervals`; with a tile, `whole_first`.
     """
 
     def __init__(self, blocks: Blocks, narrow: bool, tile: int = 1) -> None:

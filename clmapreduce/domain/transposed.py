@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
-from clmapreduce.domain.laid import Laid
+from clmapreduce.domain.laid import PackedIntervals
 from clmapreduce.domain.runs import runs_of_matrix, runs_of_places
 
 SPARSE = 32
@@ -26,7 +26,7 @@ def transposed(given: Blocks) -> Blocks:
     pieces = np.stack([edges[:-1], edges[1:]], axis=1)
     first, end = places.reshape(-1, 2).T
     touch = bool((clusters[1:, 0] == clusters[:-1, 1]).all())
-    intervals: Whole | Laid
+    intervals: Whole | PackedIntervals
     if len(first) == len(clusters) and _rises(first) and _rises(end) and touch:
         found, intervals = _of_staircase(first, end, len(pieces), clusters)
     else:
@@ -59,7 +59,7 @@ def _of_staircase(first: Integers, end: Integers, pieces: int, clusters: Integer
 
 def _of_lists(
     first: Integers, end: Integers, offsets: Integers, pieces: int, clusters: Integers
-) -> tuple[Integers, Whole | Laid]:
+) -> tuple[Integers, Whole | PackedIntervals]:
     """The same, where list l reaches from piece first[l] to end[l], and cluster k has the lists from offsets[k] on."""
     count = len(offsets) - 1
     cluster = np.repeat(np.arange(count), np.diff(offsets))

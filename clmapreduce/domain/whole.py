@@ -7,16 +7,16 @@ from __future__ import annotations
 import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, Integers, from_counts, shortest
-from clmapreduce.domain.laid import Laid, laid
+from clmapreduce.domain.laid import PackedIntervals, laid
 
 
-def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, Laid]:
+def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, PackedIntervals]:
     """(offsets, places) of lists as those of `blocks`, but that in every list the intervals come first that begin and
     end at multiples of `tile`, as long as they can be.
     """
     begin, end = blocks.intervals.T
     low, high = -(-begin // tile) * tile, end // tile * tile
-    whole = (begin <= low) & (low < high)  # where integers end, what is rounded up may begin anew
+    whole = (begin <= low) & (low < high)  # where integers end, what is rounded up may begin again
     low = np.where(whole, low, end)
     left, right = begin < low, whole & (high < end)
     wholes, others = from_counts(whole), from_counts(left.astype(np.int8) + right)

@@ -22,7 +22,7 @@ def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[N
     """
     factors = [_factors(value, role) for value in values]
     nodes = list({id(factor): factor for found in factors for factor in found}.values())
-    number = {id(node): k for k, node in enumerate(nodes)}  # addresses would order products anew in every process
+    number = {id(node): k for k, node in enumerate(nodes)}  # addresses would differ from process to process
     mask = [int(role[id(node)]) for node in nodes]
     products = [[number[id(factor)] for factor in found] for found in factors]
     changed = False

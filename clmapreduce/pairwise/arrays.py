@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Given, Shape, Signature, collapsed, held, home_of, product
+from clmapreduce.calls.arguments import Argument, Shape, Signature, collapsed, held, home_of, product
 from clmapreduce.device.array import DeviceArray, contiguous
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, is_float, widened
@@ -22,7 +22,7 @@ class PairArrays:
     """What a call was given. extents: how many i and how many j. batch: the leading axes, broadcast."""
 
     context: Context
-    given: Mapping[Variable, Given]
+    given: Mapping[Variable, Argument]
     extents: tuple[int, int]
     batch: Shape
     dtype: DType
@@ -52,7 +52,7 @@ def gather_pairs(
     for slot, constant in slots:
         number = np.asarray(constant.values, dtype=computing)
         access = Access.ARGUMENT if slot.dim == 1 else Access.VECTOR
-        given[slot] = Given(number[0] if slot.dim == 1 else number, Signature(computing, access))
+        given[slot] = Argument(number[0] if slot.dim == 1 else number, Signature(computing, access))
     return PairArrays(home, given, extents, batch, dtype, bool(homes))
 
 
@@ -102,12 +102,12 @@ def _batch(values: Mapping[Variable, Any], told: Mapping[Variable, str]) -> Shap
         raise ShapeError(f"batch axes do not broadcast: {each}; make them equal, or 1 where they differ") from None
 
 
-def _given(variable: Variable, value: Any, batch: Shape) -> Given:
+def _given(variable: Variable, value: Any, batch: Shape) -> Argument:
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     own = _own_batch(variable, value)
     if product(own) == 1:
-        return Given(value, Signature(value.dtype, Access.VECTOR))
+        return Argument(value, Signature(value.dtype, Access.VECTOR))
     inner = product(value.shape[len(own) :])
     strides = tuple((size, stride * inner) for size, stride in collapsed(own, batch))
-    return Given(value, Signature(value.dtype, Access.STRIDED, len(strides)), strides)
+    return Argument(value, Signature(value.dtype, Access.STRIDED, len(strides)), strides)

@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.matrix.choose import (
     wide_box_of,
 )
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
-from clmapreduce.schemes.pairs.rows import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.tuning_matrix import (
     MatrixBox,
@@ -71,7 +71,7 @@ MATRIX_STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 
 _CLASSES = {kind.__name__: kind for kind in PARALLEL}
 
 
-def starts_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> list[Box]:
+def starts_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> list[Box]:
     """Where a search begins: the static box, then on devices with matrix units the one without them and others with."""
     found = [choose_box(layout, domain, mode, facts)]
     if not facts.matrix_units:
@@ -106,7 +106,7 @@ def _step(number: int, up: bool) -> int:
 
 
 def is_legal(
-    box: Box, starts: list[Box], layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+    box: Box, starts: list[Box], layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> bool:
     """Whether a box is one that a search from `starts` may come to, and that a kernel can be made for."""
     if box in starts:
@@ -136,7 +136,7 @@ def _reach(number: int, least: int, most: int) -> set[int]:
     return found
 
 
-def _fits(box: Box, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> bool:
+def _fits(box: Box, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> bool:
     """Whether the numbers suit each other and the device, as far as they tell; local memory is the plan's."""
     warps, itemsize = box.block // 32, layout.pair.dtype.itemsize
     if mode is ComputeMode.SEQUENTIAL:
@@ -157,7 +157,7 @@ def _fits(box: Box, layout: PairLayout, domain: Pairwise, mode: ComputeMode, fac
     return warps % box.across == 0 and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
 
 
-def _pairs_fit(box: PairBox, layout: PairLayout, domain: Pairwise) -> bool:
+def _pairs_fit(box: PairBox, layout: PairProblem, domain: Pairwise) -> bool:
     rows = domain.rows if layout.few else box.vectors
     return box.vectors * max(box.taken, box.unroll) <= TEXT and box.vectors <= rows
 

@@ -13,7 +13,7 @@ from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
-from clmapreduce.calls.ready import WarmCall, find, is_kept, keep
+from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray
@@ -26,7 +26,7 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.lowering.constants import slotted
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
-from clmapreduce.pairwise.form import Form, made_of
+from clmapreduce.pairwise.form import PairRequest, made_of
 from clmapreduce.pairwise.measured import Kept, recorder, tunings
 from clmapreduce.pairwise.planned import Look, planned
 from clmapreduce.ranges import Ranges
@@ -82,7 +82,7 @@ def reduce_pairs(
         told(asked, arrays, mode, prepared.call.context, ranges)
         prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
-        keep(home, key, WarmCall(prepared, arrays), ranges)
+        keep(home, key, ReadyCall(prepared, arrays), ranges)
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -128,7 +128,7 @@ def prepare_pairs(
     assert formula is not None
     given = gather_pairs(arrays, slots, options.context, dict(asked.names))
     context = given.context
-    form = Form(
+    form = PairRequest(
         formula,
         weight,
         asked.reduction,

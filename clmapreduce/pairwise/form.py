@@ -21,7 +21,7 @@ SHORTEST = 4
 
 
 @dataclass(frozen=True)
-class Form:
+class PairRequest:
     """All that a kernel's text depends on, but sizes and launch box."""
 
     formula: Vector
@@ -35,7 +35,7 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Aside:
+class SideValue:
     """A number of every row, or column, or of all pairs, that is computed before them. given: what it becomes for the
     pairs. pair: it, as the formula of a row, with the operator that sums it over a single column.
     """
@@ -58,7 +58,7 @@ class Made:
     last: PairBound | None = None
     wide: tuple[Pair, PairBound] | None = None
     parts: tuple[Made, ...] = ()
-    asides: tuple[Aside, ...] = ()
+    asides: tuple[SideValue, ...] = ()
 
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
@@ -74,7 +74,7 @@ class Made:
 
 
 @lru_cache(maxsize=256)
-def made_of(form: Form) -> Made:
+def made_of(form: PairRequest) -> Made:
     """The pair and its operator; equal forms share them, so that kernels are found again."""
     inputs = {}
     for k, (variable, dtype, rank, scalar) in enumerate(form.arrays):
@@ -90,19 +90,19 @@ def made_of(form: Form) -> Made:
     return replace(made, asides=asides)
 
 
-def _aside(form: Form, k: int, variable: Variable, part: Vector, inputs: dict[Variable, PairInput]) -> Aside:
+def _aside(form: PairRequest, k: int, variable: Variable, part: Vector, inputs: dict[Variable, PairInput]) -> SideValue:
     """What is computed before all pairs."""
     name, role = f"aside{k}", _role(variable.category, form.axis)
     given = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, made=True)
     indexed = {v: one if one.role is Role.PARAMETER else replace(one, role=Role.ROW) for v, one in inputs.items()}
-    return Aside(given, lower(part, None, indexed), _sum(form))
+    return SideValue(given, lower(part, None, indexed), _sum(form))
 
 
-def _symbols(name: str, dim: int, form: Form) -> tuple[Symbol, ...]:
+def _symbols(name: str, dim: int, form: PairRequest) -> tuple[Symbol, ...]:
     return tuple(Symbol(f"{name}.{d}", form.dtype) for d in range(dim))
 
 
-def _made(form: Form, inputs: dict[Variable, PairInput]) -> Made:
+def _made(form: PairRequest, inputs: dict[Variable, PairInput]) -> Made:
     """The pair of formulas that have nothing to put aside."""
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
@@ -119,7 +119,7 @@ def _made(form: Form, inputs: dict[Variable, PairInput]) -> Made:
     return parts[0] if len(parts) == 1 else replace(parts[0], parts=parts)
 
 
-def _linear(form: Form, formula: Vector, inputs: dict[Variable, PairInput]) -> Made:
+def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> Made:
     """A formula, or a part of one, that is summed up and nothing else."""
     pair = lower(formula, None, inputs, linear=True)
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
@@ -127,7 +127,7 @@ def _linear(form: Form, formula: Vector, inputs: dict[Variable, PairInput]) -> M
     return Made(pair, bound, wide=_wide(form, formula, inputs))
 
 
-def _wide(form: Form, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:
+def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:
     """A short vector as an expansion, with the operator of one of its numbers."""
     if not SHORTEST <= formula.dim <= UNROLLED or form.dtype != FLOAT32:
         return None
@@ -137,7 +137,7 @@ def _wide(form: Form, formula: Vector, inputs: dict[Variable, PairInput]) -> tup
     return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
 
 
-def _sum(form: Form) -> PairBound:
+def _sum(form: PairRequest) -> PairBound:
     return pair_reduction("Sum").bind(form.dtype, 1, 0, form.index, PairOptions())
 
 

@@ -23,7 +23,7 @@ from clmapreduce.pairwise.boxes import from_json, is_legal, starts_of, to_json
 from clmapreduce.pairwise.planned import plan_layout
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairs.rows import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.version import __version__
 
 Key = tuple[str, ...]
@@ -83,7 +83,7 @@ def device_of(context: Context) -> Key:
     return __version__, facts.name, facts.platform, facts.platform_version, facts.driver, str(facts.compute_units)
 
 
-def key_of(context: Context, static: Plan, layout: PairLayout, domain: Pairwise) -> Key:
+def key_of(context: Context, static: Plan, layout: PairProblem, domain: Pairwise) -> Key:
     """Where the box for a pass over all pairs is kept. static: its plan with the static box."""
     first = next(stage for stage in static.stages if not {"out0", "scratch0"}.isdisjoint(stage.writes))
     sizes = [domain.rows, domain.columns, domain.batch]
@@ -105,7 +105,7 @@ class Kept:
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    def __call__(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
+    def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
         """The plan to use. static: the one with the static box."""
         if not domain.rows * domain.columns or not TABLE.has(device_of(self.context)):
             return static
@@ -113,7 +113,7 @@ class Kept:
         plan = None if box is None else plan_boxed(box, layout, domain, mode, facts)
         return static if plan is None else replace(plan, why=f"{plan.why}; box measured on this device")
 
-    def find(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box | None:
+    def find(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box | None:
         """The box that was measured; None where there is none, or none that is legal."""
         box = TABLE.find(key_of(self.context, static, layout, domain))
         if box is None or not is_legal(box, starts_of(layout, domain, mode, facts), layout, domain, mode, facts):
@@ -121,7 +121,7 @@ class Kept:
         return box
 
 
-def plan_boxed(box: Box, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan | None:
+def plan_boxed(box: Box, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan | None:
     """The plan with a box; None where the scheme does not bear it, or it asks for more than the device has."""
     try:
         plan = plan_layout(layout, domain, mode, facts, box)

@@ -12,7 +12,7 @@ from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.form import Aside, Made
+from clmapreduce.pairwise.form import Made, SideValue
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.long_values import choose_wide, plan_wide
@@ -24,9 +24,9 @@ from clmapreduce.schemes.pairs.matrix.long_products import plan_matrix_long
 from clmapreduce.schemes.pairs.matrix.nearest import plan_matrix_nearest
 from clmapreduce.schemes.pairs.matrix.weighted import plan_matrix_weighted
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
-from clmapreduce.schemes.pairs.passes.side_values import AsidePlan, plan_asides
+from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
 from clmapreduce.schemes.pairs.passes.two_pass import plan_weighted
-from clmapreduce.schemes.pairs.rows import Box, PairLayout, plan_pairwise
+from clmapreduce.schemes.pairs.rows import Box, PairProblem, plan_pairwise
 from clmapreduce.schemes.pairs.tiles import choose_tiles, plan_tiles
 from clmapreduce.tuning import PairBox, TileBox, WideBox, clustered, few_box, ordering, pair_box
 from clmapreduce.tuning_matrix import (
@@ -38,7 +38,7 @@ from clmapreduce.tuning_matrix import (
     MatrixWideBox,
 )
 
-Look: TypeAlias = "Callable[[Plan, PairLayout, Pairwise, ComputeMode, Facts], Plan]"
+Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the static box."""
 
 
@@ -65,15 +65,15 @@ def planned(
     return plan_weighted(first, second, last, marks, pair.expansion.size, outputs[0], domain, mode, facts)
 
 
-def _plan_aside(aside: Aside, domain: Pairwise, mode: ComputeMode, facts: Facts) -> AsidePlan:
+def _plan_aside(aside: SideValue, domain: Pairwise, mode: ComputeMode, facts: Facts) -> SideValuePlan:
     """The plan of numbers that are computed before all pairs."""
     pair, given = aside.pair, aside.given
     count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(given.role, 1)
     batch = domain.batch if any(one.rank for one in pair.inputs) else 1
     alone = Pairwise(count, 1, batch, domain.elements)
     box = pair_box("sum", len(pair.terms.rows), pair.cost, True, count * batch, 1, mode, facts)
-    plan = plan_pairwise(PairLayout(pair, aside.bound, (pair.dtype,)), alone, mode, facts, box)
-    return AsidePlan(given.name, plan, count, batch, pair.dtype.itemsize)
+    plan = plan_pairwise(PairProblem(pair, aside.bound, (pair.dtype,)), alone, mode, facts, box)
+    return SideValuePlan(given.name, plan, count, batch, pair.dtype.itemsize)
 
 
 def plan_pair(
@@ -83,13 +83,13 @@ def plan_pair(
     """The plan of one pass over all pairs. wide: see Made."""
     dense = not isinstance(domain, BlockSparse)
     few = dense and pair.expansion is None and choose_few(domain, bound, mode, facts)
-    other = PairLayout(*wide, outputs, False, backend) if wide is not None and not few else None
-    layout = PairLayout(pair, bound, outputs, few, backend, other)
+    other = PairProblem(*wide, outputs, False, backend) if wide is not None and not few else None
+    layout = PairProblem(pair, bound, outputs, few, backend, other)
     plan = plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
     return plan if look is None or box is not None else look(plan, layout, domain, mode, facts)
 
 
-def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
+def choose_box(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box:
     """The launch box, which says the scheme as well."""
     pair, bound = layout.pair, layout.bound
     terms, cost = len(pair.terms.rows), _cost(pair, bound)
@@ -107,7 +107,7 @@ def choose_box(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: F
     return box if cluster is None else clustered(box, cluster, pair.dtype.itemsize)
 
 
-def plan_layout(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:
+def plan_layout(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:
     """The plan of the scheme that a box belongs to."""
     if isinstance(box, TileBox):
         return plan_tiles(layout, domain, mode, facts, box)
@@ -133,7 +133,7 @@ def _cost(pair: Pair, bound: PairBound) -> int:
     return pair.cost + (len(bound.components) if bound.one_by_one and pair.width > 1 else 0)
 
 
-def _keeping(box: PairBox, layout: PairLayout) -> PairBox:
+def _keeping(box: PairBox, layout: PairProblem) -> PairBox:
     """The box for what the operator keeps of a row."""
     pair, bound = layout.pair, layout.bound
     return ordering(box, bound.layout.itemsize, pair.dtype.itemsize) if bound.one_by_one else box

@@ -13,7 +13,7 @@ import numpy as np
 
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.calls.ready import WarmCall
+from clmapreduce.calls.ready import ReadyCall
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import LOG, Context
 from clmapreduce.domain.dense import Pairwise
@@ -25,7 +25,7 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import Kept, plan_boxed, text_of
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairs.rows import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.vector.node import Variable
 
 WORTH = 0.98
@@ -43,7 +43,7 @@ TOLERANCE = {2: 2e-2, 4: 2e-3, 8: 1e-6}
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class TunedCall:
     """A call: what `reduce_pairs` takes, its arrays on the device."""
 
     asked: PairCall
@@ -63,8 +63,8 @@ class Asked:
 class Problem:
     """One pass of a call over all pairs. before: the box that was measured earlier, if any."""
 
-    call: Asked
-    layout: PairLayout
+    call: TunedCall
+    layout: PairProblem
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
@@ -99,7 +99,7 @@ class Trial:
     def __init__(self, pair: Pair, box: Box, kept: Kept) -> None:
         self._pair, self._box, self._kept = pair, box, kept
 
-    def __call__(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
+    def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
         if layout.pair is not self._pair:
             return self._kept(static, layout, domain, mode, facts)
         plan = plan_boxed(self._box, layout, domain, mode, facts)
@@ -113,7 +113,7 @@ class Candidate:
         call = problem.call
         self.box, self.context, self._arrays = box, call.context, call.arrays
         self._look = Trial(problem.layout.pair, box, Kept(call.context))
-        self._call = WarmCall(call.prepared(self._look), call.arrays)
+        self._call = ReadyCall(call.prepared(self._look), call.arrays)
 
     def values(self) -> list[Any]:
         """The results, as NumPy arrays."""

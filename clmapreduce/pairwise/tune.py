@@ -16,10 +16,10 @@ from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.pairwise.measured import Kept, Key, keep, key_of, recording
-from clmapreduce.pairwise.search import Asked, Problem, search
+from clmapreduce.pairwise.search import Problem, TunedCall, search
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairs.rows import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.vector.node import Variable
 
 
@@ -89,7 +89,7 @@ class _Tuner:
             return
         self._calls.add(call)
         sent = {variable: array(values, context) for variable, values in arrays.items()}
-        noting = _Noting(Asked(asked, sent, mode, context, ranges))
+        noting = _Noting(TunedCall(asked, sent, mode, context, ranges))
         noting.call.prepared(noting)
         for number, (key, problem) in enumerate(noting.passes, 1):
             if key not in self._keys:
@@ -107,12 +107,12 @@ class _Tuner:
 class _Noting:
     """Plans as they would be, and notes the passes over all pairs."""
 
-    def __init__(self, call: Asked) -> None:
+    def __init__(self, call: TunedCall) -> None:
         self.call = call
         self.passes: list[tuple[Key, Problem]] = []
         self._kept = Kept(call.context)
 
-    def __call__(self, static: Plan, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
+    def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
         if domain.columns:
             key = key_of(self.call.context, static, layout, domain)
             before: Box | None = self._kept.find(static, layout, domain, mode, facts)

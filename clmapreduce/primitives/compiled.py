@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Described, Given, product
+from clmapreduce.calls.arguments import Argument, Arguments, Described, product
 from clmapreduce.calls.call import Output, as_argument, check_out
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
@@ -132,7 +132,7 @@ class Compiled:
 
     def _from_host(self, values: Sequence[Any], out: Any, wait_for: Sequence[Any]) -> Any:
         """A call with arrays in host memory, or results that go somewhere special."""
-        given: list[Given] = []
+        given: list[Argument] = []
         for i, (value, wanted, known) in enumerate(zip(values, self._described, self._arguments.given, strict=True)):
             if self._numbers[i]:
                 given.append(replace(known, value=np.asarray(value).astype(wanted.dtype)))

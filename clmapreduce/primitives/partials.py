@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature, gather
+from clmapreduce.calls.arguments import Argument, Arguments, Signature, gather
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -134,9 +134,9 @@ class KeptPartials:
         context, bound = self._accumulators.context, self._bound
         shape = (self._length + 1,) if queries is None else queries.shape
         count = self._length + 1 if queries is None else queries.size
-        given = [Given(self._accumulators, Signature(bound.layout, Access.VECTOR))]
+        given = [Argument(self._accumulators, Signature(bound.layout, Access.VECTOR))]
         if queries is not None:
-            given.append(Given(array(queries, context), Signature(INT64, Access.VECTOR)))
+            given.append(Argument(array(queries, context), Signature(INT64, Access.VECTOR)))
         arguments = Arguments(context, tuple(given), shape, self._on_device)
         outputs = [(shape, bound.result)]
         if count == 0:

@@ -182,12 +182,12 @@ class Pipeline(Primitive):
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.device.fp16)
         found = self._traced.get(key)
         if found is None:
-            found = self._traced_anew(arguments, accumulate, context.device.fp64)
+            found = self._trace_program(arguments, accumulate, context.device.fp64)
             check_device(found.program.dtypes, context)
             self._traced[key] = found
         return found
 
-    def _traced_anew(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
+    def _trace_program(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
         single = arguments.line == 1
         program = self._program(arguments.signature, accumulate, fp64, single)
         if single and program.length not in (None, 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
@@ -25,7 +25,7 @@ def transposed(x: DeviceArray, mode: str = "auto") -> DeviceArray:
     lines = x.size // max(1, rows * columns)
     steps = ((lines, rows * columns), (columns, 1), (rows, columns))
     strides = steps if lines > 1 else steps[1:]
-    given = Given(x, Signature(x.dtype, Access.STRIDED, len(strides), varies=True), strides)
+    given = Argument(x, Signature(x.dtype, Access.STRIDED, len(strides), varies=True), strides)
     prepared = _COPY.prepared(Arguments(x.context, (given,), shape, on_device=True), Options(mode))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     result: DeviceArray = results[0]

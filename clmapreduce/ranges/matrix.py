@@ -8,7 +8,7 @@ import numpy as np
 
 from clmapreduce.checks import numpy_array
 from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
-from clmapreduce.domain.laid import Laid
+from clmapreduce.domain.laid import PackedIntervals
 from clmapreduce.domain.runs import Booleans, runs_of_matrix, runs_of_places
 from clmapreduce.errors import DTypeError, ShapeError
 
@@ -40,7 +40,7 @@ def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any
     return found
 
 
-def runs(matrix: Any, columns: Integers | None = None) -> tuple[Integers, Whole | Laid]:
+def runs(matrix: Any, columns: Integers | None = None) -> tuple[Integers, Whole | PackedIntervals]:
     """`runs_of_matrix` of what `boolean` gives."""
     if is_sparse(matrix):
         return runs_of_places(matrix.indptr, matrix.indices, columns)

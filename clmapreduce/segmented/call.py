@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Shape, Signature, product
+from clmapreduce.calls.arguments import Argument, Arguments, Shape, Signature, product
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -38,7 +38,7 @@ from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team import TEAM, suits_teams
 from clmapreduce.schemes.segments.walk import plan_team, plan_walk
-from clmapreduce.segmented.chunk_starts import Cuts, Cutting
+from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 from clmapreduce.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
@@ -80,7 +80,7 @@ class Reduction(Prepared):
     `prepare_segments`.
     """
 
-    cuts: Cuts | None = None
+    cuts: ChunkStarts | None = None
     looks: bool = False
 
     def run(self) -> list[Any]:
@@ -166,13 +166,13 @@ def check_numbers(layout: SegmentLayout, asked: SegmentCall) -> None:
     given_to(layout, asked, (), np.zeros(1, layout.offsets))
 
 
-def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Given]:
+def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Argument]:
     """What a call gives to the inputs of a layout, the offsets first."""
     op = layout.op
-    given = [Given(offsets, Signature(offsets.dtype, Access.VECTOR))]
+    given = [Argument(offsets, Signature(offsets.dtype, Access.VECTOR))]
     for element, read in zip(elements, layout.formula.inputs, strict=bool(elements)):
         last = max(0, element.array.shape[0] - 1) if read.limited else None
-        given.append(Given(element.array, element.signature, last=last))
+        given.append(Argument(element.array, element.signature, last=last))
     if layout.init is not None:
         given.append(_number(asked.init, op.whole.value, "init"))
     if layout.empty is not None:
@@ -211,7 +211,7 @@ def prepare_segments(
         offsets = array(offsets, context)
         cuts = Cutting(domain, layout.closed, box.share(domain.weight), box.tile, mode).of(offsets, options.wait_for)
         given[0] = replace(given[0], value=offsets)
-        given.append(Given(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
+        given.append(Argument(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
     arguments = Arguments(context, tuple(given), (segments,), on_device)
     prepared = prepare(arguments, executable, outputs, options, in_step=False)
     return Reduction(**vars(prepared), cuts=cuts, looks=looks)
@@ -240,8 +240,8 @@ def _planned(
     return plan_walk(layout, domain, mode, facts, box)
 
 
-def _number(value: Any, dtype: DType, what: str) -> Given:
+def _number(value: Any, dtype: DType, what: str) -> Argument:
     if dtype.names is None:
         kept = number(value, dtype, what)
-        return Given(np.asarray(kept, dtype)[()], Signature(dtype, Access.ARGUMENT))
-    return Given(np.asarray(fields(value, aligned(dtype), what)).reshape(1), Signature(dtype, Access.SINGLE))
+        return Argument(np.asarray(kept, dtype)[()], Signature(dtype, Access.ARGUMENT))
+    return Argument(np.asarray(fields(value, aligned(dtype), what)).reshape(1), Signature(dtype, Access.SINGLE))

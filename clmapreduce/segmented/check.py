@@ -17,7 +17,7 @@ from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.segmented.lines import Row, holds_anywhere
-from clmapreduce.segmented.remembered import Question
+from clmapreduce.segmented.remembered import ArrayFact
 
 FEW = 4096
 """So many numbers are read back sooner than a kernel has started."""
@@ -33,7 +33,7 @@ class Check:
 
     look: Callable[[], DeviceArray]
     tell: tuple[Callable[[], None], ...]
-    asked: tuple[Question, ...]
+    asked: tuple[ArrayFact, ...]
     offsets: bool
 
     @cached_property
@@ -72,7 +72,7 @@ def check_offsets(
 
     offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
     """
-    question = Question([offsets] if sources is None else [offsets, sources], ("offsets", length, count, starts))
+    question = ArrayFact([offsets] if sources is None else [offsets, sources], ("offsets", length, count, starts))
     if question.answers():
         return None
 
@@ -95,7 +95,7 @@ def check_columns(columns: Any, limit: int, before: Check | None, options: Optio
     """As `check_offsets`, of columns on the device, which must be from 0 to below `limit`; under way at once. before:
     what else is to be checked; one check is made of both.
     """
-    question = Question([columns], ("columns", limit))
+    question = ArrayFact([columns], ("columns", limit))
     if question.answers() or not len(columns):
         return before
     rows = [Row(columns), Row(np.int64(limit)), *([] if before is None else [Row(before.wrong)])]

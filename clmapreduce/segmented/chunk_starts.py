@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
-from clmapreduce.calls.ready import WarmCall, find, keep
+from clmapreduce.calls.ready import ReadyCall, find, keep
 from clmapreduce.device.array import DeviceArray, element, empty
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.schemes.segments.chunks import plan_cuts
-from clmapreduce.segmented.remembered import Question
+from clmapreduce.segmented.remembered import ArrayFact
 
 _held: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
 """By offsets, with which they go: what is remembered of arrays may hold no array, whose context would live for ever."""
@@ -35,26 +35,26 @@ class Cutting:
     tile: int
     mode: ComputeMode
 
-    def of(self, offsets: DeviceArray, wait_for: Sequence[Any]) -> Cuts:
+    def of(self, offsets: DeviceArray, wait_for: Sequence[Any]) -> ChunkStarts:
         """The cuts, to be filled in unless they are known. Offsets need not be right."""
-        question = Question([offsets], self)
+        question = ArrayFact([offsets], self)
         for known in question.answers():
             cuts = known()
             if cuts is not None:
-                return Cuts(self, cuts)
+                return ChunkStarts(self, cuts)
         shape = (self.domain.chunks(self.share) + 2, 2)
         made = empty(shape, INT32 if self.domain.narrow else INT64, offsets.context)
-        return Cuts(self, made, offsets, question, wait_for)
+        return ChunkStarts(self, made, offsets, question, wait_for)
 
 
-class Cuts:
+class ChunkStarts:
     """array: (chunks + 2, 2): whether the offsets were found wrong, and 0; the element and the segment that each chunk
     begins with, and the end.
     """
 
     def __init__(
         self, cutting: Cutting, array: DeviceArray, offsets: DeviceArray | None = None,
-        question: Question | None = None, wait_for: Sequence[Any] = (),
+        question: ArrayFact | None = None, wait_for: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.cutting, self.array = cutting, array
         self._offsets, self._question, self._wait_for = offsets, question, wait_for
@@ -79,7 +79,7 @@ class Cuts:
         self._question.keep(ref(self.array))
         self._question = None
 
-    def _prepared(self) -> WarmCall:
+    def _prepared(self) -> ReadyCall:
         made, offsets, array = self.cutting, self._offsets, self.array
         assert offsets is not None
         context = offsets.context
@@ -87,10 +87,10 @@ class Cuts:
             ("cuts", made, offsets.dtype),
             lambda: plan_cuts(offsets.dtype, made.closed, made.domain, made.share, made.tile, made.mode, context.facts),
         )
-        given = (Given(offsets, Signature(offsets.dtype, Access.VECTOR)),)
+        given = (Argument(offsets, Signature(offsets.dtype, Access.VECTOR)),)
         arguments = Arguments(context, given, array.shape, True)
         outputs = [(array.shape, array.dtype)]
-        return WarmCall(prepare(arguments, executable, outputs, Options(), in_step=False), ["offsets"])
+        return ReadyCall(prepare(arguments, executable, outputs, Options(), in_step=False), ["offsets"])
 
     @property
     def found_wrong(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.checks import switch
@@ -86,7 +86,7 @@ def _expanded(offsets: Any, sources: Any, count: int, length: int, options: Opti
     mode = choose_mode(options.mode, context.facts)
     box = options.box("prefix", mode, context)
     domain = Segments(length, len(sources))
-    given = tuple(Given(v, Signature(v.dtype, Access.VECTOR)) for v in (offsets, sources))
+    given = tuple(Argument(v, Signature(v.dtype, Access.VECTOR)) for v in (offsets, sources))
     if not length:
         return array(np.zeros(0, places), context)
     key = ("expand", domain, offsets.dtype, sources.dtype, places, mode, box)

@@ -11,7 +11,7 @@ import numpy as np
 
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.calls.ready import WarmCall, is_kept
+from clmapreduce.calls.ready import ReadyCall, is_kept
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.formula.formula import Access
@@ -39,7 +39,7 @@ class Kept:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._calls: OrderedDict[Hashable, tuple[WarmCall, dict[int, DeviceArray]]] = OrderedDict()
+        self._calls: OrderedDict[Hashable, tuple[ReadyCall, dict[int, DeviceArray]]] = OrderedDict()
 
     def run(
         self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options,
@@ -63,7 +63,7 @@ class Kept:
             places = array_places(prepared)
             own = {k: prepared.call.given[k].value for k in places if k is not None and k not in arrays}
             with self._lock:
-                self._calls[key] = WarmCall(prepared, places), own
+                self._calls[key] = ReadyCall(prepared, places), own
                 if len(self._calls) > KEPT:
                     self._calls.popitem(last=False)
         return results[0]
@@ -83,7 +83,7 @@ class Kept:
             return None
         return key
 
-    def _find(self, key: Hashable | None) -> tuple[WarmCall, dict[int, DeviceArray]] | None:
+    def _find(self, key: Hashable | None) -> tuple[ReadyCall, dict[int, DeviceArray]] | None:
         if key is None:
             return None
         with self._lock:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
-from clmapreduce.calls.ready import WarmCall, find, is_kept, keep
+from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray
@@ -48,14 +48,14 @@ class Row:
         return type(self.value), self.value if isinstance(self.value, (bool, int, np.generic)) else None
 
     @property
-    def given(self) -> Given:
+    def given(self) -> Argument:
         if isinstance(self.value, (bool, int, np.generic)):
             kept = np.asarray(self.value)[()]
-            return Given(kept, Signature(kept.dtype, Access.ARGUMENT))
+            return Argument(kept, Signature(kept.dtype, Access.ARGUMENT))
         if not self.value.shape:
-            return Given(self.value, Signature(self.value.dtype, Access.SINGLE))
+            return Argument(self.value, Signature(self.value.dtype, Access.SINGLE))
         access = Access.GATHERED if self.ahead or self.every > 1 else Access.VECTOR
-        return Given(self.value, Signature(self.value.dtype, access, varies=True))
+        return Argument(self.value, Signature(self.value.dtype, access, varies=True))
 
 
 Kind = tuple[Signature, int, int]
@@ -76,7 +76,7 @@ def _bound(op: str, formula: Formula) -> Bound:
     return operator(op).bind(value_dtype(formula.outputs[0]), "auto", True)
 
 
-def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formula, tuple[Given, ...]]:
+def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formula, tuple[Argument, ...]]:
     """The formula for some rows, and what a call gives to it."""
     given = tuple(row.given for row in rows)
     kinds = tuple((g.signature, row.ahead, row.every) for g, row in zip(given, rows, strict=True))
@@ -103,7 +103,7 @@ def _reduced(op: str, function: Callable[..., Any], rows: Sequence[Row], length:
         return call(context, {k: row.value for k, row in enumerate(rows)}, options.wait_for)[0]
     prepared = _prepared(op, function, rows, length, options, context)
     if is_kept(prepared):
-        keep(context, key, WarmCall(prepared, array_places(prepared)))
+        keep(context, key, ReadyCall(prepared, array_places(prepared)))
     found: DeviceArray = prepared.run()[0]
     return found
 

@@ -18,7 +18,7 @@ answer.
 """
 
 
-class Question:
+class ArrayFact:
     """What some arrays are asked, as they are now. what: all that the answer depends on beside them. Answers are not
     kept for host arrays, nor for pyopencl's: others may write those.
     """
@@ -43,8 +43,8 @@ class Question:
 
 
 def remembered(arrays: Sequence[Any], what: Hashable, find: Callable[[], T]) -> T:
-    """`find()`, or what it gave when these arrays held the same numbers. what: as in `Question`."""
-    question = Question(arrays, what)
+    """`find()`, or what it gave when these arrays held the same numbers. what: as in `ArrayFact`."""
+    question = ArrayFact(arrays, what)
     for known in question.answers():
         answer: T = known
         return answer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.choose import choose_mode
@@ -109,5 +109,5 @@ def _elements(values: Columns) -> list[Element]:
     return [Element(v) for v in values.arrays]
 
 
-def _vector(array: DeviceArray) -> Given:
-    return Given(array, Signature(array.dtype, Access.VECTOR))
+def _vector(array: DeviceArray) -> Argument:
+    return Argument(array, Signature(array.dtype, Access.VECTOR))

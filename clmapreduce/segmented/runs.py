@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature
+from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.tracing import check_device
@@ -74,7 +74,7 @@ def find_runs(
     counts = prepare(line, first, [((groups,), np.dtype(np.int64))], Options(wait_for=options.wait_for)).run()[0]
     rows = pairs + 1 if padded else int(counts.to_numpy().sum()) + 1
     outputs = [((rows + 1,), begins), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
-    counted = Arguments(context, (*given, Given(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
+    counted = Arguments(context, (*given, Argument(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
     writing = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False)
     if target is not None:
         writing.targets[1] = target(rows, keys.dtype)
@@ -95,7 +95,7 @@ def check_count(count: str) -> None:
     choice(count, "count", COUNTS)
 
 
-def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Given, ...]]:
+def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Argument, ...]]:
     """The keys `found.arrays[0]`; whether neighbours differ, as a formula; what a call gives to it. Raises ShapeError,
     ModeError, DTypeError or FormulaError.
     """

@@ -8,17 +8,17 @@ from typing import Any
 
 from clmapreduce.calls.arguments import Shape
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.ready import WarmCall, find, is_kept, keep
+from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.check import Check, settled
-from clmapreduce.segmented.chunk_starts import Cuts
+from clmapreduce.segmented.chunk_starts import ChunkStarts
 from clmapreduce.segmented.kept import array_places, told
 
 
-class SingleCall(WarmCall):
+class SingleCall(ReadyCall):
     """A reduction to be made again on other arrays. cutting: of its chunks, if they are cut beforehand. last: the cuts'
     place among what it is given.
     """
@@ -29,14 +29,14 @@ class SingleCall(WarmCall):
         self.last = len(prepared.call.given) - 1
 
 
-class Again:
+class RepeatedCall:
     """One call of a SingleCall, ready to run like a Reduction."""
 
     def __init__(self, kept: SingleCall, arrays: Sequence[DeviceArray], context: Context, options: Options) -> None:
         self._kept, self._context, self._options = kept, context, options
         self._arrays = dict(enumerate(arrays))
         self._instead: dict[str, Any] = {}
-        self.cuts: Cuts | None = None
+        self.cuts: ChunkStarts | None = None
         if kept.cutting is not None:
             self.cuts = kept.cutting.of(arrays[0], options.wait_for)
             self._arrays[kept.last] = self.cuts.array
@@ -77,7 +77,7 @@ def reduce_once(
         key = _hashable(("segments", replace(asked, init=None, empty=None), numbers, kinds, sizes, options.mode, near))
     found = find(context, key) if key is not None else None
     if isinstance(found, SingleCall) and _takes(found, options.out, arrays, context):
-        return _run(Again(found, arrays, context, options), check)
+        return _run(RepeatedCall(found, arrays, context, options), check)
     prepared = prepare_segments(
         asked, elements, offsets, length, trailing, segments, context, options, on_device, near=near, looks=True
     )
@@ -102,7 +102,7 @@ def _takes(call: SingleCall, out: Any, arrays: Sequence[DeviceArray], context: C
     return out is None or (type(out) is DeviceArray and out.context is context and call.takes(out, arrays))
 
 
-def _run(prepared: Reduction | Again, check: Check | None) -> Any:
+def _run(prepared: Reduction | RepeatedCall, check: Check | None) -> Any:
     """The one result. A reduction that sees the offsets itself is asked what it found. Else, where kernels write
     results in place on the device, the check is waited for last: they ask it themselves, and do nothing where something
     is wrong.

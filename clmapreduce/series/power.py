@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments, Given, Signature, gather
+from clmapreduce.calls.arguments import Argument, Arguments, Signature, gather
 from clmapreduce.calls.call import check_out
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
@@ -105,7 +105,7 @@ def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device
     points = in_dtype(x, dtype) if isinstance(x, DeviceArray) else np.asarray(x, dtype=dtype)
     if points.shape == () and table.size:
         return _one_point(table, points, dtype, options, on_device)
-    given = (Given(points, Signature(dtype, Access.VECTOR)), Given(table, Signature(dtype, Access.SINGLE)))
+    given = (Argument(points, Signature(dtype, Access.VECTOR)), Argument(table, Signature(dtype, Access.SINGLE)))
     arguments = Arguments(home, given, points.shape, on_device)
     outputs = [(points.shape, dtype)]
     if arguments.length == 0:

@@ -12,10 +12,10 @@ from support.random_blocks import drawn_blocks, mask_of
 from clmapreduce.domain import laid
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import FEW, BlockSparse, Cut, sparse
+from clmapreduce.domain.sparse import FEW, BlockSparse, PartitionLimits, sparse
 
 
-def drawn_cut(rng: np.random.Generator, **how: Any) -> Cut:
+def drawn_cut(rng: np.random.Generator, **how: Any) -> PartitionLimits:
     block, tile = int(rng.choice([1, 4, 32])), int(rng.choice([1, 8, 64]))
     chosen: dict[str, Any] = {
         "block": block, "vectors": int(rng.choice([1, 2, 8])), "tile": tile, "least": tile * int(rng.choice([1, 4])),
@@ -23,14 +23,14 @@ def drawn_cut(rng: np.random.Generator, **how: Any) -> Cut:
         "backend": str(rng.choice(["auto", "1D", "2D"])), "sharing": bool(rng.integers(2)),
         "whole": bool(rng.integers(2)), "aligned": int(rng.choice([1, block])),
     }  # fmt: skip
-    return Cut(**{**chosen, **how})
+    return PartitionLimits(**{**chosen, **how})
 
 
 def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
     return sparse(Pairwise(blocks.rows, blocks.columns, 1, elements), blocks)
 
 
-def met(domain: BlockSparse, cut: Cut) -> Any:
+def met(domain: BlockSparse, cut: PartitionLimits) -> Any:
     """How often each pair is met, as kernels walk pieces; -1 for rows that no piece has."""
     found = np.full((domain.rows, domain.columns), -1)
     work = domain.work(cut)
@@ -109,7 +109,7 @@ def test_items_share_rows_of_small_clusters() -> None:
     ends = np.cumsum([1, 2, 3, 16, 17, 31, 33])
     clusters = np.stack([ends - np.diff(ends, prepend=0), ends], 1)
     blocks = Blocks(clusters, np.arange(8), np.tile([[0, 5]], (7, 1)), int(ends[-1]), 5)
-    cut = Cut(32, 8, 64, 64, 6400, 1, 1 << 40, sharing=True)
+    cut = PartitionLimits(32, 8, 64, 64, 6400, 1, 1 << 40, sharing=True)
     pieces = domain_of(blocks).work(cut).pieces.values
     wide = {int(last - first): int(w) for first, last, *_, w in pieces}
     assert wide == {1: 1, 2: 2, 3: 4, 16: 16, 17: 32, 31: 32, 33: 32}

@@ -23,7 +23,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import MATRIX_STARTS, beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import local_bytes, plan_boxed
-from clmapreduce.pairwise.search import Asked, Candidate, Problem, agree
+from clmapreduce.pairwise.search import Candidate, Problem, TunedCall, agree
 from clmapreduce.plan import Plan
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
@@ -176,7 +176,7 @@ def test_legal_boxes_compute_the_same(
     given = {x: rng.random((rows, x.dim)), y: rng.random((columns, y.dim)), b: rng.normal(size=(columns, b.dim))}
     arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in given.items()}
     ranges: Any = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.3 else None
-    call = Asked(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
+    call = TunedCall(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
     passes: list[Problem] = []
 
     def noting(static: Plan, layout: Any, domain: Any, mode: ComputeMode, facts: Any) -> Plan:

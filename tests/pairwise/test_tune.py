@@ -115,8 +115,8 @@ def test_what_is_found_is_used_from_then_on(
     )
     assert found.what.startswith("Sum over j of ") and found.what.endswith(", 19 x 1100")
 
-    long, plain = [], ready.WarmCall.__init__
-    monkeypatch.setattr(ready.WarmCall, "__init__", lambda self, *args: (long.append(args), plain(self, *args))[1])
+    long, plain = [], ready.ReadyCall.__init__
+    monkeypatch.setattr(ready.ReadyCall, "__init__", lambda self, *args: (long.append(args), plain(self, *args))[1])
     for _ in range(3):
         close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
     assert len(long) == 1, "the call kept from before is not used, and the new one is kept"

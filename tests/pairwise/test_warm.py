@@ -46,13 +46,13 @@ def close(got: Any, given: dict[Variable, Any]) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One entry for every call that went the short way."""
     calls: list[str] = []
-    plain = ready.WarmCall.__call__
+    plain = ready.ReadyCall.__call__
 
-    def counting(self: ready.WarmCall, *args: Any) -> Any:
+    def counting(self: ready.ReadyCall, *args: Any) -> Any:
         calls.append("warm")
         return plain(self, *args)
 
-    monkeypatch.setattr(ready.WarmCall, "__call__", counting)
+    monkeypatch.setattr(ready.ReadyCall, "__call__", counting)
     return calls
 
 
@@ -74,7 +74,7 @@ def test_a_call_made_again_gives_the_same_bits(
 
 
 def test_it_reads_what_the_arrays_hold_now(context: cm.Context, rng: np.random.Generator, counted: list[str]) -> None:
-    """Other arrays of the same shapes, and the same ones written anew."""
+    """Other arrays of the same shapes, and the same ones written again."""
     for _ in range(4):
         given = drawn(rng)
         close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
@@ -106,7 +106,7 @@ def test_a_result_may_be_the_next_calls_argument(context: cm.Context, rng: np.ra
 
 
 @pytest.mark.parametrize("changed", ["rows", "columns", "batch", "dtype", "number", "axis", "reduction", "mode"])
-def test_another_form_is_planned_anew(changed: str, context: cm.Context, rng: np.random.Generator) -> None:
+def test_another_form_is_planned_again(changed: str, context: cm.Context, rng: np.random.Generator) -> None:
     if changed == "dtype" and not context.facts.fp64:
         pytest.skip("no float64 here")
     given = drawn(rng)

@@ -379,7 +379,7 @@ def test_pyopencl_arrays_are_used_in_place(queue: cl.CommandQueue, mode: str, rn
 
 
 def test_calls_on_one_pyopencl_array_wait_for_each_other(queue: cl.CommandQueue, mode: str) -> None:
-    """Each call wraps the array anew; the second must still see what the first one is writing."""
+    """Each call wraps the array again; the second must still see what the first one is writing."""
     theirs = cl.array.zeros(queue, PRIME, np.float32)
     gate = cl.UserEvent(theirs.context)
     increment = cm.Map(lambda x: x + 1)

@@ -21,7 +21,7 @@ from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
-from clmapreduce.segmented.chunk_starts import Cuts, Cutting
+from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 from clmapreduce.tuning import TeamBox
 
 pytestmark = pytest.mark.drawn
@@ -190,13 +190,13 @@ def test_a_plan_keeps_a_call_behind_its_cuts(
     monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
     plan = cm.SegmentPlan(cm.array(shaped("eights", rng), context), 24_000, mode="parallel")
     values = cm.array(np.ones(24_000, "f4"), context)
-    seen, fill = [], Cuts.fill
+    seen, fill = [], ChunkStarts.fill
 
-    def watched(self: Cuts) -> None:
+    def watched(self: ChunkStarts) -> None:
         seen.append(len(plan._kept._calls))
         fill(self)
 
-    monkeypatch.setattr(Cuts, "fill", watched)
+    monkeypatch.setattr(ChunkStarts, "fill", watched)
     for _ in range(3):
         np.testing.assert_array_equal(plan.reduce(values, mode="parallel").to_numpy(), np.full(3000, 8, "f4"))
     assert seen == [0]

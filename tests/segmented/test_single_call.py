@@ -26,14 +26,14 @@ def short_ways(
     if request.param:
         monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
     calls: list[SingleCall] = []
-    plain = ready.WarmCall.__call__
+    plain = ready.ReadyCall.__call__
 
-    def counting(self: ready.WarmCall, *args: Any) -> Any:
+    def counting(self: ready.ReadyCall, *args: Any) -> Any:
         if isinstance(self, SingleCall):
             calls.append(self)
         return plain(self, *args)
 
-    monkeypatch.setattr(ready.WarmCall, "__call__", counting)
+    monkeypatch.setattr(ready.ReadyCall, "__call__", counting)
     return calls
 
 

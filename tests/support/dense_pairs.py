@@ -112,7 +112,7 @@ class Case:
             made = [rng.normal(size=shape) for shape in shapes]
         x, y, b = (array.astype(self.code) for array in (made[0] + self.centre, made[1] + self.centre, made[2]))
         for array in (x, y):
-            for _ in range(self.strange):
+            for _ in range(self.not_finite):
                 array.reshape(-1)[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -np.inf])
         return x, y, b
 

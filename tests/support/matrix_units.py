@@ -15,7 +15,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise import planned
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
-from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,
@@ -42,7 +42,7 @@ def units_everywhere(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every device has them, and no problem is too small; the boxes that will be chosen, as they are."""
     found: list[Any] = []
 
-    def choose(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Any:
+    def choose(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Any:
         box = choose_matrix(layout, domain, mode, replace(facts, matrix_units=True))
         found.append(box if facts.kind != "cpu" else SMALL[type(box)])
         return found[-1]

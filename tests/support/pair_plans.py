@@ -18,13 +18,13 @@ from clmapreduce.lowering.constants import FIRST, slotted
 from clmapreduce.lowering.lower import lower
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.form import Form, made_of
+from clmapreduce.pairwise.form import PairRequest, made_of
 from clmapreduce.pairwise.planned import choose_box, plan_layout, planned
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
-from clmapreduce.schemes.pairs.rows import Box, PairLayout
+from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.schemes.pairs.tiles import choose_tiles
 from clmapreduce.tuning_matrix import (
     MATRIX_CHAINED,
@@ -81,7 +81,7 @@ def pair_of(
 def layout_of(
     text: str = GAUSSIAN, op: str | Operator = "Sum", code: str = "f4", *, weight: str | None = None, axis: int = 1, rank: int = 0,
     few: bool = False, backend: str = "auto", index: str = "i4", **options: Any,
-) -> PairLayout:  # fmt: skip
+) -> PairProblem:  # fmt: skip
     """A pair with its operator."""
     formula, weights, inputs = _read(text, weight, code, axis, rank)
     computing = widened(np.dtype(code))
@@ -92,17 +92,17 @@ def layout_of(
     if pair.expansion is not None:
         bound = pair_reduction(op).bind(computing, 1, 0, np.dtype(index), how)
     outputs = tuple(np.dtype(code) if o.dtype == FLOAT32 else o.dtype for o in bound.outputs)
-    return PairLayout(pair, bound, outputs, few, backend)
+    return PairProblem(pair, bound, outputs, few, backend)
 
 
 def form_of(
     text: str, op: str = "Sum", weight: str | None = None, code: str = "f4", aliases: Sequence[str] = (), **options: Any
-) -> Form:  # fmt: skip
+) -> PairRequest:  # fmt: skip
     """What a call asks of arrays without a batch."""
     formula, weights, inputs = _read(text, weight, code, 1, 0, aliases)
     arrays = tuple((variable, given.dtype, 0, given.scalar) for variable, given in inputs.items())
     dtype = np.dtype("f4" if code == "f2" else code)
-    return Form(formula, weights, pair_reduction(op), PairOptions(**options), 1, arrays, dtype, np.dtype("i4"))
+    return PairRequest(formula, weights, pair_reduction(op), PairOptions(**options), 1, arrays, dtype, np.dtype("i4"))
 
 
 def _read(
@@ -119,7 +119,7 @@ def _read(
 
 
 def pair_plan(
-    layout: PairLayout,
+    layout: PairProblem,
     rows: int,
     columns: int,
     mode: ComputeMode,

@@ -4,11 +4,11 @@
 ##   the next one is copied to local memory, and with a tile's first one its weights. An item makes scalars of its own pairs' products and keeps them: they
 ##   are rows of the instructions that multiply them by the weights. Where products have lost too much, it computes its pairs from the inputs, alone.
 ##   A group whose sums are not finite, or are differences that have lost too much, or which computes too many pairs alone, notes it for cmr_pairwise_wide,
-##   which computes it anew.
+##   which computes it again.
 ##   Of blocks of pairs a tile's columns lie apart: they are found two tiles ahead. Rows begin at a multiple of 16 before the group's own.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
-##   weights  from cmr_pairwise_weights, `padded` columns      centre  of distances      redo [group]  not 0 where it is to be computed anew
+##   weights  from cmr_pairwise_weights, `padded` columns      centre  of distances      redo [group]  not 0 where it is to be computed again
 ##   Local memory: two stages, two tiles' weights and what is known of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>

@@ -40,13 +40,13 @@ if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(k
 }
 % endfor
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if weary else []))} {
+${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if may_give_up else []))} {
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
     __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${mode.group_scratch(pairs.outer, block)}
-% if matrix.parked:
-    ${mode.group_scratch(pairs.outer, block * matrix.parked, "parked")}
+% if matrix.spilled:
+    ${mode.group_scratch(pairs.outer, block * matrix.spilled, "parked")}
 % endif
     ${domain.open_places(2 * tile)}
     ${domain.open("CMR_GROUP", matrix.rows)}
@@ -56,13 +56,13 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
-% if weary:
+% if may_give_up:
     ${matrix.open_doubts()}
     int half_now = 0;
 % endif
     ${matrix.keep_rows()}
 % for v in mine:
-% if v < matrix.parked:
+% if v < matrix.spilled:
     { ${pairs.outer.declare(f"acc{v}")} ${matrix.park(v)} }
 % else:
     ${pairs.outer.declare(f"acc{v}")}
@@ -73,16 +73,16 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % for p, part in enumerate(matrix.parts):
         ${matrix.open(p)}
         ${long.steps(mode, domain, matrix, p)}
-% if weary and stops and part is matrix.parts[-1]:
+% if may_give_up and stops and part is matrix.parts[-1]:
         if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
 % endif
         ${matrix.results(p)}
 % endfor
-        if (doubtful) { ${matrix.exactly(matrix.doubt(here, "half_now") if weary else "")} }
+        if (doubtful) { ${matrix.exactly(matrix.doubt(here, "half_now") if may_give_up else "")} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
-% if v < matrix.parked:
+% if v < matrix.spilled:
         ${matrix.fetch(v)}
 % endif
 % if inner is not None:
@@ -94,22 +94,22 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % if inner is not None:
         ${pairs.close_tile(v)}
 % endif
-% if v < matrix.parked:
+% if v < matrix.spilled:
         ${matrix.park(v)}
 % endif
 % endfor
 % if matrix.scattered:
         now ^= 1;
 % endif
-% if weary:
+% if may_give_up:
         half_now ^= 1;
 % endif
     </%domain:each_tile>
-% for v in range(matrix.parked):
+% for v in range(matrix.spilled):
     ${matrix.fetch(v)}
 % endfor
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
-% if weary:
+% if may_give_up:
     ${mode.sync()}
     if (item == 0) redo[CMR_GROUP] = given_up[0] | given_up[1];
 % endif

@@ -1,4 +1,4 @@
-## cmr_pairwise_matrix_redo: computes the groups of cmr_pairwise_matrix_wide that gave up anew, as the formula says; groups are numbered as there.
+## cmr_pairwise_matrix_redo: computes the groups of cmr_pairwise_matrix_wide that gave up again, as the formula says; groups are numbered as there.
 ##   An item owns `vectors` rows and `numbers` of their numbers: it walks the columns tile by tile, computes their scalars, and adds the products with each
 ##   column's weights. A tile's sums are apart from those of all tiles.
 ##   in…  the pair's inputs      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      redo [group]  not 0 where it gave up

@@ -44,7 +44,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
 % endfor
     const float scale = ${wide.scale("top")};
     if (${live} && part == 0) ${to}[${wide.unscales_at} + n] = ${wide.unscale("top", "scale")};
-    int small = ${live} && !isfinite(top) ? ${wide.digits.strange} : 0;
+    int small = ${live} && !isfinite(top) ? ${wide.digits.not_finite} : 0;
     walked = ahead;
     for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
         float w0 = 0.0f, w1 = 0.0f;
@@ -54,7 +54,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
 % endfor
         ${wide.put(to, "n", "k")}
     }
-    if (small) atomic_max(&small_stage[${turn}], ${stage_of.replace("$", at)} * 16 + min(small, ${wide.digits.strange}));
+    if (small) atomic_max(&small_stage[${turn}], ${stage_of.replace("$", at)} * 16 + min(small, ${wide.digits.not_finite}));
 }
 </%def>
 <%def name="bring_weights(at, turn)">
@@ -153,7 +153,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         float need = as_float(memory[${wide.weights_at + wide.need_at} + turn * ${wide.weight_words}]);
 % if wide.scattered:
         const int small = small_stage[turn] >> 4 == ${stage_of.replace("$", here)} ? small_stage[turn] & 15 : 0;
-        need = small == ${wide.digits.strange} ? INFINITY : fmax(need, ${wide.digits.need("small")});
+        need = small == ${wide.digits.not_finite} ? INFINITY : fmax(need, ${wide.digits.need("small")});
 % endif
 % if wide.registers:
         int odd = 0;

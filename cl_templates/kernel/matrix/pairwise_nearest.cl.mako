@@ -1,7 +1,7 @@
 ## cmr_pairwise_nearest: the results of the columns on cmr_pairwise_matrix_nearest's lists, as the formula says, and whether a column on none might be as good.
-##   An item takes one row, a group as many as one of cmr_pairwise_tiles, which computes those groups anew in which a row is in doubt.
+##   An item takes one row, a group as many as one of cmr_pairwise_tiles, which computes those groups again in which a row is in doubt.
 ##   in…  as in cmr_pairwise      list_bounds, list_columns  as cmr_pairwise_matrix_nearest left them      bars [batch][row]  what lists began with, if there are any
-##   redo [batch][row]  not 0 for groups that are to be computed anew      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
+##   redo [batch][row]  not 0 for groups that are to be computed again      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <% pairs = listed.pairs %>

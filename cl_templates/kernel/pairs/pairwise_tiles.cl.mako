@@ -32,7 +32,7 @@ ${pairs.column(c, tiles.column_place(c))}
 % if not tiles.early:
 ${row_terms(v)}
 % endif
-% if tiles.parked:
+% if tiles.spilled:
 ${tiles.meet(f"acc{v}", str(v), "item")}
 % endif
 % if inner is not None:
@@ -50,7 +50,7 @@ if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, [tiles.column_index(c)], op, c
 % if inner is not None:
 ${pairs.close_tile(v)}
 % endif
-% if tiles.parked:
+% if tiles.spilled:
 ${tiles.park(v, v)}
 % endif
 }
@@ -117,7 +117,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
 % if tiles.early:
     ${row_terms(v)}
 % endif
-% if tiles.parked:
+% if tiles.spilled:
     { ${pairs.outer.declare(f"acc{v}")}
     ${tiles.park(v, v)} }
 % else:
@@ -191,14 +191,14 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
         }
     }
 % for start in range(0, rows_taken, tiles.together):
-% if not tiles.parked:
+% if not tiles.spilled:
 % for slot in range(tiles.together):
     ${tiles.park(start + slot, slot)}
 % endfor
 % endif
     ${mode.sync()}
     if (item < ${tiles.together * shape.owners}) {
-        const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners}, shelf = ${"v" if tiles.parked else f"v - {start}"};
+        const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners}, shelf = ${"v" if tiles.spilled else f"v - {start}"};
         const idx row = first + mine / 8 * ${8 * rows_taken} + v / ${shape.vector(rows_taken)} * ${8 * shape.vector(rows_taken)} + mine % 8 * ${shape.vector(rows_taken)} + v % ${shape.vector(rows_taken)};
         ${tiles.meet("all", "shelf", tiles.sharer_of("mine", "0"))}
         for (int s = 1; s < ${shape.sharers}; s++) {

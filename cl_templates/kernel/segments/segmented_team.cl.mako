@@ -4,7 +4,7 @@
 ##   cuts as cmr_segmented_cuts leaves them, where there are several chunks. A tile is 512 elements. Per tile
 ##   1. the last element of every segment that ends in it is flagged; the ends come from registers that hold `window` offsets per item;
 ##   2. where none ends, an item folds its elements into an accumulator of its own, nothing else;
-##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning anew
+##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning again
 ##      behind a flag; items are joined by a segmented scan that stops as soon as no item reaches further back; and
 ##   4. one item per segment fetches what stands at its end and stores the result, side by side. An empty segment fetches nothing.
 ##   With `looks` chunks see all offsets together, and set cuts[0] where one falls, so that no launch before has to read them: whatever they say,

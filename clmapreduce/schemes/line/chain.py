@@ -15,7 +15,7 @@ from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Access, Formula, Input, symbol
 from clmapreduce.formula.node import Apply, Node, Value, components, postorder, rebuild
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Layout, Plan, Stage, Tail
+from clmapreduce.plan import Epilogue, Facts, Layout, Plan, Stage
 from clmapreduce.program.program import Program, needs, varies
 from clmapreduce.program.step import Kind, Result, Step
 from clmapreduce.reductions.base import Bound
@@ -130,12 +130,12 @@ class Chain:
 
     def _tail(
         self, q: int, own: Sequence[tuple[str, Value, DType]], local: tuple[Step, ...], results: Mapping[Leaf, Node]
-    ) -> Tail | None:
+    ) -> Epilogue | None:
         if len(own) == 1 and len(results) == len(components(own[0][1])):
             raw = components(own[0][1])
             if all(raw.get(name) is node for name, node in results.items()):
                 return None  # the result itself
-        return Tail(self._formula([self._rewritten(v, q, local) for _, v, _ in own]), results)
+        return Epilogue(self._formula([self._rewritten(v, q, local) for _, v, _ in own]), results)
 
     # ---------------------------------------------------------------------------------------------- rewriting
     def _rewritten(self, value: Value, q: int, local: tuple[Step, ...]) -> Value:
@@ -304,7 +304,7 @@ def _together(bounds: tuple[Bound, ...]) -> Bound:
     return bounds[0] if len(bounds) == 1 else BoundTogether(bounds)
 
 
-def _layout(formula: Formula, own: Sequence[tuple[str, Value, DType]], tail: Tail | None = None) -> Layout:
+def _layout(formula: Formula, own: Sequence[tuple[str, Value, DType]], tail: Epilogue | None = None) -> Layout:
     return Layout(formula, tuple(d for _, _, d in own), names=tuple(n for n, _, _ in own), tail=tail)
 
 

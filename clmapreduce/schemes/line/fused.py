@@ -257,7 +257,7 @@ class _PhaseText:
         return OperatorText(step.bound, self._narrow)
 
     def _acc(self, step: Step) -> str:
-        """A step's accumulator; a scan walked again in a later phase starts anew."""
+        """A step's accumulator; a scan walked again in a later phase starts again."""
         return self._prefix + self._fused.names[id(step)]
 
     def _record(self, block: Block, acc: str, step: Step) -> Record:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
-from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
 
@@ -23,12 +23,12 @@ from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
 class _Wide:
     """One problem, cut into groups. The operator of the layout is that of a single number."""
 
-    layout: PairLayout
+    layout: PairProblem
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
     box: WideBox
-    after: After | None = None
+    after: Unfinished | None = None
 
     @property
     def parallel(self) -> bool:
@@ -85,7 +85,7 @@ class _Wide:
         return -(-self.domain.rows // self.rows), -(-self.size // self.numbers)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         if self.after is not None:
             return self.after.spread
@@ -94,7 +94,7 @@ class _Wide:
             groups, block = self.facts.compute_units * box.groups, self.rows if self.parallel else self.lanes
             bytes_each = self.layout.bound.layout.itemsize * self.size * domain.batch
             parts = min(domain.parts(self.size), WIDE_SCRATCH // bytes_each)
-            cut = Cut(
+            cut = PartitionLimits(
                 block, self.rows // block, self.columns, 4 * self.columns, box.longest, groups, parts,
                 self.layout.backend,
             )  # fmt: skip
@@ -149,7 +149,9 @@ def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
     return wide_box(pair.dtype.itemsize, rows, pair.cost, loops, mode, facts)
 
 
-def anew(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After) -> Stage:
+def redo_groups(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
+) -> Stage:  # fmt: skip
     """The launch that computes the groups of `rows` rows that another one left undone."""
     box = choose_wide(layout.pair, mode, facts)
     assert box is not None
@@ -157,7 +159,7 @@ def anew(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, 
     return _Wide(layout, domain, mode, facts, box, after).stage()
 
 
-def plan_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:
+def plan_wide(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:
     """The plan of a row of numbers per row; needs at least one row and one column. The layout's operator is that of a
     single number, a plain sum in the values' own dtype.
     """

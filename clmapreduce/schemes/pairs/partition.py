@@ -11,12 +11,12 @@ import numpy as np
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.launch_table import Table
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.plan import Arguments, Size
 
 
 @dataclass(frozen=True)
-class Spread:
+class Partition:
     """Groups and what they are told. word: the domain's vocabulary in cl_templates/domain. groups: of one element of
     the batch. behind: arguments behind the kernel's arrays. splits: accumulators per row at most. parts: accumulators
     that a second launch merges, 0 where no columns are split. total: accumulators of the whole batch, where every row
@@ -55,19 +55,19 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class After:
+class Unfinished:
     """A launch of another scheme that leaves some groups undone. spread: how it was cut, in groups of as many rows as
     these have. across: its groups side by side along the numbers of a row. flags: its array of who is. of_rows: whether
     that has a number for every row, not for every group.
     """
 
-    spread: Spread
+    spread: Partition
     across: int
     flags: str
     of_rows: bool = False
 
 
-def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: int) -> Spread:
+def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: int) -> Partition:
     """All pairs, in `blocks` blocks of rows and `splits` shares of columns."""
     parts = splits * domain.rows if splits > 1 else 0
     total = splits * domain.rows * domain.batch
@@ -75,7 +75,7 @@ def spread_dense(domain: Pairwise, blocks: int, splits: int, share: int, units: 
     why = f"split (2D): {splits} shares of {share} columns"
     if splits == 1:
         why = f"rows (1D): {blocks * domain.batch} groups fill {units} compute units"
-    return Spread("dense", blocks * splits, _numbers(sizes), splits, parts, total, why)
+    return Partition("dense", blocks * splits, _numbers(sizes), splits, parts, total, why)
 
 
 def dense_merge(rows: int, columns: int, splits: int, share: int) -> Arguments:
@@ -83,7 +83,7 @@ def dense_merge(rows: int, columns: int, splits: int, share: int) -> Arguments:
     return _numbers((rows, columns, splits, share))
 
 
-def rows_launch(spread: Spread, domain: Pairwise, block: int) -> tuple[int, Arguments]:
+def rows_launch(spread: Partition, domain: Pairwise, block: int) -> tuple[int, Arguments]:
     """Groups and arguments of a launch whose items take a row each of what another one has left. block: rows of a
     group; of blocks as many as pieces have.
     """
@@ -93,7 +93,7 @@ def rows_launch(spread: Spread, domain: Pairwise, block: int) -> tuple[int, Argu
     return blocks * domain.batch, _numbers((domain.rows, domain.columns, blocks, spread.splits, spread.total))
 
 
-def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
+def spread_blocks(domain: BlockSparse, cut: PartitionLimits, size: int = 1) -> Partition:
     """The pieces of blocks. size: numbers of every row that are results of their own."""
     work = domain.work(cut)
     tables = {"pieces": work.pieces, "intervals": work.intervals}
@@ -111,7 +111,7 @@ def spread_blocks(domain: BlockSparse, cut: Cut, size: int = 1) -> Spread:
     why = f"blocks: {len(work.pieces)} pieces of at most {cut.rows} rows"
     if parts:
         why += f", some with a share of the columns of {len(merges)} stretches of rows"
-    return Spread("ranges", len(work.pieces), behind, splits, parts * size, total, why, tables, merged)
+    return Partition("ranges", len(work.pieces), behind, splits, parts * size, total, why, tables, merged)
 
 
 def _numbers(sizes: tuple[int, ...]) -> tuple[Size, ...]:

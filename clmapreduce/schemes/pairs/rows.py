@@ -10,14 +10,14 @@ from typing import TypeAlias
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.line import NARROW_LIMIT
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.pairs.partition import Spread, dense_merge, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.partition import Partition, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning import PairBox, TileBox, WideBox
 from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
@@ -37,7 +37,7 @@ TEAM_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class PairLayout:
+class PairProblem:
     """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
     columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D"). wide: the
     same for a vector of a few numbers as if it were a long one, for who can take it so.
@@ -48,10 +48,10 @@ class PairLayout:
     outputs: tuple[DType, ...]
     few: bool = False
     backend: str = "auto"
-    wide: PairLayout | None = None
+    wide: PairProblem | None = None
 
 
-def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
+def plan_pairwise(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
     """The plan of one result per row; needs at least one row and one column."""
     if layout.few and mode is ComputeMode.PARALLEL:
         box = replace(box, block=group_of(box.block, layout.bound, facts))
@@ -70,7 +70,7 @@ def plan_pairwise(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts
 
 def with_merge(
     stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    box: Box, spread: Spread, why: str,
+    box: Box, spread: Partition, why: str,
 ) -> Plan:  # fmt: skip
     """The plan of launches, and of the one that merges what they leave."""
     if spread.partial:
@@ -90,7 +90,7 @@ def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tupl
     return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
-def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Spread:
+def _spread(layout: PairProblem, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Partition:
     """How the domain is cut."""
     if isinstance(domain, BlockSparse):
         lanes = box.lanes(layout.pair.dtype.itemsize)
@@ -102,10 +102,12 @@ def _spread(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, sh
     return spread_dense(domain, blocks, splits, share, facts.compute_units)
 
 
-def cut_of(layout: PairLayout, domain: Pairwise, facts: Facts, box: PairBox, block: int, sharing: bool) -> Cut:
+def cut_of(
+    layout: PairProblem, domain: Pairwise, facts: Facts, box: PairBox, block: int, sharing: bool
+) -> PartitionLimits:  # fmt: skip
     """How blocks of pairs are cut for a launch box. block: rows of one vector of all items."""
     groups, tile = facts.compute_units * box.groups, box.tile
-    return Cut(
+    return PartitionLimits(
         block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend,
         sharing,
     )  # fmt: skip
@@ -145,17 +147,17 @@ def group_of(block: int, bound: PairBound, facts: Facts) -> int:
     return block
 
 
-def rows_of(layout: PairLayout, box: PairBox) -> int:
+def rows_of(layout: PairProblem, box: PairBox) -> int:
     """Rows that a group owns."""
     return box.vectors if layout.few else box.vectors * box.block * box.lanes(layout.pair.dtype.itemsize)
 
 
-def blocks_of(layout: PairLayout, domain: Pairwise, box: PairBox) -> int:
+def blocks_of(layout: PairProblem, domain: Pairwise, box: PairBox) -> int:
     """Groups side by side over the rows of one element of the batch."""
     return -(-domain.rows // rows_of(layout, box))
 
 
-def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
+def _text(layout: PairProblem, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
     """What the launch over all pairs is made from."""
     staged = mode is ComputeMode.PARALLEL and not layout.few
     along = Role.COLUMN if layout.few else Role.ROW
@@ -164,10 +166,10 @@ def _text(layout: PairLayout, domain: Pairwise, mode: ComputeMode, box: PairBox)
 
 
 def pair_stage(
-    text: PairText, layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox, spread: Spread,
-    sharing: bool,
+    text: PairText, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox,
+    spread: Partition, sharing: bool,
 ) -> Stage:  # fmt: skip
-    """The launch over all pairs. sharing: as in a Cut."""
+    """The launch over all pairs. sharing: as in PartitionLimits."""
     pair, bound = layout.pair, layout.bound
     numbers = {
         "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": spread.partial,
@@ -186,7 +188,7 @@ def pair_stage(
     return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
 
 
-def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
+def targets_of(spread: Partition, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
     """The arrays that the launch over all pairs writes, and the kernel's parameters for them."""
     parts = (("scratch0",), ["__global uchar *restrict parts"]) if spread.partial else ((), [])
     if spread.always_partial:
@@ -195,7 +197,7 @@ def targets_of(spread: Spread, outputs: Sequence[DType]) -> tuple[tuple[str, ...
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Spread, wanted: str = "",
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Partition, wanted: str = "",
 ) -> Stage:  # fmt: skip
     """The launch that merges the accumulators of every row whose columns are split. wanted: an array that tells which
     rows are to have results, if not all.

@@ -162,12 +162,12 @@ class TileText:
     @property
     def memory(self) -> int:
         """Numbers of local memory: two stages and the accumulators that wait, or only room for some at the end."""
-        waiting = self.shape.box.block * self.acc_bytes * (self.shape.box.rows if self.parked else 1)
+        waiting = self.shape.box.block * self.acc_bytes * (self.shape.box.rows if self.spilled else 1)
         numbers = -(-waiting // self.shape.itemsize)
-        return self._stages + numbers if self.parked else max(self._stages, numbers)
+        return self._stages + numbers if self.spilled else max(self._stages, numbers)
 
     @cached_property
-    def parked(self) -> bool:
+    def spilled(self) -> bool:
         """Whether accumulators wait in local memory while coordinates are summed: it leaves registers to the sums."""
         waiting = self.shape.box.block * self.shape.box.rows * self.acc_bytes
         norms = 4 * (self.shape.tile_rows + 2)
@@ -360,7 +360,7 @@ class TileText:
     def together(self) -> int:
         """How many of every item's rows meet in local memory at a time; an item for each of them."""
         fitting = self.memory * self.shape.itemsize // (self.shape.box.block * self.acc_bytes)
-        most = self.shape.box.rows if self.parked else max(1, fitting)
+        most = self.shape.box.rows if self.spilled else max(1, fitting)
         return max(n for n in (1, 2, 4, 8) if n <= min(self.shape.box.rows, self.shape.sharers, most))
 
     def park(self, v: int, slot: int) -> str:
@@ -380,8 +380,8 @@ class TileText:
 
     def _slots(self) -> dict[str, str]:
         """Per component the array in local memory where accumulators wait or meet."""
-        offset = self._stages * self.shape.itemsize if self.parked else 0
-        slots = self.shape.box.rows if self.parked else self.together
+        offset = self._stages * self.shape.itemsize if self.spilled else 0
+        slots = self.shape.box.rows if self.spilled else self.together
         found = {}
         for name, dtype in self.pairs.sorted_components():
             found[name] = f"((__local {c_name(dtype)} *)((__local char *)memory + {offset}))"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.dtypes import c_name
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
@@ -15,8 +15,8 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.centred import NORMS, Distance, NormsText, distance_of
-from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairs.sides import coordinates_of
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
@@ -44,12 +44,12 @@ def _words(bound: PairBound) -> int:
 class _Tiling:
     """One problem cut into tiles."""
 
-    layout: PairLayout
+    layout: PairProblem
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
     box: TileBox
-    after: After | None = None
+    after: Unfinished | None = None
 
     @cached_property
     def shape(self) -> Shape:
@@ -65,7 +65,7 @@ class _Tiling:
         return -(-self.domain.rows // self.shape.tile_rows)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         if self.after is not None:
             return self.after.spread
@@ -76,11 +76,12 @@ class _Tiling:
         splits, share = cut_columns(backend, self.domain, self.blocks, groups, tile, self.box.tiles)
         return spread_dense(self.domain, self.blocks, splits, share, self.facts.compute_units)
 
-    def _cut(self) -> Cut:
+    def _cut(self) -> PartitionLimits:
         """How blocks of pairs are cut."""
         box, tile, groups = self.box, self.shape.tile_columns, self.facts.compute_units * self.box.groups
         rows, parts = self.shape.tile_rows, self.domain.parts()
-        return Cut(rows, 1, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, parts, self.layout.backend)
+        least, most = tile * box.tiles, tile * LONGEST_CHAIN
+        return PartitionLimits(rows, 1, tile, least, most, groups, parts, self.layout.backend)
 
     @property
     def scattered(self) -> bool:
@@ -178,23 +179,23 @@ class _Tiling:
 
 
 @dataclass(frozen=True)
-class Anew:
+class Launches:
     """Launches that compute what another scheme has left undone, and their scratch."""
 
     stages: list[Stage]
     scratch: dict[str, int]
 
 
-def tiles_anew(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
-) -> Anew:  # fmt: skip
+def redo_by_tiles(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
+) -> Launches:  # fmt: skip
     """Those of groups of `rows` rows, by differences."""
-    tiling = _anew(layout, domain, mode, facts, rows, after)
-    return Anew([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
+    tiling = _redo(layout, domain, mode, facts, rows, after)
+    return Launches([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
 
 
-def _anew(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
+def _redo(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
 ) -> _Tiling:  # fmt: skip
     box = replace(tile_box_of(rows, _words(layout.bound), facts), products=False)
     tiling = _Tiling(layout, domain, mode, facts, box, after).fitted()
@@ -203,39 +204,39 @@ def _anew(
 
 
 @dataclass(frozen=True)
-class Again(Anew):
+class FallbackLaunches(Launches):
     """The same where the other scheme leaves no accumulators of its own. rows: of a group. A launch that merges what is
     split is not among them.
     """
 
-    spread: Spread
+    spread: Partition
     rows: int
     box: TileBox
 
 
-def again_by_tiles(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
-) -> Again:  # fmt: skip
+def fallback_by_tiles(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
+) -> FallbackLaunches:  # fmt: skip
     """Those of groups of which an array of flags of all rows names the first, by differences."""
     box = choose_tiles(layout.pair, layout.bound, mode, facts, redo=True)
     assert box is not None
     tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
-    return _again(replace(tiling, after=After(tiling.spread, 1, flags, of_rows=True)))
+    return _fallback(replace(tiling, after=Unfinished(tiling.spread, 1, flags, of_rows=True)))
 
 
-def again_after(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: After
-) -> Again:  # fmt: skip
+def fallback_after(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
+) -> FallbackLaunches:  # fmt: skip
     """Those of groups of `rows` rows that are cut as another scheme's."""
-    return _again(_anew(layout, domain, mode, facts, rows, after))
+    return _fallback(_redo(layout, domain, mode, facts, rows, after))
 
 
-def _again(tiling: _Tiling) -> Again:
+def _fallback(tiling: _Tiling) -> FallbackLaunches:
     spread, scratch = tiling.spread, dict(tiling.packs)
     if spread.partial:
         scratch["scratch0"] = tiling.layout.bound.layout.itemsize * spread.parts * tiling.domain.batch
     stages = [*tiling.pack_stages(), tiling.stage()]
-    return Again(stages, scratch, spread, tiling.shape.tile_rows, tiling.box)
+    return FallbackLaunches(stages, scratch, spread, tiling.shape.tile_rows, tiling.box)
 
 
 def norms_stage(
@@ -256,7 +257,7 @@ def norms_stage(
     return Stage(spec, blocks * domain.batch, block, arguments, names, left)
 
 
-def plan_tiles(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
+def plan_tiles(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
     """The plan of one result per row; needs at least one row and one column. Stages are as deep as the box says, or as
     local memory allows.
     """

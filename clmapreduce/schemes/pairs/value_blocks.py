@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.plan import Facts
-from clmapreduce.schemes.pairs.partition import Spread, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.partition import Partition, spread_blocks, spread_dense
 from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixWeightedBox, MatrixWideBox
 
@@ -35,7 +35,7 @@ class WideCut:
     whole: bool = False
     aligned: int = 1
 
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """The groups of one block of numbers."""
         domain = self.domain
         if isinstance(domain, BlockSparse):
@@ -56,12 +56,12 @@ class WideCut:
         most = WIDE_SCRATCH // (4 * self.size * domain.rows * domain.batch)
         return domain.cut(max(1, min(wanted, most)), box.tile)
 
-    def _blocks(self, domain: BlockSparse) -> Cut:
+    def _blocks(self, domain: BlockSparse) -> PartitionLimits:
         box = self.box
         groups = -(-self.facts.compute_units * box.groups // self.across)
         parts = min(domain.parts(self.size), WIDE_SCRATCH // (4 * self.size * domain.batch))
         least = box.tiles * box.tile
-        return Cut(
+        return PartitionLimits(
             self.rows, 1, box.tile, least, box.longest, groups, parts, self.backend, whole=self.whole,
             aligned=self.aligned,
         )  # fmt: skip

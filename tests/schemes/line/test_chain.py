@@ -338,7 +338,7 @@ def test_two_plans_of_one_chain_share_kernels(
 
 
 def test_two_chains_share_nothing_but_merges() -> None:
-    """A formula traced anew is another kernel, whatever its text; a merge only knows its operator."""
+    """A formula traced again is another kernel, whatever its text; a merge only knows its operator."""
     one, two = (plan_of(FUNCTIONS["softmax"][0], "f4") for _ in range(2))
     both = {stage.spec for stage in one.stages} & {stage.spec for stage in two.stages}
     assert {spec.kernel for spec in both} == {"cmr_merge"}

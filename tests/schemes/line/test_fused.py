@@ -153,7 +153,7 @@ def test_kernels_are_shared_between_plans_and_counts_of_lines(scope: Scope, mode
     fused = fused_of(lambda x: x / SUM(x), "f4")
     one, two, more = (stage_of(fused, rows, 5, scope, mode).spec for rows in (100, 100, 100_000))
     assert one == two == more
-    assert one != stage_of(fused_of(lambda x: x / SUM(x), "f4"), 100, 5, scope, mode).spec, "traced anew"
+    assert one != stage_of(fused_of(lambda x: x / SUM(x), "f4"), 100, 5, scope, mode).spec, "traced again"
 
 
 # ---------------------------------------------------------------------------------------------------------------- lanes
@@ -325,7 +325,7 @@ def test_a_scan_is_a_turn_between_statements() -> None:
     assert walk.segments[1].names[:4] == ("p0_a0", "p0_a0_x", "p0_a0_before", "p0_a0_upto")
 
 
-def test_every_walk_of_a_scan_begins_anew() -> None:
+def test_every_walk_of_a_scan_begins_again() -> None:
     first, second = view_of(lambda x: SCAN(x) / TOP(SCAN(x)), "f4").phases
     assert "double p0_a0_total = " in first.before and "double p1_a0_total = " in second.before
 

@@ -300,7 +300,7 @@ def test_weights_of_any_magnitude(context: cm.Context, rng: np.random.Generator,
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
     """Infinities and NaN among rows, columns and weights reach the sums that they belong to, and no others; whose groups
-    are computed anew, and say so.
+    are computed again, and say so.
     """
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
@@ -342,7 +342,7 @@ def test_differences_alone_and_numbers_alone(
 def test_groups_that_give_up_and_such_that_never_do(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, patience: int
 ) -> None:
-    """Blobs whose distances lose their digits: pairs alone and groups anew are both right. No other test has such
+    """Blobs whose distances lose their digits: pairs alone and groups again are both right. No other test has such
     vectors: plans are kept.
     """
     monkeypatch.setattr(results, "PATIENCE", patience)
@@ -464,7 +464,7 @@ def test_gradients_of_a_batch(context: cm.Context, rng: np.random.Generator) -> 
 @pytest.mark.parametrize("box", [None, *BOXES], ids=str)
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, box: MatrixChainedBox | None) -> None:
     """Rows and intervals that begin and end anywhere, torn lists and none; clusters of one row. Sums or gradients, some
-    of which are computed anew.
+    of which are computed again.
     """
     if box is not None and box.block > context.facts.max_group_size:
         pytest.skip("groups are smaller here")

@@ -16,9 +16,9 @@ from clmapreduce.pairwise.form import made_of
 from clmapreduce.pairwise.planned import choose_box, planned
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
-from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.products import long_products
-from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.tuning import WideBox
 from clmapreduce.tuning_matrix import (
     MatrixBox,
@@ -37,7 +37,7 @@ NEW = FACTS["nvidia"]
 GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
 
 
-def chosen(layout: PairLayout, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
+def chosen(layout: PairProblem, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
     domain = Pairwise(rows, columns, 1, 4 * (rows + columns))
     return choose_box(layout, domain, mode, facts)
 
@@ -162,7 +162,7 @@ def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
 @pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
 def test_blocks_of_pairs_too(code: str, text: str, template: str) -> None:
     plan = pair_plan(layout_of(text, code=code), 10_000, 10_000, PARALLEL, NEW, sparse=True)
-    assert f"kernel/pairwise_{template}" in [stage.spec.template for stage in plan.stages]
+    assert f"kernel/matrix/pairwise_{template}" in [stage.spec.template for stage in plan.stages]
 
 
 @pytest.mark.parametrize(("size", "rows"), [(1000, 128), (60, 64), (20, 32), (1, 16)])
@@ -179,4 +179,4 @@ def test_groups_of_long_vectors_suit_clusters(size: int, rows: int) -> None:
 
 
 def long_rows(box: MatrixLongBox) -> int:
-    return Warps(box.block, box.across, box.rows).rows
+    return FragmentLayout(box.block, box.across, box.rows).rows

@@ -48,7 +48,7 @@ def run(
     prepared = prepare_pairs(call, given, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
-    assert names[:3] == [f"kernel/pairwise_matrix_{name}" for name in ("pack", "wide", "redo")]
+    assert names[:3] == [f"kernel/matrix/pairwise_matrix_{name}" for name in ("pack", "wide", "redo")]
     return prepared.run()[0]
 
 

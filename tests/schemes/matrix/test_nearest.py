@@ -199,7 +199,7 @@ KINDS = (
 
 @pytest.mark.parametrize("name", ["ArgMin", "ArgKMin"])
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """What bounds cannot tell apart is computed anew: always the right columns."""
+    """What bounds cannot tell apart is computed again: always the right columns."""
     for kind in KINDS:
         x, y = adversarial(rng, kind)
         k = 5 if "K" in name else 1

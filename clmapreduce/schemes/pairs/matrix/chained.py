@@ -19,18 +19,18 @@ from clmapreduce.schemes.pairs.matrix.parts.pack import OPERANDS, REDO, LongSide
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
-from clmapreduce.schemes.pairs.rows import PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.rows import PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.value_blocks import flat
 from clmapreduce.tuning_matrix import MatrixChainedBox
 
 
-def scalar_of(layout: PairLayout) -> PairLayout:
+def scalar_of(layout: PairProblem) -> PairProblem:
     """The layout of a long value's scalars."""
     return replace(layout, pair=replace(layout.pair, expansion=None))
 
 
-def chained_products_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
+def chained_products_of(layout: PairProblem, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
     """The products that the scalar of a long value is made of, where the scheme suits: numbers of the column, or
     differences of the very vectors whose distance a product is. Else none.
     """
@@ -58,7 +58,7 @@ class _Chained(LongSides):
     """One problem cut into tiles. layout: of the scalars. wide: of the long value."""
 
     box: MatrixChainedBox
-    wide: PairLayout
+    wide: PairProblem
 
     @cached_property
     def text(self) -> MatrixChainedText:
@@ -76,7 +76,7 @@ class _Chained(LongSides):
 
     @cached_property
     def weights(self) -> Weights:
-        """The launches for the weights, and for what is to be computed anew."""
+        """The launches for the weights, and for what is to be computed again."""
         return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts, norms_of(self.text.own)[0])
 
     @property
@@ -106,7 +106,7 @@ class _Chained(LongSides):
 
 
 def plan_matrix_chained(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
 ) -> Plan:  # fmt: skip
     """The plan of a row of numbers per row; needs at least one row, one column and a product. The layout's operator is
     that of a single number, a plain sum in the values' own dtype. Stages are as deep as the box says, or as local

@@ -3,7 +3,7 @@ make of the vectors stays in registers, becomes scalars there, and is the row op
 
 Of gradients, columns give the other end of a difference: Σ s (x − y) is (x − c) Σ s − Σ s (y − c), with the centre c
 that distances have. That loses a share of Σ |s| (|x − c| + |y − c|), which is summed up beside it as norms: where it
-exceeds `SPREAD` times Σ |s| |x − y|, the group is computed anew as well. All in the metric of the distance.
+exceeds `SPREAD` times Σ |s| |x − y|, the group is computed again as well. All in the metric of the distance.
 """
 
 from __future__ import annotations

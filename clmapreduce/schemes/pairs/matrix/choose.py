@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, products_of
 from clmapreduce.schemes.pairs.matrix.parts.ranking import nearest_of
 from clmapreduce.schemes.pairs.matrix.weighted import suits_weights
-from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.schemes.pairs.tiles import choose_tiles
 from clmapreduce.tuning_matrix import (
     MatrixBox,
@@ -52,12 +52,12 @@ coordinate's differences may all be small beside its numbers.
 """
 SHORT = 512
 """Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
-group anew.
+group again.
 """
 
 
 def choose_matrix(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> MatrixBox | MatrixLongBox | None:  # fmt: skip
     """The box, where the device multiplies matrices and a scheme that does suits the pair."""
     if not facts.matrix_units or mode is ComputeMode.SEQUENTIAL or not domain.columns:
@@ -83,7 +83,7 @@ def choose_matrix(
     return _of_few_numbers(layout, domain, mode)
 
 
-def wide_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixWideBox | None:
+def wide_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode) -> MatrixWideBox | None:
     """The box for weights of however many numbers, where the scheme suits."""
     wide = layout.wide or layout
     if wide.pair.expansion is None or wide_factoring_of(wide, mode) is None:
@@ -91,7 +91,7 @@ def wide_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> Matr
     return matrix_wide_box(wide.pair.expansion.size, _padded(domain))
 
 
-def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts) -> MatrixLongBox | None:
+def long_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> MatrixLongBox | None:
     """The box for long vectors, where the scheme suits."""
     if not products_of(layout, mode, facts):
         return None
@@ -99,7 +99,7 @@ def long_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: 
 
 
 def nearest_box_of(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> MatrixNearestBox | None:  # fmt: skip
     """The box for the K best of many products of long vectors, where the scheme suits: work-items, columns that 32 bits
     count, tiles for what is in doubt, a centre that local memory holds, lists that memory does, and pairs enough.
@@ -107,8 +107,8 @@ def nearest_box_of(
     bound = layout.bound
     if mode is ComputeMode.SEQUENTIAL or layout.few or not domain.narrow:
         return None
-    anew = choose_tiles(layout.pair, bound, mode, facts, redo=True)
-    found = nearest_of(layout.pair, bound) if anew is not None else None
+    fallback = choose_tiles(layout.pair, bound, mode, facts, redo=True)
+    found = nearest_of(layout.pair, bound) if fallback is not None else None
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
     pairs = domain.blocks.pairs if isinstance(domain, BlockSparse) else domain.rows * domain.columns
@@ -117,7 +117,7 @@ def nearest_box_of(
 
 
 def chained_box_of(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> MatrixChainedBox | None:  # fmt: skip
     """The box for long vectors and weights of however many numbers, where the scheme suits."""
     wide = layout.wide or layout
@@ -130,7 +130,7 @@ def chained_box_of(
     return matrix_chained_box(expansion.size, _aligned(domain))
 
 
-def weighted_box_of(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixWeightedBox | None:
+def weighted_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode) -> MatrixWeightedBox | None:
     """The box for any scalars and weights of however many numbers, where the scheme suits."""
     wide = layout.wide or layout
     if wide.pair.expansion is None or not suits_weights(wide, mode):
@@ -151,7 +151,7 @@ def _aligned(domain: Pairwise) -> Callable[[int], float] | None:
     return partial(domain.padded, aligned=ALIGNED) if isinstance(domain, BlockSparse) else None
 
 
-def _of_few_numbers(layout: PairLayout, domain: Pairwise, mode: ComputeMode) -> MatrixBox | None:
+def _of_few_numbers(layout: PairProblem, domain: Pairwise, mode: ComputeMode) -> MatrixBox | None:
     pair, bound = layout.pair, layout.bound
     factoring = factoring_of(layout, mode)
     if factoring is None or (bound.side and pair.cost < FILTERED):

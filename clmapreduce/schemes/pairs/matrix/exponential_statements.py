@@ -2,11 +2,11 @@
 cut into pieces of 16 bits where they were computed, and multiplied by the weights' pieces.
 
 Scalars are scaled by a power of two for every row: the largest so far is at 2^13 to 2^16, and where a stage brings a
-larger one, what was summed is scaled anew. Weights are scaled by a power of two for every number and stage. Two pieces
+larger one, what was summed is scaled again. Weights are scaled by a power of two for every number and stage. Two pieces
 hold 20 binary digits of what is not far below the largest; `parts/guard` says where that is not enough.
 Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
 the weights' magnitudes does.
-Sums inside the instructions are cut off, not rounded: every stage's products are summed anew and then added. Those of
+Sums inside the instructions are cut off, not rounded: every stage's products are summed alone, then added. Those of
 low pieces come first, or have sums of their own where pieces are used up at once: a large sum is cut off once for 16
 columns.
 """

@@ -19,8 +19,8 @@ from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideTe
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, MatrixText
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedText, is_power
-from clmapreduce.schemes.pairs.partition import Spread
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.partition import Partition
+from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
 from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
@@ -29,7 +29,7 @@ PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""
 
 
-def wide_factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
+def wide_factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
     """The products of a scalar that long weights of the columns are multiplied by, where the scheme suits."""
     expansion = layout.pair.expansion
     if expansion is None or layout.pair.contractions:
@@ -43,7 +43,7 @@ def wide_factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None
 class _Wide:
     """One problem, cut into groups. The operator of the layout is that of a single number."""
 
-    layout: PairLayout
+    layout: PairProblem
     factoring: Factoring
     domain: Pairwise
     mode: ComputeMode
@@ -80,7 +80,7 @@ class _Wide:
         return -(-self.domain.columns // self.box.tile)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         text, backend = self.text, self.layout.backend
         rows = text.matrix.rows
@@ -122,7 +122,7 @@ class _Wide:
         return Stage(spec, self._groups, box.block, arguments, reads, (*targets, REDO))
 
     def redo_stage(self) -> Stage:
-        """The launch that computes those anew."""
+        """The launch that computes those again."""
         layout, text, spread = self.layout, self.text, self.spread
         targets, out = targets_of(spread, layout.outputs)
         box = redo_box(text.matrix.rows, min(text.numbers, text.size))
@@ -165,7 +165,9 @@ class _Wide:
 PARAMETERS = ("__global const uint *restrict packed",)
 
 
-def plan_matrix_wide(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox) -> Plan:
+def plan_matrix_wide(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox
+) -> Plan:  # fmt: skip
     """The plan of a row of numbers per row; needs at least one row, one column and a factoring. The layout's operator
     is that of a single number, a plain sum in the values' own dtype. Stages are as long as the box says, or as local
     memory allows.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -16,13 +16,13 @@ from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.matrix.filter import FilterText
 from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
-from clmapreduce.schemes.pairs.partition import Spread, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.partition import Partition, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning_matrix import MatrixBox
 
 
-def factoring_of(layout: PairLayout, mode: ComputeMode) -> Factoring | None:
+def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
     """The products of a pair that are but exponents, so that what they are off by is a share of the results' terms; or
     the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
     order of merging that is not free.
@@ -48,7 +48,7 @@ SHORT_TILE = 64
 class _Matrix:
     """One problem cut into tiles."""
 
-    layout: PairLayout
+    layout: PairProblem
     factoring: Factoring
     domain: Pairwise
     mode: ComputeMode
@@ -86,13 +86,14 @@ class _Matrix:
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         box, rows, groups = self.box, self.text.rows, self.facts.compute_units * self.box.groups
         if isinstance(self.domain, BlockSparse):
             least, most = box.tile * box.tiles, box.tile * LONGEST_CHAIN
             parts = self.domain.parts()
-            return spread_blocks(self.domain, Cut(rows, 1, box.tile, least, most, groups, parts, self.layout.backend))
+            limits = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend)
+            return spread_blocks(self.domain, limits)
         blocks = -(-self.domain.rows // rows)
         splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
         return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
@@ -120,7 +121,7 @@ class _Matrix:
         return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), targets)
 
 
-def plan_matrix(layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
+def plan_matrix(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
     """The plan of one result per row; needs at least one row, one column and a factoring. Tiles are as long as the box
     says, or as local memory allows; where little is left for them, groups are smaller.
     """

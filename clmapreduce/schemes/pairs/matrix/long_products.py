@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
-from clmapreduce.schemes.pairs.partition import After, Spread, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairLayout, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairProblem, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.tiles import Anew, tiles_anew
+from clmapreduce.schemes.pairs.tiles import Launches, redo_by_tiles
 from clmapreduce.tuning_matrix import MatrixLongBox
 
 
@@ -36,30 +36,30 @@ class _Tiling(LongSides):
         )  # fmt: skip
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         box, rows = self.box, self.text.rows
         groups, blocks = self.facts.compute_units * box.groups, -(-self.domain.rows // rows)
         if isinstance(self.domain, BlockSparse):
             least, most, parts = box.tile * box.tiles, box.tile * LONGEST_CHAIN, self.domain.parts()
-            cut = Cut(rows, 1, box.tile, least, most, groups, parts, self.layout.backend, aligned=ALIGNED)
+            cut = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend, aligned=ALIGNED)
             return spread_blocks(self.domain, cut)
         splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
         return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
 
     @property
-    def weary(self) -> bool:
-        """Whether groups that compute too many pairs alone are computed anew. Those of inner products do so only for
+    def may_give_up(self) -> bool:
+        """Whether groups that compute too many pairs alone are computed again. Those of inner products do so only for
         numbers that are not finite.
         """
         return any(product.distance for product in self.products)
 
-    def anew(self) -> Anew:
+    def fallback(self) -> Launches:
         """The launches that compute those."""
-        if not self.weary:
-            return Anew([], {})
-        after = After(self.spread, 1, REDO)
-        found = tiles_anew(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        if not self.may_give_up:
+            return Launches([], {})
+        after = Unfinished(self.spread, 1, REDO)
+        found = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
         return replace(found, scratch=found.scratch | {REDO: 4 * self.spread.groups * self.domain.batch})
 
     def stage(self) -> Stage:
@@ -68,8 +68,8 @@ class _Tiling(LongSides):
         targets, out = targets_of(spread, layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
-            "batched": text.batched, "parked": text.parked, "partial": spread.partial, "domain": spread.word,
-            "weary": self.weary, "stops": self.facts.vendor == "nvidia",
+            "batched": text.batched, "spilled": text.spilled, "partial": spread.partial, "domain": spread.word,
+            "may_give_up": self.may_give_up, "stops": self.facts.vendor == "nvidia",
         }  # fmt: skip
         spec = kernel_spec(
             "matrix/pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
@@ -77,14 +77,14 @@ class _Tiling(LongSides):
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
-        flags = (REDO,) if self.weary else ()
+        flags = (REDO,) if self.may_give_up else ()
         arguments: Arguments = (*names, *targets, *spread.behind, *flags)
         groups = spread.groups * self.domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *spread.read), (*targets, *flags))
 
 
 def plan_matrix_long(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixLongBox
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixLongBox
 ) -> Plan:  # fmt: skip
     """The plan of one result per row; needs at least one row, one column and a product. Warps are as broad as the box
     says, or as registers and local memory allow.
@@ -102,9 +102,9 @@ def plan_matrix_long(
         tiling = _Tiling(layout, products, domain, mode, facts, box)
     text, spread = tiling.text, tiling.spread
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
-    if tiling.weary:
+    if tiling.may_give_up:
         cells += ", distances by differences where they lost digits"
-    anew = tiling.anew()
-    stages = [*tiling.before(), tiling.stage(), *anew.stages]
+    fallback = tiling.fallback()
+    stages = [*tiling.before(), tiling.stage(), *fallback.stages]
     why = f"{spread.why}; {cells}"
-    return with_merge(stages, tiling.scratch | anew.scratch, text.pairs, domain, mode, facts, box, spread, why)
+    return with_merge(stages, tiling.scratch | fallback.scratch, text.pairs, domain, mode, facts, box, spread, why)

@@ -1,5 +1,5 @@
 """The K best of many distances of long vectors: matrix instructions list a few columns more than are wanted, and the
-formula says which of these they are. Where it might be one that is on no list, tiles compute the rows anew.
+formula says which of these they are. Where it might be one that is on no list, tiles compute the rows again.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, Cut
+from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -16,21 +16,21 @@ from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.matrix.nearest_statements import LISTS, ListedText, NearestText
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
-from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
-from clmapreduce.schemes.pairs.partition import After, Spread, rows_launch, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.partition import Partition, Unfinished, rows_launch, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.rows import (
     LONGEST_CHAIN,
-    PairLayout,
+    PairProblem,
     cut_columns,
     merge_stage,
     out_names,
     out_parameters,
 )
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.tiles import Again, again_after, again_by_tiles
+from clmapreduce.schemes.pairs.tiles import FallbackLaunches, fallback_after, fallback_by_tiles
 from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixNearestBox
 
@@ -71,10 +71,10 @@ class _Nearest(LongSides):
     def blocks(self) -> int:
         """Groups side by side over the rows of one element of the batch."""
         box = self.box
-        return -(-self.domain.rows // Warps(box.block, box.across, box.rows).rows)
+        return -(-self.domain.rows // FragmentLayout(box.block, box.across, box.rows).rows)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         domain, box = self.domain, self.box
         groups = self.facts.compute_units * box.groups
@@ -83,11 +83,11 @@ class _Nearest(LongSides):
         splits, share = cut_columns(self.layout.backend, domain, self.blocks, groups, box.tile, box.tiles)
         return spread_dense(domain, self.blocks, splits, share, self.facts.compute_units)
 
-    def _cut(self, domain: BlockSparse, groups: int) -> Cut:
+    def _cut(self, domain: BlockSparse, groups: int) -> PartitionLimits:
         """How blocks of pairs are cut: every row leaves lists, as many as memory holds."""
         box, text = self.box, self.text
         most = WIDE_SCRATCH // (8 * text.lists_each * text.kept * domain.batch)
-        return Cut(
+        return PartitionLimits(
             text.rows, 1, box.tile, box.tile * box.tiles, box.tile * LONGEST_CHAIN, groups,
             min(domain.parts(), most), self.layout.backend, aligned=ALIGNED, leaving=True,
         )  # fmt: skip
@@ -103,7 +103,7 @@ class _Nearest(LongSides):
         return min(most, 1 << (wanted - 1).bit_length()) if isinstance(self.domain, BlockSparse) else CHAINS
 
     @cached_property
-    def looked(self) -> Spread:
+    def looked(self) -> Partition:
         """How the domain is cut for the look at some columns: there are some buckets for every value that is kept."""
         domain, box, units = self.domain, self.box, self.facts.compute_units
         if isinstance(domain, BlockSparse):
@@ -141,12 +141,12 @@ class _Nearest(LongSides):
 
     # ----------------------------------------------------------------------------------------------------- lists
     @cached_property
-    def again(self) -> Again:
+    def fallback(self) -> FallbackLaunches:
         """The launches for what is in doubt: blocks are cut as for the lists."""
         if isinstance(self.domain, BlockSparse):
-            after = After(self.spread, 1, REDO, of_rows=True)
-            return again_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
-        return again_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
+            after = Unfinished(self.spread, 1, REDO, of_rows=True)
+            return fallback_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        return fallback_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
 
     @property
     def scratch(self) -> dict[str, int]:
@@ -154,7 +154,7 @@ class _Nearest(LongSides):
         rows = self.domain.rows * self.domain.batch
         lists = 4 * self.text.lists_each * self.text.kept * self.spread.total
         bars = {BUCKETS_LEFT: 4 * self.buckets * self.looked.total, BARS: 4 * rows} if self.barred else {}
-        return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.again.scratch
+        return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.fallback.scratch
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
@@ -163,7 +163,7 @@ class _Nearest(LongSides):
         return self._stage(self.text, self.spread, LISTS, [*left, *bars], (BARS,) if bars else ())
 
     def _stage(
-        self, text: NearestText, spread: Spread, left: tuple[str, ...], arrays: list[str], read: tuple[str, ...] = ()
+        self, text: NearestText, spread: Partition, left: tuple[str, ...], arrays: list[str], read: tuple[str, ...] = ()
     ) -> Stage:
         """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
         layout, box = self.layout, self.box
@@ -185,7 +185,7 @@ class _Nearest(LongSides):
     def listed_stage(self) -> Stage:
         """The launch that makes results of the lists, and says which rows are in doubt."""
         layout, domain, spread, exact = self.layout, self.domain, self.spread, self.exact
-        block = self.again.rows
+        block = self.fallback.rows
         if not isinstance(domain, BlockSparse):  # several of its groups are one here
             block = max(block, min(LISTED_BLOCK, self.facts.max_group_size) // block * block)
         text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
@@ -207,7 +207,7 @@ class _Nearest(LongSides):
         return Stage(spec, groups, block, arguments, (*names, *spread.merge_tables), written)
 
 
-def lists_fit(layout: PairLayout, domain: Pairwise, box: MatrixNearestBox) -> bool:
+def lists_fit(layout: PairProblem, domain: Pairwise, box: MatrixNearestBox) -> bool:
     """Whether there are columns enough for lists, and memory."""
     kept, lists = layout.bound.kept + box.spare, 4 * box.across
     bytes_each = 8 * kept * lists * domain.rows * domain.batch
@@ -220,7 +220,7 @@ def columns_of(domain: Pairwise) -> float:
 
 
 def plan_matrix_nearest(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixNearestBox
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixNearestBox
 ) -> Plan:  # fmt: skip
     """The plan of one result per row; needs at least one row, one column and a distance. Warps are as broad as the box
     says, or as registers and local memory allow.
@@ -235,14 +235,14 @@ def plan_matrix_nearest(
         columns = max(1, box.columns // 2)
         box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
         made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
-    text, spread, again = made.text, made.spread, made.again
+    text, spread, fallback = made.text, made.spread, made.fallback
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
     lists = text.lists_each * spread.splits
     why = f"{spread.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
     if made.barred:
         buckets = made.buckets * made.looked.splits
         why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
-    stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *again.stages]
-    if again.spread.partial:
-        stages.append(merge_stage(made.exact, domain, mode, facts, again.box, again.spread, REDO))
+    stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *fallback.stages]
+    if fallback.spread.partial:
+        stages.append(merge_stage(made.exact, domain, mode, facts, fallback.box, fallback.spread, REDO))
     return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)

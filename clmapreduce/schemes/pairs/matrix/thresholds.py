@@ -24,7 +24,7 @@ from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.matrix.filter import NearText
-from clmapreduce.schemes.pairs.partition import Spread, rows_launch, spread_dense
+from clmapreduce.schemes.pairs.partition import Partition, rows_launch, spread_dense
 from clmapreduce.schemes.pairs.rows import cut_columns
 from clmapreduce.tuning import WIDE_SCRATCH
 from clmapreduce.tuning_matrix import MatrixBox, sample_box
@@ -103,7 +103,7 @@ class Sample:
         return self.text.box
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the columns that are looked at are cut, so that there are buckets enough, and not too many."""
         looked = replace(self.domain, columns=self.domain.columns // self.box.sample)
         blocks, units, each = -(-looked.rows // self.text.rows), self.facts.compute_units, self.text.buckets
@@ -162,7 +162,7 @@ class Order:
     bound: PairBound
     least: bool
     buckets: int
-    spread: Spread
+    spread: Partition
     block: int
 
     def stage(self, domain: Pairwise, mode: ComputeMode, facts: Facts, names: tuple[str, str]) -> Stage:

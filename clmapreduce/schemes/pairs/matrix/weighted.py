@@ -13,17 +13,17 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import REDO
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairLayout, targets_of, with_merge
+from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import flat
 from clmapreduce.tuning_matrix import MatrixWeightedBox
 
 
-def suits_weights(layout: PairLayout, mode: ComputeMode) -> bool:
+def suits_weights(layout: PairProblem, mode: ComputeMode) -> bool:
     """Whether a long value is a scalar of the pair, of no loops, times numbers of the column."""
     pair = layout.pair
     expansion = pair.expansion
@@ -36,7 +36,7 @@ def suits_weights(layout: PairLayout, mode: ComputeMode) -> bool:
 class _Weighted:
     """One problem cut into tiles. The operator of the layout is that of a single number."""
 
-    layout: PairLayout
+    layout: PairProblem
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
@@ -49,12 +49,13 @@ class _Weighted:
         return WeightedText(
             PairText(scalar, layout.bound, layout.outputs, 1, narrow, True),
             PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False),
-            self.box, Warps(self.box.block, 1, self.box.rows, scattered), self.facts.vendor == "nvidia", scattered,
+            self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered), self.facts.vendor == "nvidia",
+            scattered,
         )  # fmt: skip
 
     @cached_property
     def weights(self) -> Weights:
-        """The launches for the weights, and for what is to be computed anew."""
+        """The launches for the weights, and for what is to be computed again."""
         return Weights(self.text, self.layout, self.domain, self.mode, self.facts)
 
     @property
@@ -90,7 +91,7 @@ class _Weighted:
 
 
 def plan_matrix_weighted(
-    layout: PairLayout, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWeightedBox
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWeightedBox
 ) -> Plan:  # fmt: skip
     """The plan of a row of numbers per row; needs at least one row, one column and a long value that suits. The
     layout's operator is that of a single number, a plain sum in the values' own dtype. Tiles are as broad as the box

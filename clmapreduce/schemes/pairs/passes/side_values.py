@@ -10,7 +10,7 @@ from clmapreduce.schemes.common.join_plans import joined, lent
 
 
 @dataclass(frozen=True)
-class AsidePlan:
+class SideValuePlan:
     """name: what the pairs' launches call the numbers. plan: of their launches. count: of rows or columns. batch: of
     problems that have numbers of their own, 1 where all share them. itemsize: bytes of a number.
     """
@@ -22,7 +22,7 @@ class AsidePlan:
     itemsize: int
 
 
-def plan_asides(asides: Sequence[AsidePlan], pairs: Plan, batch: int) -> Plan:
+def plan_asides(asides: Sequence[SideValuePlan], pairs: Plan, batch: int) -> Plan:
     """The plan of everything. pairs: the plan of what reads the numbers, for `batch` problems."""
     strides: dict[str, Arguments] = {
         one.name: (("idx", batch), ("idx", one.count if one.batch > 1 else 0)) for one in asides

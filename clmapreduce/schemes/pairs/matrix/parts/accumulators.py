@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from clmapreduce.lowering.pair import Role
-from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.statements import PairText
@@ -34,8 +34,8 @@ class LongPairsText(ABC):
     scattered: bool = False
 
     @cached_property
-    def warps(self) -> Warps:
-        return Warps(self.box.block, self.box.across, self.box.rows, self.scattered)
+    def warps(self) -> FragmentLayout:
+        return FragmentLayout(self.box.block, self.box.across, self.box.rows, self.scattered)
 
     @property
     def rows(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Warps:
+class FragmentLayout:
     """block: work-items of a group. across: warps side by side that share rows, a power of two. blocks: of 16 rows per
     warp. aligned: whether a group's rows may begin anywhere, and its blocks begin at multiples of 16. half: whether the
     last block has but eight rows; all warps share them then.

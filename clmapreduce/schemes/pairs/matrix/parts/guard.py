@@ -9,7 +9,7 @@ Scaled scalars reach 2^16, a number's largest weight is 2^14 to 2^15. So a stage
         small * 2^-25 * 2^16 <= 2^-20 * 2^14 * the stage's least scalar.
 
 The least scalar that a stage needs for both is noted when weights are packed. A group that meets a stage that is not
-safe gives up, and is computed anew as the formula says.
+safe gives up, and is computed again as the formula says.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DigitsText:
     """
 
     scalars: ScalarsText
-    strange: ClassVar[int] = 15
+    not_finite: ClassVar[int] = 15
     """In place of a count of small weights, which has four bits: too many, or one that is not finite."""
 
     def is_small(self, scaled: str) -> str:

@@ -22,7 +22,7 @@ from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.bilinear import Bilinear, Factoring
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning_matrix import MatrixBox
 
@@ -146,9 +146,9 @@ class MatrixText:
 
     # ---------------------------------------------------------------------------------------------------- places
     @property
-    def places(self) -> Warps:
+    def places(self) -> FragmentLayout:
         """Which rows the items compute."""
-        return Warps(self.box.block, self.box.across, self.box.blocks, half=self.half)
+        return FragmentLayout(self.box.block, self.box.across, self.box.blocks, half=self.half)
 
     @property
     def rows(self) -> int:

@@ -50,7 +50,7 @@ class MatrixLongText(LongResultsText):
         return self.walk_memory + self.box.block * self.pairs.bound.layout.itemsize
 
     @property
-    def parked(self) -> int:
+    def spilled(self) -> int:
         """How many of an item's accumulators wait in local memory while products are summed, as many as it holds: it
         leaves registers to the sums.
         """

@@ -17,19 +17,19 @@ from clmapreduce.schemes.pairs.centred import NORMS, NormsText
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LongPairsText
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
-from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.schemes.pairs.tiles import norms_stage
 from clmapreduce.tuning_matrix import MatrixLongBox
 
 OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")
 """What the launches over either side leave."""
 REDO = "redo0"
-"""Which groups are to be computed anew."""
+"""Which groups are to be computed again."""
 ALIGNED = 16
 """Rows of an operand, which are packed together."""
 
 
-def products_of(layout: PairLayout, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
+def products_of(layout: PairProblem, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:
     """The products that a pair is made of, where the scheme suits: work-items, an order of merging that is free,
     results that roundings move but a little, and centres that local memory holds. Else none.
     """
@@ -50,7 +50,7 @@ def norms_of(number: int) -> tuple[str, ...]:
 class LongSides(ABC):
     """One problem cut into tiles."""
 
-    layout: PairLayout
+    layout: PairProblem
     products: tuple[LongProduct, ...]
     domain: Pairwise
     mode: ComputeMode

@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, ROW_WORDS, Matr
 from clmapreduce.tuning_matrix import MatrixWideBox
 
 AT_FIRST, AT_MOST = 13, 16
-"""A row's largest scalar is scaled to about 2^13, anew when it would reach 2^16, where 16 bits end."""
+"""A row's largest scalar is scaled to about 2^13, again when it would reach 2^16, where 16 bits end."""
 AT_LEAST = -4
 """Two pieces hold all digits of scaled scalars from 2^-4 on."""
 USUAL_REACH, FAR = 6, 31

@@ -3,7 +3,7 @@ of a tile: these become row operands, and the weights are brought to local memor
 
 The instructions take floats with all of their exponents, as two pieces of 11 bits each (tf32): no row and no column
 needs a scale, and whatever the magnitudes are, a product is off by about 2⁻²³ of itself. Infinities and NaN have no
-pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed anew as the formula
+pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed again as the formula
 says.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from clmapreduce.schemes.pairs.long_numbers import LongNumbers, weight_of
-from clmapreduce.schemes.pairs.matrix.parts.fragments import Warps
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.tuning_matrix import MatrixWeightedBox
 
@@ -34,7 +34,7 @@ class WeightedText(LongNumbers):
     pairs: PairText
     wide: PairText
     box: MatrixWeightedBox
-    warps: Warps
+    warps: FragmentLayout
     registers: bool
     scattered: bool
     weights_at: int = 0

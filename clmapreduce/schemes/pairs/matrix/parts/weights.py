@@ -11,11 +11,11 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.pairs.long_values import anew
+from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
-from clmapreduce.schemes.pairs.partition import After, Spread
-from clmapreduce.schemes.pairs.rows import PairLayout
+from clmapreduce.schemes.pairs.partition import Partition, Unfinished
+from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.schemes.pairs.value_blocks import WideCut
 
 WEIGHTS = "weights0"
@@ -29,14 +29,14 @@ class Weights:
     """wide: the layout of the long value. centre: the array of what numbers are relative to, if anything."""
 
     text: WeightedText
-    wide: PairLayout
+    wide: PairProblem
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
     centre: str = ""
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> Partition:
         """How the domain is cut."""
         text, backend = self.text, self.wide.backend
         rows, across = text.warps.rows, text.across
@@ -96,6 +96,6 @@ class Weights:
         )
 
     def redo_stage(self) -> Stage:
-        """The launch that computes groups anew, as the formula says."""
-        after = After(self.spread, self.text.across, REDO)
-        return anew(self.wide, self.domain, self.mode, self.facts, self.text.warps.rows, after)
+        """The launch that computes groups again, as the formula says."""
+        after = Unfinished(self.spread, self.text.across, REDO)
+        return redo_groups(self.wide, self.domain, self.mode, self.facts, self.text.warps.rows, after)

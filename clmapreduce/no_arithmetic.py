@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from clmapreduce.checks import quoted
-from clmapreduce.errors import ArgumentError
+from clmapreduce.errors import ArgumentError, ClMapReduceError
 
 Class = TypeVar("Class", bound=type)
 _BINARY = {
@@ -23,13 +23,15 @@ _REFUSING = "refused"
 """The name of every method that is made here."""
 
 
-def without_arithmetic(advice: str) -> Callable[[Class], Class]:
-    """A class decorator for the operators that a class does not define. advice: what to write in place of one."""
+def without_arithmetic(advice: str, error: type[ClMapReduceError] = ArgumentError) -> Callable[[Class], Class]:
+    """A class decorator for the operators that a class does not define. advice: what to write in place of one. error:
+    what they raise.
+    """
 
     def decorated(owner: Class) -> Class:
-        def refusal(sign: str, *operands: Any) -> ArgumentError:
+        def refusal(sign: str, *operands: Any) -> ClMapReduceError:
             told = " and ".join(quoted(operand) for operand in operands)
-            return ArgumentError(f"{sign} was used on {told}; {owner.__name__} has no such operator: {advice}")
+            return error(f"{sign} was used on {told}; {owner.__name__} has no such operator: {advice}")
 
         def binary(sign: str, other_name: str, swapped: bool) -> Callable[[Any, Any], Any]:
             def method(self: Any, other: Any) -> Any:

@@ -25,18 +25,26 @@ Arguments: TypeAlias = "tuple[str | Size, ...]"
 
 @dataclass(frozen=True)
 class Facts:
-    """What planning needs to know of a device; plain numbers, so that plans are tested without one."""
+    """What planning needs to know of a device; plain numbers, so that plans are tested without one. vocabulary: the
+    file of cl_templates/vendor that kernels are written with. The last five and exchange_width are as in
+    `hostsched.DriverTraits`.
+    """
 
-    vendor: str
+    vocabulary: str
     kind: str
     compute_units: int
     max_group_size: int
     local_memory: int
-    subgroup: int
+    exchange_width: int
     fp64: bool
     lends_memory: bool
     matrix_units: bool = False
     sound_groups: bool = True
+    register_fragments: bool = False
+    limits_registers: bool = False
+    groups_may_return: bool = False
+    halves_wide_calls: bool = False
+    vectors_of_half: bool = True
 
 
 @dataclass(frozen=True)

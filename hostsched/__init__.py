@@ -30,6 +30,7 @@ from .replay import Launch, Replay
 from .report import RuntimeReport, report
 from .runtimes import platforms
 from .submission import Submission
+from .traits import DriverTraits
 
 __all__ = [
     "Arena",
@@ -39,6 +40,7 @@ __all__ = [
     "Device",
     "DeviceFacts",
     "DeviceNotFound",
+    "DriverTraits",
     "FillJob",
     "ForkedProcess",
     "HostSchedError",

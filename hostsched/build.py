@@ -38,7 +38,6 @@ _FORBIDDEN = {
     "-cl-fast-relaxed-math": "it deletes the corrections of compensated sums and makes fmin drop a NaN",
     "-cl-unsafe-math-optimizations": "it deletes the corrections of compensated sums and reassociates range reductions",
 }
-_RETRY_PAUSES = {"pocl": (0.1, 0.5, 2.0)}  # seconds
 _COMPLAINTS = (
     cl.status_code.BUILD_PROGRAM_FAILURE,
     cl.status_code.COMPILE_PROGRAM_FAILURE,
@@ -198,7 +197,7 @@ def _built(space: SharedContext, source: str, options: str) -> _Program:
     key = cache_key(source, options, facts.name, facts.version, facts.driver, facts.platform_version)
     # An included file may change behind the key's back. PoCL keeps its kernels on disk itself; asked for a binary, it
     # compiles every kernel for unknown group sizes as well: 5 s for one with a scan's barriers (PoCL 3.0).
-    cacheable = "#include" not in source and facts.vendor != "pocl"
+    cacheable = "#include" not in source and not facts.traits.keeps_kernels
     binary = load(key) if cacheable else None
     if binary is not None:
         try:
@@ -216,10 +215,8 @@ def _built(space: SharedContext, source: str, options: str) -> _Program:
 
 
 def _from_source_with_retries(space: SharedContext, source: str, options: str) -> _Program:
-    """PoCL fails, without an error in its log, where another process is writing the same kernel into PoCL's own cache:
-    1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
-    """
-    for pause in _RETRY_PAUSES.get(space.device.facts.vendor, ()):
+    """A build without an error in its log is tried again where the driver's traits say so."""
+    for pause in space.device.facts.traits.retry_pauses:
         try:
             return _from_source(space, source, options)
         except ProgramBuildError as error:

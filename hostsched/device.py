@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyopencl as cl
 
 from .errors import WrongArgument
+from .traits import DriverTraits, traits_of
 
 __all__ = ["Device", "DeviceFacts", "read_facts"]
 
@@ -63,6 +64,11 @@ class DeviceFacts:
     matrix_units: bool
     sound_groups: bool
     extensions: tuple[str, ...]
+
+    @property
+    def traits(self) -> DriverTraits:
+        """What is particular to the driver's maker."""
+        return traits_of(self.vendor)
 
     @property
     def lends_memory(self) -> bool:

@@ -56,7 +56,7 @@ class Queue:
         self.lock: AbstractContextManager[Any] = self.space.lock
         # A short job ends within the spin, where a nap or a thread would cost more than it: PoCL's take about 70 us.
         # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
-        self._spin_us = 20 if self.facts.vendor == "intel" else 100
+        self._spin_us = self.facts.traits.spin_us
         self._waits_in_driver = self.facts.kind == "cpu"
         self.profile = profile or bool(os.environ.get("CLMR_TRACE"))
         self.log: list[tuple[cl.Event, str, int | None]] = []

@@ -47,4 +47,4 @@ class Versions:
 
 def versions_of(facts: DeviceFacts) -> Versions | None:
     """A new one where the driver needs it, else None."""
-    return Versions() if facts.vendor == "pocl" else None
+    return Versions() if facts.traits.counts_versions else None

@@ -211,6 +211,19 @@ def test_rule_5_kernel_names_carry_the_prefix() -> None:
         assert len(kernels) == name.startswith("kernel/"), f"{name} declares {kernels}; kernel/ files declare one each"
 
 
+def test_rule_7_makers_of_drivers_are_named_in_two_places() -> None:
+    """Planning asks for traits. `device` tells makers apart, `traits` says what follows, `choice` reads users' words."""
+    makers = {"nvidia", "intel", "pocl", "amd", "apple"}
+    homes = {"hostsched/device.py", "hostsched/traits.py", "hostsched/choice.py"}
+    found = set()
+    for package in ("clmapreduce", "hostsched"):
+        for path in python_files(package):
+            constants = (n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
+            if any(isinstance(value, str) and value in makers for value in constants):
+                found.add(path.relative_to(ROOT).as_posix())
+    assert found == homes
+
+
 def named_by_schemes() -> set[str]:
     """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`, which
     may also be `x if … else y`, or of `plan_chunks`.

@@ -71,19 +71,13 @@ def translation(error: Exception) -> ClMapReduceError:
 
 def facts_of(device: hostsched.Device) -> Facts:
     """What planning needs to know of a device."""
-    given = device.facts
+    facts, traits = device.facts, device.facts.traits
     return Facts(
-        given.vendor,
-        given.kind,
-        given.compute_units,
-        given.max_group_size,
-        given.local_memory,
-        given.subgroup,
-        given.fp64,
-        given.lends_memory,
-        given.matrix_units,
-        given.sound_groups,
-    )
+        traits.vocabulary, facts.kind, facts.compute_units, facts.max_group_size, facts.local_memory,
+        traits.exchange_width, facts.fp64, facts.lends_memory, facts.matrix_units, facts.sound_groups,
+        traits.register_fragments, traits.limits_registers, traits.groups_may_return, traits.halves_wide_calls,
+        traits.vectors_of_half,
+    )  # fmt: skip
 
 
 def source_of(spec: KernelSpec) -> str:

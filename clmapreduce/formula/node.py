@@ -227,7 +227,7 @@ class Apply(Node):
         self.args = args
 
 
-@without_arithmetic("combine its fields, such as r['a']")
+@without_arithmetic("combine its fields, such as r['a']", FormulaError)
 class Record(dict[str, Node]):
     """A structured value: its fields by subscript, of a field that is an array a `NodeArray` to keep."""
 

@@ -20,6 +20,8 @@ from clmapreduce.vector.operation import OPERATIONS, named
 
 MAX_LENGTH, MAX_DEPTH, MAX_BITS = 100_000, 100, 1_000
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[<>=!]=|\S))")
+_DIGITS = 4000
+"""Python refuses to read longer numbers."""
 _KINDS = ("", "number", "name", "sign")
 _ORDER = {
     "<": 1, "<=": 1, ">": 1, ">=": 1, "==": 1, "!=": 1, "|": 2, "+": 3, "-": 3, "*": 4, "/": 4, "**": 6, "^": 6,
@@ -91,8 +93,10 @@ def _alias(text: str, place: int) -> tuple[str, Variable]:
     name = name.strip()
     if not equals or not name.isidentifier() or name in OPERATIONS:
         raise FormulaError(f"alias {text!r}: write a new name, as in 'x = Vi(3)'")
-    match = re.fullmatch(r"\s*(Vi|Vj|Pm)\s*\(\s*(\d{1,18})\s*\)\s*", declared)
+    match = re.fullmatch(r"\s*(Vi|Vj|Pm)\s*\(\s*(\d+)\s*\)\s*", declared)
     if match:
+        if len(match[2]) > _DIGITS:
+            raise FormulaError(f"alias {name} = {match[1]}(…): a dimension of {len(match[2])} digits is too large")
         return name, Variable(place, int(match[2]), _CATEGORIES[match[1]])
     value = _Reader(declared, {}).value()
     if not isinstance(value, Variable):

@@ -126,10 +126,10 @@ def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator
     rows, numbers, begin = (x.astype("f4") for x in (rows, numbers, begin))
     spoilt = np.zeros((COUNT, 16, 8), bool)
     if kind == "not finite":
-        strange = np.array([np.inf, -np.inf, np.nan], "f4")
+        special = np.array([np.inf, -np.inf, np.nan], "f4")
         for k in range(0, COUNT, 2):
             row, column, number = rng.integers(16), rng.integers(8), rng.integers(8)
-            rows[k, row, column], numbers[k + 1, column, number] = rng.choice(strange, 2)
+            rows[k, row, column], numbers[k + 1, column, number] = rng.choice(special, 2)
             spoilt[k, row], spoilt[k + 1, :, number] = True, True
     names = {"half_value": "float", "matrix_hold": "uint4", "matrix_numbers": "uint2"}
     names |= {"matrix_sum": "float4", "matrix_rest": "float4"}

@@ -259,7 +259,7 @@ def computed(
     """What a kernel of one work-item writes. results: per output the C of its element number k of `given`, and an array
     of its dtype and length. functions: the helpers it calls, with their types.
     """
-    vendor = context.facts.vendor if context.facts.vendor in ("nvidia", "pocl", "intel") else "portable"
+    vendor = context.facts.vocabulary
     double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if any("double" in kind for _, kind in functions) else ""
     helpers = [
         helper(vendor, name, kind) for name, kind in functions

@@ -329,9 +329,9 @@ def assert_close(name: str, given: Any, twin: Any, a: Any, b: Any) -> None:
         finite = np.isfinite(twin) & (np.abs(twin) > part.tiny * 1e3) & (np.abs(twin) < part.max / 1e3)
         wrong = finite & ~(np.abs(given - twin) <= ulps * part.eps * np.abs(twin))
         if twin.dtype.kind == "f":
-            strange = np.isnan(twin) != np.isnan(given)
-            strange |= np.isinf(twin) & (given != twin)
-            wrong |= strange
+            special = np.isnan(twin) != np.isnan(given)
+            special |= np.isinf(twin) & (given != twin)
+            wrong |= special
     where = np.flatnonzero(wrong)
     told = [(a[i], b[i], given[i], twin[i]) for i in where[:5]]
     assert not where.size, f"{name}: {where.size} of {twin.size} differ, (a, b, device, twin): {told}"

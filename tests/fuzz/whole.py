@@ -15,7 +15,7 @@ from support.oracles import (
     logsumexp_tolerance,
     product_tolerance,
     scan_tolerance,
-    strange,
+    special_values,
     values,
     wide,
 )
@@ -41,7 +41,7 @@ def numbers_for(case: Case, name: str, dtype: Any, shape: Any, special: bool = T
     if case.chance(0.25):  # ties
         x = rng.integers(0, 2, shape).astype(dtype) if dtype.kind == "b" else rng.integers(0, 4, shape).astype(dtype)
     elif special and case.chance(0.15) and size and dtype.kind in "biuf":
-        odd = np.array(strange(dtype), dtype)
+        odd = np.array(special_values(dtype), dtype)
         if dtype.kind == "f" and name == "sum":
             odd = odd[: len(odd) - case.one([0, 1, 3])]  # with NaN, with infinities, with neither
         places = rng.integers(0, size, case.one([1, 3, size]))

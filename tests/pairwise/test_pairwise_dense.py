@@ -64,7 +64,7 @@ def test_points_far_from_the_origin(
 def test_nan_and_infinities(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Sums and exponentials keep a NaN, extrema pass over it; a distance of infinity weighs nothing."""
     code = str(rng.choice(["f4", "bfloat16"]))
-    case = drawn(rng, name, context, batch=((), ()), code=code, dim=int(rng.choice([1, 20])), strange=4)
+    case = drawn(rng, name, context, batch=((), ()), code=code, dim=int(rng.choice([1, 20])), not_finite=4)
     case.check(rng, context, mode, [(31, 31), (31, 193), (40, 1500)])
 
 
@@ -103,9 +103,9 @@ def test_every_combination(name: str, dim: int, context: cm.Context, mode: str, 
 @pytest.mark.sweep
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("last", "either", "Product")])
-def test_strange_numbers_in_every_scheme(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_infinities_and_nan_in_every_scheme(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     assert set(SMOOTH) <= set(NAMES)
     for dim, backend in product([1, 3, 20], ["1D", "2D"]):
-        Case(name, dim, backend=backend, strange=5).check(
+        Case(name, dim, backend=backend, not_finite=5).check(
             rng, context, mode, [(31, 31), (31, 193), (5, 4500), (40, 1500)]
         )

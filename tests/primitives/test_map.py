@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.oracles import PLAIN, PRIME, SIZES, assert_near, assert_same, into_poison, strange, unit, values
+from support.oracles import PLAIN, PRIME, SIZES, assert_near, assert_same, into_poison, special_values, unit, values
 
 import clmapreduce as cm
 
@@ -39,7 +39,7 @@ def test_bool_outputs_are_written_completely(context: cm.Context, mode: str, rng
 
 @pytest.mark.parametrize("dtype", [d for d in PLAIN if d.kind != "c"], ids=str)
 def test_strange_values_pass_through(dtype: np.dtype, context: cm.Context, mode: str) -> None:
-    x = np.resize(np.array(strange(dtype), dtype), 71)
+    x = np.resize(np.array(special_values(dtype), dtype), 71)
     got = cm.Map(lambda x: x)(x, context=context, mode=mode)
     assert_same(got, x)
     if dtype.kind == "f":
@@ -85,7 +85,7 @@ def test_functions_of_nan_and_infinities(context: cm.Context, mode: str) -> None
 
 
 def test_minimum_and_maximum_propagate_nan(context: cm.Context, mode: str) -> None:
-    x, y = (axis.reshape(-1).astype(np.float32) for axis in np.meshgrid(strange("f4"), strange("f4")))
+    x, y = (axis.reshape(-1).astype(np.float32) for axis in np.meshgrid(special_values("f4"), special_values("f4")))
     both = cm.Map(lambda x, y: (cm.math.minimum(x, y), cm.math.maximum(x, y)))
     low, high = both(x, y, context=context, mode=mode)
     assert_same(low, np.minimum(x, y))

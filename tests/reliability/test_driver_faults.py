@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-import sys
+from dataclasses import replace
 
 import numpy as np
 import pyopencl as cl
@@ -57,7 +57,8 @@ def test_a_build_that_fails_without_a_complaint(
     context: cm.Context, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PoCL's does where other processes write its cache: it is tried again, and again only so often."""
-    monkeypatch.setattr(sys.modules["hostsched.build"], "_RETRY_PAUSES", {context.device.vendor: (0.0, 0.0)})
+    traits = replace(context.device.facts.traits, retry_pauses=(0.0, 0.0))
+    monkeypatch.setattr("hostsched.traits._TRAITS", {context.device.vendor: traits})
     monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
     fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     with Driver(("build_program", 0), "build failure") as driver:

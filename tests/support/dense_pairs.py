@@ -72,7 +72,7 @@ SMOOTH = [name for name in NAMES if not FORMULAS[name].whole]
 
 @dataclass(frozen=True)
 class Case:
-    """One reduction of one form. batch: leading axes of x, of y and b. centre: of the points. strange: how many
+    """One reduction of one form. batch: leading axes of x, of y and b. centre: of the points. not_finite: how many
     coordinates are NaN or infinite. sparse: whether only blocks of pairs count, drawn for every size.
     """
 
@@ -83,7 +83,7 @@ class Case:
     backend: str = "auto"
     batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     centre: float = 0.0
-    strange: int = 0
+    not_finite: int = 0
     sparse: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 

@@ -22,7 +22,7 @@ def assert_rules(name: str, stage: Stage, source: str, facts: Facts, mode: Compu
     told = f"reqd_work_group_size({stage.group_size}, 1, 1)" in kernel
     assert told or any("maxrregcount" in option for option in stage.spec.options), name
     assert not re.search(r"\breturn\b", kernel), f"{name}: PoCL miscompiles a return before a barrier"
-    assert (re.search(r"\basm\b", text) is not None) <= (facts.vendor == "nvidia"), name
+    assert (re.search(r"\basm\b", text) is not None) <= (facts.vocabulary == "nvidia"), name
     if mode is SEQUENTIAL:
         assert "barrier" not in text and "__local" not in text, name
         assert "get_local_id" not in text, name

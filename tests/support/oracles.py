@@ -60,7 +60,7 @@ def factors(rng: np.random.Generator, dtype: Any, length: int) -> np.ndarray:
     return made.astype(dtype)
 
 
-def strange(dtype: Any) -> list[Any]:
+def special_values(dtype: Any) -> list[Any]:
     """The values of a dtype on which formulas break: its limits, zeros of both signs, subnormal numbers, infinities, NaN."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":

@@ -38,13 +38,16 @@ VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)
 SEQUENTIAL, PARALLEL = ComputeMode.SEQUENTIAL, ComputeMode.PARALLEL
 MODES = [SEQUENTIAL, PARALLEL]
 
-INTEL = Facts("intel", "cpu", 2, 8192, 1 << 18, 16, True, True)
+INTEL = Facts("intel", "cpu", 2, 8192, 1 << 18, 1, True, True)
 FACTS = {
     "intel": INTEL,
-    "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True),
-    "nvidia": Facts("nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True),
-    "amd": Facts("amd", "gpu", 60, 256, 64 << 10, 64, True, False),
-    "small": Facts("other", "gpu", 1, 32, 16 << 10, 8, False, False),
+    "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
+    "nvidia": Facts(
+        "nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True, register_fragments=True, limits_registers=True,
+        groups_may_return=True, vectors_of_half=False,
+    ),
+    "amd": Facts("portable", "gpu", 60, 256, 64 << 10, 1, True, False),
+    "small": Facts("portable", "gpu", 1, 32, 16 << 10, 1, False, False),
 }
 """`nvidia` has matrix units; `small` has no float64, and groups of 32."""
 

@@ -32,14 +32,14 @@ def kernel_spec(
     item at most, where a compiler can be told; 0: as many as it takes.
     """
     name = template.rpartition("/")[2]
-    limited = registers if _vendor(facts) == "nvidia" else 0
+    limited = registers if facts.limits_registers else 0
     common = {
         "name": name,
         "compute_mode": mode.value,
-        "vendor": _vendor(facts),
+        "vendor": facts.vocabulary,
         "narrow": narrow,
         "cpu": facts.kind == "cpu",
-        "halved": facts.vendor == "pocl",
+        "halved": facts.halves_wide_calls,
         "streaming": streaming and facts.kind == "cpu",
         "subgroup": subgroup(mode, facts),
         "registers": limited,
@@ -54,14 +54,9 @@ def kernel_spec(
     return KernelSpec(f"kernel/{template}", f"cmr_{name}", key, context, options)
 
 
-def _vendor(facts: Facts) -> str:
-    """Whose vocabulary kernels are written in."""
-    return facts.vendor if facts.vendor in ("nvidia", "pocl", "intel") else "portable"
-
-
 def subgroup(mode: ComputeMode, facts: Facts) -> int:
-    """How many work-items pass registers to each other, in the vocabulary that kernels are written in."""
-    return facts.subgroup if _vendor(facts) == "nvidia" and mode is ComputeMode.PARALLEL else 1
+    """How many work-items pass registers to each other."""
+    return facts.exchange_width if mode is ComputeMode.PARALLEL else 1
 
 
 def out_parameters(outputs: Sequence[DType]) -> list[str]:
@@ -155,4 +150,4 @@ def vectorisable(formula: Formula, facts: Facts) -> bool:
 
 def has_vectors(dtypes: Sequence[DType], facts: Facts) -> bool:
     """Whether the device's compiler copes with vectors of these dtypes."""
-    return not (facts.vendor == "nvidia" and FLOAT16 in dtypes)
+    return facts.vectors_of_half or FLOAT16 not in dtypes

@@ -27,9 +27,9 @@ def drawn_dense(case: Case, codes: tuple[str, ...]) -> Dense:
     name = case.one(NAMES)
     code = case.one([c for c in codes if c != "f8" or case.home.fp64])
     dim = case.one([1, 3] if code == "f2" else [1, 2, 3, 3, 5, 20])
-    strange = case.one([0, 0, 0, 4]) if name in ("Sum", "Max", "ArgMin", "LogSumExp", "KMin_ArgKMin", "SumSoftMaxWeight", "Any") else 0
+    special = case.one([0, 0, 0, 4]) if name in ("Sum", "Max", "ArgMin", "LogSumExp", "KMin_ArgKMin", "SumSoftMaxWeight", "Any") else 0
     return Dense(
-        name, dim, code, case.below(2), case.one(["auto", "auto", "1D", "2D"]), ((), ()) if strange else case.one(BATCHES), strange=strange,
+        name, dim, code, case.below(2), case.one(["auto", "auto", "1D", "2D"]), ((), ()) if special else case.one(BATCHES), not_finite=special,
         sparse=case.chance(0.25),
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def genred(case: Case) -> Shape:
     def run(case: Case) -> None:
         rows, columns = sizes(case)
         columns = max(columns, K) if "KMin" in dense.name else columns
-        rows = max(rows, 1) if dense.strange else rows
+        rows = max(rows, 1) if dense.not_finite else rows
         x, y, b = dense.arrays(case.rng, rows, columns)
         blocks = drawn_blocks(case.rng, rows, columns) if dense.sparse and rows else None
         ranges = None

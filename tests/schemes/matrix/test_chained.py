@@ -492,17 +492,17 @@ def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Gen
     """Reaches none of its sums, whatever it is."""
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
-    for strange in (np.nan, np.inf, 1e30):
+    for special in (np.nan, np.inf, 1e30):
         keep = np.repeat(rng.random((4, 150)) < rng.choice([0.4, 0.95]), 10, 0)
         own = rng.integers(150, size=5)
         keep[10:, own] = False
         given = {x: points(rng, 40), y: points(rng, 150), s: np.ones(1, "f4")}
         given[b] = rng.random((150, SIZE)).astype("f4")
-        given[b][own[:2]], given[y][own[2:], 7], given[x][[3, 9], 5] = strange, strange, strange
+        given[b][own[:2]], given[y][own[2:], 7], given[x][[3, 9], 5] = special, special, special
         found = run(call, given, context, ranges=cm.Ranges.from_mask(keep))
         exponent = np.where(keep, -squares(given[x], given[y]), -np.inf)[10:]
         weights = np.where(np.isfinite(given[b]), given[b], 0).astype("f8")
-        assert_sums(found[10:], exponent, weights, strange)
+        assert_sums(found[10:], exponent, weights, special)
 
 
 def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator) -> None:

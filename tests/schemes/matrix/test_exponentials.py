@@ -220,17 +220,17 @@ def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Gen
     """Reaches none of its sums, whatever it is: numbers that are none, and such as would leave others no digits."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
-    for strange in (np.nan, np.inf, 1e30):
+    for special in (np.nan, np.inf, 1e30):
         keep = np.repeat(rng.random((4, 200)) < rng.choice([0.4, 0.95]), 10, 0)
         keep[:10, 16:80] = True
         own = rng.integers(200, size=5)
         keep[10:, own] = False
         given = {x: points(rng, 40, 3), y: points(rng, 200, 3), b: rng.normal(size=(200, 20)).astype("f4")}
-        given[b][own, rng.integers(20, size=5)] = strange
-        given[y][own[0]] = strange
+        given[b][own, rng.integers(20, size=5)] = special
+        given[y][own[0]] = special
         found = run(call, given, context, cm.Ranges.from_mask(keep), beside=beside)
         exponent = np.where(keep, exponents(given[x], given[y]), -np.inf)[10:]
-        assert_products(found[10:], exponent, np.where(np.isfinite(given[b]), given[b], 0), strange)
+        assert_products(found[10:], exponent, np.where(np.isfinite(given[b]), given[b], 0), special)
 
 
 @beside

@@ -136,15 +136,15 @@ COSINES = {
 
 
 @pytest.mark.parametrize("name", COSINES)
-@pytest.mark.parametrize("strange", [False, True])
-def test_inner_products(context: cm.Context, rng: np.random.Generator, name: str, strange: bool) -> None:
+@pytest.mark.parametrize("special", [False, True])
+def test_inner_products(context: cm.Context, rng: np.random.Generator, name: str, special: bool) -> None:
     """The largest and the smallest, of vectors of many magnitudes, scaled by norms or not; with rows and columns whose
     numbers 16 bits do not bear, zeros, and duplicates.
     """
     x, y, s = points(rng, 60), points(rng, 700), float(rng.choice([2, -0.5]))
     x *= (10.0 ** rng.integers(-6, 4, (60, 1))).astype("f4")
     y[300:400] = y[:100]
-    if strange:
+    if special:
         y *= (10.0 ** rng.uniform(-2, 2, (700, 1))).astype("f4")
         x[5], y[50], x[7, 3], y[60, 2] = 0, 0, np.nan, np.nan
         if name in ("inner", "negative"):
@@ -160,7 +160,7 @@ def test_inner_products(context: cm.Context, rng: np.random.Generator, name: str
         scale = {"inner": 1.0, "negative": -1.0, "scaled": s / norms[1] ** 2}.get(name, 1 / sizes)
         values, sizes = values * scale, np.abs(sizes * scale)
         values = np.where(np.abs(values) < 3e38, sign * values, np.inf)
-        if strange and name == "cosine":
+        if special and name == "cosine":
             values[:, 50] = 0  # Normalize leaves nothing as it is
     fine = np.isfinite(values).sum(1) >= k
     fine &= np.isfinite(x).all(1) & (norms[0] > 0)

@@ -93,9 +93,9 @@ def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random
     given = {x: rng.normal(size=(9, 1)).astype("f4"), y: rng.normal(size=(40, 1)).astype("f4")}
     given[w] = rng.random((40, 19)).astype("f4")
     given[x][:4, 0] = [-np.inf, np.nan, np.inf, 3e38]
-    strange = {v: a.copy() for v, a in given.items()}
-    strange[y][7], strange[w][5, 3], strange[w][6, 4] = -np.inf, np.inf, np.nan
-    for arrays in (given, strange):
+    special = {v: a.copy() for v, a in given.items()}
+    special[y][7], special[w][5, 3], special[w][6, 4] = -np.inf, np.inf, np.nan
+    for arrays in (given, special):
         one, two = (
             reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w, options), arrays, mode=mode, context=context)
             for options in (PairOptions(scheme="direct_sum"), PairOptions())

@@ -71,7 +71,7 @@ class _Chained(LongSides):
             products=self.products, box=self.box, batched=self.batched,
             scattered=isinstance(self.domain, BlockSparse),
             wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term, own=own or 0,
-            registers=self.facts.vendor == "nvidia",
+            registers=self.facts.register_fragments,
         )  # fmt: skip
 
     @cached_property

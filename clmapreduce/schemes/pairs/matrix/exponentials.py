@@ -53,7 +53,7 @@ class _Wide:
     @property
     def _registers(self) -> bool:
         """Whether items hold operands themselves and can ask each other."""
-        return self.facts.vendor == "nvidia"
+        return self.facts.register_fragments
 
     @cached_property
     def text(self) -> MatrixWideText:

@@ -57,7 +57,7 @@ class _Matrix:
 
     @cached_property
     def text(self) -> MatrixText:
-        layout, registers = self.layout, self.facts.vendor == "nvidia"
+        layout, registers = self.layout, self.facts.register_fragments
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True, tiles="exact_tile")
         if not layout.bound.side:
             return MatrixText(exact, self.factoring, self.box, registers, self.half)

@@ -69,7 +69,7 @@ class _Tiling(LongSides):
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
             "batched": text.batched, "spilled": text.spilled, "partial": spread.partial, "domain": spread.word,
-            "may_give_up": self.may_give_up, "stops": self.facts.vendor == "nvidia",
+            "may_give_up": self.may_give_up, "stops": self.facts.groups_may_return,
         }  # fmt: skip
         spec = kernel_spec(
             "matrix/pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,

@@ -49,7 +49,7 @@ class _Weighted:
         return WeightedText(
             PairText(scalar, layout.bound, layout.outputs, 1, narrow, True),
             PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False),
-            self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered), self.facts.vendor == "nvidia",
+            self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered), self.facts.register_fragments,
             scattered,
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node
@@ -90,7 +90,7 @@ class Plan:
     narrow: bool
     why: str
     finish_on_host: bool = False
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, LaunchTable] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

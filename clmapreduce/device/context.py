@@ -18,7 +18,7 @@ import hostsched
 from clmapreduce.checks import quoted, switch
 from clmapreduce.device.kept_plans import KeptPlans
 from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import DeviceError, SettingError
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from hostsched import Device as Device
@@ -82,7 +82,7 @@ class Context:
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._executables = KeptPlans()
         self.calls: OrderedDict[Hashable, Any] = OrderedDict()
-        self._tables: WeakKeyDictionary[Table, SentTable] = WeakKeyDictionary()
+        self._tables: WeakKeyDictionary[LaunchTable, SentTable] = WeakKeyDictionary()
         self._belongings: WeakKeyDictionary[Any, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):
@@ -137,7 +137,7 @@ class Context:
                 owned.move_to_end(key)
             return found
 
-    def _sent(self, table: Table) -> SentTable:
+    def _sent(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""
         found = self._tables.get(table)
         if found is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 import hostsched
 from cl_templates import RenderError, render
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import (
     ArgumentError,
     BuildError,
@@ -184,7 +184,7 @@ class SentTable:
 
     __slots__ = ("_queue", "buffer")
 
-    def __init__(self, table: Table, queue: hostsched.Queue) -> None:
+    def __init__(self, table: LaunchTable, queue: hostsched.Queue) -> None:
         values = table.values.reshape(-1).view(np.uint8)
         with translated():
             self._queue, self.buffer = queue, take(queue, values.nbytes)
@@ -205,7 +205,7 @@ class Executable:
 
     def __init__(
         self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],
-        sent: Callable[[Table], SentTable], work: float = 0.0,
+        sent: Callable[[LaunchTable], SentTable], work: float = 0.0,
     ) -> None:  # fmt: skip
         check_groups(plan, queue.facts)
         self.plan = plan

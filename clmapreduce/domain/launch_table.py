@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-class Table:
+class LaunchTable:
     """Whole numbers that never change; known by identity, so that each is sent to a device once."""
 
     def __init__(self, values: np.ndarray[Any, Any], narrow: bool) -> None:

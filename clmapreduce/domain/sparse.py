@@ -14,7 +14,7 @@ import numpy as np
 
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.stretches import Stretches
 
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -65,9 +65,9 @@ class Work:
     accumulators left.
     """
 
-    pieces: Table
-    intervals: Table
-    merges: Table
+    pieces: LaunchTable
+    intervals: LaunchTable
+    merges: LaunchTable
     parts: int
 
 
@@ -165,7 +165,7 @@ def _work(given: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
     order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
     split = np.flatnonzero(leaves)
     merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)
-    return Work(Table(made[order], narrow), given.intervals, Table(merges, narrow), int(left.sum()))
+    return Work(LaunchTable(made[order], narrow), given.intervals, LaunchTable(merges, narrow), int(left.sum()))
 
 
 def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: PartitionLimits) -> Numbers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, Integers
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.whole import whole_first
 
 
@@ -25,7 +25,7 @@ class Stretches:
         self.columns = np.concatenate([blocks.lengths, nothing])
         self.begin = np.concatenate([offsets[:-1], nothing])
         self.last = np.concatenate([offsets[1:], nothing])
-        self.intervals = Table(lists.places, narrow)
+        self.intervals = LaunchTable(lists.places, narrow)
 
     def interval_of(self, cluster: Integers, position: Integers) -> Integers:
         """The interval that has a position of a cluster, for (n,) of both; each position is one of the cluster's."""

@@ -12,11 +12,11 @@ FIRST = 1_000_000
 KEPT = (0.0, 1.0, -1.0)
 """Numbers that stay: they make kernels shorter."""
 
-Slots = tuple[tuple[Variable, Constant], ...]
+TakenConstants = tuple[tuple[Variable, Constant], ...]
 
 
 @lru_cache(maxsize=256)
-def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...], Slots]:
+def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...], TakenConstants]:
     """The formulas with variables for their constants, and which stands for which."""
     slots: list[tuple[Variable, Constant]] = []
     made: dict[Vector, Vector] = {}

@@ -27,7 +27,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.lowering.constants import slotted
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.form import PairRequest, made_of
-from clmapreduce.pairwise.measured import Kept, recorder, tunings
+from clmapreduce.pairwise.measured import MeasuredChoice, recorder, tunings
 from clmapreduce.pairwise.planned import Look, planned
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
@@ -157,7 +157,7 @@ def prepare_pairs(
     backend = BACKENDS[asked.backend]
     key = ("pairs", made, stored, domain, compute, box, backend, tunings())
     spread = domain if blocks is None else sparse(domain, blocks)
-    plan = partial(planned, made, stored, spread, compute, context.facts, backend, box, look or Kept(context))
+    plan = partial(planned, made, stored, spread, compute, context.facts, backend, box, look or MeasuredChoice(context))
     work = spread.pairs * max(1, made.pair.cost)
     executable = context.executable(key, plan, blocks if look is None else look, work)
     return prepare(arguments, executable, outputs, options, in_step=False)

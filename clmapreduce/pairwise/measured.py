@@ -29,7 +29,7 @@ from clmapreduce.version import __version__
 Key = tuple[str, ...]
 
 
-class Table:
+class BoxStore:
     """The boxes that this process knows. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Table:
         remember(b"{}", "launch boxes", *device)
 
 
-TABLE = Table()
+TABLE = BoxStore()
 _tunings = 0
 _tunings_lock = threading.Lock()
 
@@ -99,7 +99,7 @@ def text_of(spec: KernelSpec) -> str:
     return source_of(spec)
 
 
-class Kept:
+class MeasuredChoice:
     """Plans with the box that was measured for them, where there is one."""
 
     def __init__(self, context: Context) -> None:

@@ -22,7 +22,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.pairwise.measured import Kept, plan_boxed, text_of
+from clmapreduce.pairwise.measured import MeasuredChoice, plan_boxed, text_of
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.rows import Box, PairProblem
@@ -96,7 +96,7 @@ class Problem:
 class Trial:
     """Plans with a box under trial for one pass; what else a call computes is planned as it would be."""
 
-    def __init__(self, pair: Pair, box: Box, kept: Kept) -> None:
+    def __init__(self, pair: Pair, box: Box, kept: MeasuredChoice) -> None:
         self._pair, self._box, self._kept = pair, box, kept
 
     def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
@@ -112,7 +112,7 @@ class Candidate:
     def __init__(self, problem: Problem, box: Box) -> None:
         call = problem.call
         self.box, self.context, self._arrays = box, call.context, call.arrays
-        self._look = Trial(problem.layout.pair, box, Kept(call.context))
+        self._look = Trial(problem.layout.pair, box, MeasuredChoice(call.context))
         self._call = ReadyCall(call.prepared(self._look), call.arrays)
 
     def values(self) -> list[Any]:

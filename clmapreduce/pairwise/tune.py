@@ -15,7 +15,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall
-from clmapreduce.pairwise.measured import Kept, Key, keep, key_of, recording
+from clmapreduce.pairwise.measured import Key, MeasuredChoice, keep, key_of, recording
 from clmapreduce.pairwise.search import Problem, TunedCall, search
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
@@ -110,7 +110,7 @@ class _Noting:
     def __init__(self, call: TunedCall) -> None:
         self.call = call
         self.passes: list[tuple[Key, Problem]] = []
-        self._kept = Kept(call.context)
+        self._kept = MeasuredChoice(call.context)
 
     def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
         if domain.columns:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from clmapreduce.dtypes import HEX, DType, Leaf, broadcast_text, c_name, literal
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Place, field_text
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value, components
+from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 
@@ -55,7 +55,7 @@ class OperatorText:
 
     def absorb(self, acc: str, formula: Formula, places: Sequence[str | Place], lanes: int = 1) -> str:
         """Folds the formula's values at the places (each the first of `lanes` indices) into `acc`, in order."""
-        block = Block(lanes, self.narrow)
+        block = Statements(lanes, self.narrow)
         values = [_one_or_all(block.load(formula, at)) for at in places]
         indices: list[Node] = [block.index(at.index if isinstance(at, Place) else at) for at in places]
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), values, indices))
@@ -65,14 +65,14 @@ class OperatorText:
         self, acc: str, formula: Formula, at: str, known: Mapping[Node, str], lanes: int = 1, prefix: str = "z"
     ) -> str:
         """As `absorb` at one place, for a formula that also depends on nodes whose texts are known."""
-        block = Block(lanes, self.narrow, prefix)
+        block = Statements(lanes, self.narrow, prefix)
         value = _one_or_all(block.compute(formula, at, known))
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), [value], [block.index(at)]))
         return _braces(block)
 
     def merge(self, target: str, a: str, b: str, lanes: int = 1) -> str:
         """Sets `target` to a ∘ b; it may be one of them."""
-        block = Block(lanes, self.narrow)
+        block = Statements(lanes, self.narrow)
         self._assign(block, target, self.bound.merge(block.record(a, self.dtypes), block.record(b, self.dtypes)))
         return _braces(block)
 
@@ -139,7 +139,7 @@ class OperatorText:
 
     def converted(self, target: str, acc: str, source: OperatorText) -> str:
         """Declares `target` as the accumulator `acc` of another operator with the same components, in other dtypes."""
-        block = Block(1, self.narrow, prefix=f"{target}_as")
+        block = Statements(1, self.narrow, prefix=f"{target}_as")
         record = block.record(acc, source.dtypes)
         texts = {name: block.texts(cast(record[name], d))[""] for name, d in self.dtypes.items()}
         declared = [f"{c_name(d)} {target}_{name} = {texts[name]};" for name, d in self.dtypes.items()]
@@ -155,7 +155,7 @@ class OperatorText:
 
     def finish(self, acc: str, store: Callable[[Mapping[Leaf, str]], str], lanes: int = 1) -> str:
         """Computes the result of `acc` and hands its parts' texts to `store`."""
-        block = Block(lanes, self.narrow)
+        block = Statements(lanes, self.narrow)
         texts = block.texts(self.bound.finish(block.record(acc, self.dtypes)))
         block.add(store(texts))
         return _braces(block)
@@ -177,7 +177,7 @@ class OperatorText:
             c.name: field_text(buffer, at, self.itemsize, c.dtype, fields[c.name][1]) for c in self.bound.components
         }
 
-    def _assign(self, block: Block, acc: str, value: Record) -> None:
+    def _assign(self, block: Statements, acc: str, value: Record) -> None:
         block.assign({f"{acc}_{name}": value[name] for name in self.dtypes})
 
     # ----------------------------------------------------------------------------------- operators that locate
@@ -188,7 +188,7 @@ class OperatorText:
         One comparison and two blends per block instead of per value: the winning block is searched once, at the end.
         """
         bound = self._argument
-        block = Block(lanes, self.narrow)
+        block = Statements(lanes, self.narrow)
         best = bound.best_of([_scalar(block.load(formula, at)[0]) for at in places])
         old = block.variable(f"{acc}_best", bound.acc)
         newer = bound.beats(best, old)
@@ -209,7 +209,7 @@ class OperatorText:
     def match(self, formula: Formula, at: str, best: str, place: str) -> str:
         """For argmin/argmax: `place` takes the index `at` if the value there equals `best` and it is lower."""
         bound = self._argument
-        block = Block(1, self.narrow)
+        block = Statements(1, self.narrow)
         value = _scalar(block.load(formula, at)[0]).astype(bound.acc)
         old = block.variable(place, block.index(at).dtype)
         here = block.index(at)
@@ -254,5 +254,5 @@ def _where(condition: Node, chosen: Node, otherwise: Node) -> Node:
     return apply("where", condition, chosen, otherwise)
 
 
-def _braces(block: Block) -> str:
+def _braces(block: Statements) -> str:
     return "{\n" + str(block) + "\n}"

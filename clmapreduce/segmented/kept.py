@@ -33,7 +33,7 @@ def told(value: Any) -> Hashable:
     return type(value), own(value) if callable(value) else value
 
 
-class Kept:
+class CallCache:
     """The calls of a plan by what they depend on. May be used from several threads."""
 
     def __init__(self, context: Context) -> None:

@@ -24,7 +24,7 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry
 from clmapreduce.segmented.inputs import Columns, Gathered, columns, gathered
-from clmapreduce.segmented.kept import Kept
+from clmapreduce.segmented.kept import CallCache
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns
 from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
@@ -169,7 +169,7 @@ class KeyPlan:
         box = marks_box(Options("parallel", given.context)) if self._runs.length else None  # whatever mode comes later
         self._marks = None if box is None else find_marks(found, equal, key, False, box, options)
         self._geometry = _geometry(self._runs, self.context)
-        self._kept = Kept(found.context)
+        self._kept = CallCache(found.context)
 
     @property
     def runs(self) -> int:

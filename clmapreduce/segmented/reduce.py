@@ -26,7 +26,7 @@ from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import Element, SegmentCall, check_numbers, layout_of, prepare_segments
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.inputs import Columns, columns, gathered
-from clmapreduce.segmented.kept import Kept
+from clmapreduce.segmented.kept import CallCache
 from clmapreduce.segmented.single_call import reduce_once
 
 Mapped = Callable[..., Any] | str | Map | None
@@ -159,7 +159,7 @@ class SegmentPlan:
         options = Options(mode, found.context)
         made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, found.context, options)
         self._geometry = made.on_device()
-        self._kept = Kept(found.context)
+        self._kept = CallCache(found.context)
 
     @property
     def segments(self) -> int:

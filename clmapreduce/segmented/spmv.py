@@ -20,7 +20,7 @@ from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 from clmapreduce.segmented.inputs import gathered
-from clmapreduce.segmented.kept import Kept
+from clmapreduce.segmented.kept import CallCache
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
 from clmapreduce.segmented.reduce import asked_for
 from clmapreduce.segmented.single_call import reduce_once
@@ -152,7 +152,7 @@ class SpmvPlan:
         found = gathered([indptr, columns, data, sources], context, NAMES)
         self.context = found.context
         self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
-        self._kept = Kept(found.context)
+        self._kept = CallCache(found.context)
 
     @property
     def rows(self) -> int:

@@ -18,11 +18,11 @@ from clmapreduce.calls.prepared import prepare
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DTypeError
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Emitter, Text, index_text
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.functions import FUNCTIONS, apply, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Symbol
+from clmapreduce.formula.statements import Statements
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Layout
@@ -248,7 +248,7 @@ def test_every_function_is_written_for_every_width(lanes: int) -> None:
 
 # -------------------------------------------------------------------------------------------------------------- blocks
 def test_assignments_do_not_read_what_another_one_wrote() -> None:
-    block = Block(1, True)
+    block = Statements(1, True)
     a, b = block.variable("acc_a", np.dtype("f4")), block.variable("acc_b", np.dtype("f4"))
     block.assign({"acc_a": b, "acc_b": a, "acc_c": a})
     lines = str(block).splitlines()
@@ -263,7 +263,7 @@ def test_assignments_do_not_read_what_another_one_wrote() -> None:
 
 
 def test_a_variable_may_stay_what_it_is() -> None:
-    block = Block(1, True)
+    block = Statements(1, True)
     a = block.variable("acc_a", np.dtype("f4"))
     block.assign({"acc_a": a})
     assert str(block) == "acc_a = acc_a;"
@@ -271,7 +271,7 @@ def test_a_variable_may_stay_what_it_is() -> None:
 
 def test_a_block_loads_a_formula_at_several_places() -> None:
     formula = trace(lambda x: x * cm.index, [gathered("f4")], "the map")
-    block = Block(4, True)
+    block = Statements(4, True)
     values = [block.load(formula, at)[0] for at in ("i", "(i + 4)")]
     texts = [block.texts(value)[""] for value in values]
     assert len(set(texts)) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.plan import Arguments, Plan, Stage
 
 
@@ -15,14 +15,14 @@ class Passes:
 
     stages: tuple[Stage, ...]
     scratch: dict[str, int]
-    tables: dict[str, Table]
+    tables: dict[str, LaunchTable]
 
 
 def joined(plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> Passes:
     """Plans, each with new names of some of its arrays. Scratch serves one after the other; tables are a plan's own."""
     stages: list[Stage] = []
     scratch: dict[str, int] = {}
-    tables: dict[str, Table] = {}
+    tables: dict[str, LaunchTable] = {}
     for k, (plan, names) in enumerate(plans):
         own = {name: f"{name}_pass{k}" if k else name for name in plan.tables}
         stages += _renamed(plan, {**names, **own})

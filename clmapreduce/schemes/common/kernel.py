@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Value
+from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Layout
 
@@ -85,7 +85,7 @@ def stores(layout: Layout, narrow: bool, streaming: bool = False) -> Store:
 
     def through_tail(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
         assert tail is not None
-        block = Block(lanes, narrow, prefix="y")
+        block = Statements(lanes, narrow, prefix="y")
         known = {node: texts[name] for name, node in tail.results.items()}
         store_values(block, block.compute(tail.formula, at, known), layout, at, streaming)
         return "{\n" + str(block) + "\n}"
@@ -93,13 +93,13 @@ def stores(layout: Layout, narrow: bool, streaming: bool = False) -> Store:
     return plain if tail is None else through_tail
 
 
-def store_values(block: Block, values: Sequence[Value], layout: Layout, at: str, streaming: bool) -> None:
+def store_values(block: Statements, values: Sequence[Value], layout: Layout, at: str, streaming: bool) -> None:
     """Adds to a block the statements that store one value per output, where its guard, if any, holds."""
     for i, (value, dtype) in enumerate(zip(values, layout.outputs, strict=True)):
         store_value(block, i, value, dtype, at, streaming)
 
 
-def store_value(block: Block, output: int, value: Value, dtype: DType, at: str, streaming: bool) -> None:
+def store_value(block: Statements, output: int, value: Value, dtype: DType, at: str, streaming: bool) -> None:
     """As `store_values`, for one output."""
     texts, condition = block.texts(value), condition_of(value)
     if condition is None:
@@ -123,7 +123,7 @@ def map_text(layout: Layout, narrow: bool) -> Callable[[Formula, str, int], str]
     """The statements that load a formula's inputs at an index, compute, and store every output there."""
 
     def store(formula: Formula, at: str, lanes: int) -> str:
-        block = Block(lanes, narrow)
+        block = Statements(lanes, narrow)
         store_values(block, block.load(formula, at), layout, at, layout.streaming)
         return "{\n" + str(block) + "\n}"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import HEX, DType, Leaf, c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Access, Place, in_parameters
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Node, Record, Value, components, postorder
+from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.program.phases import Phase, constants, phases
@@ -120,7 +120,7 @@ class Fused:
 
     def view(self, lanes: int, parallel: bool, narrow: bool) -> View:
         """The text of one line. parallel: a group walks it together."""
-        outer = Block(lanes, narrow, "s", uniform=True)
+        outer = Statements(lanes, narrow, "s", uniform=True)
         place = Place("0", "row_begin", "row", "n")
         for given in self.inputs:
             if not varies(given.value):
@@ -138,10 +138,12 @@ class Fused:
 class _PhaseText:
     """Writes one phase; what is one value for the line is computed in `outer`, before the loop."""
 
-    def __init__(self, fused: Fused, phase: Phase, prefix: str, outer: Block, parallel: bool, narrow: bool) -> None:
+    def __init__(
+        self, fused: Fused, phase: Phase, prefix: str, outer: Statements, parallel: bool, narrow: bool
+    ) -> None:  # fmt: skip
         self._fused, self._phase, self._outer = fused, phase, outer
         self._narrow = narrow
-        self._block = Block(outer.lanes, narrow, prefix, uniform=True)
+        self._block = Statements(outer.lanes, narrow, prefix, uniform=True)
         self._prefix = prefix
         self._parallel = parallel
         self.sync = parallel and (bool(phase.running) or any(self._in_order(step) for step in phase.reduces))
@@ -260,7 +262,7 @@ class _PhaseText:
         """A step's accumulator; a scan walked again in a later phase starts again."""
         return self._prefix + self._fused.names[id(step)]
 
-    def _record(self, block: Block, acc: str, step: Step) -> Record:
+    def _record(self, block: Statements, acc: str, step: Step) -> Record:
         return block.record(acc, {c.name: c.dtype for c in step.bound.components})
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Record, Symbol
+from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 
@@ -64,14 +64,14 @@ class FoldingText:
             yield from self._assigned(usual, acc, after)
         yield "} }"
 
-    def _assigned(self, block: Block, acc: Record, after: Record) -> Iterator[str]:
+    def _assigned(self, block: Statements, acc: Record, after: Record) -> Iterator[str]:
         """The statements that give the accumulator its new parts, if there are any."""
         changed = {f"{self.acc}_{name}": after[name] for name in acc if after[name] is not acc[name]}
         if changed:
             block.assign(changed)
             yield "{\n" + block.drained() + "\n}"
 
-    def _anywhere(self, block: Block, acc: Record, values: Sequence[tuple[Node, ...]]) -> str:
+    def _anywhere(self, block: Statements, acc: Record, values: Sequence[tuple[Node, ...]]) -> str:
         """The text that says whether any lane needs adjusting, after statements added to the block."""
         text = block.text(self.bound.rarely(acc, values))
         if self.lanes == 1:
@@ -81,8 +81,8 @@ class FoldingText:
 
     def _opened(
         self, columns: Sequence[int], prefix: str = "o"
-    ) -> tuple[Block, Record, list[tuple[Node, ...]], list[Node]]:
-        block = Block(self.lanes, self.op.narrow, f"{prefix}{self.acc}_", uniform=self.uniform)
+    ) -> tuple[Statements, Record, list[tuple[Node, ...]], list[Node]]:
+        block = Statements(self.lanes, self.op.narrow, f"{prefix}{self.acc}_", uniform=self.uniform)
         acc = block.record(self.acc, self.op.dtypes)
         values = []
         for c in columns:
@@ -92,7 +92,7 @@ class FoldingText:
         return block, acc, values, indices
 
     @staticmethod
-    def _value(block: Block, name: str, dtype: DType) -> Node:
+    def _value(block: Statements, name: str, dtype: DType) -> Node:
         node = Symbol(name, dtype)
         block.bind(node, Text(name))
         return node

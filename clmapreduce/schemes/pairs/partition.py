@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.plan import Arguments, Size
 
@@ -30,7 +30,7 @@ class Partition:
     parts: int
     total: int
     why: str
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, LaunchTable] = field(default_factory=dict)
     merged: tuple[int, Arguments] | None = None
 
     @property
@@ -100,7 +100,7 @@ def spread_blocks(domain: BlockSparse, cut: PartitionLimits, size: int = 1) -> P
     parts, merges, rows = work.parts, work.merges, domain.rows
     if parts:
         scale = np.array([size, size, size, 1, 1])
-        tables["merges"] = merges if size == 1 else Table(merges.values * scale, domain.narrow)
+        tables["merges"] = merges if size == 1 else LaunchTable(merges.values * scale, domain.narrow)
     total = parts * size * domain.batch
     sizes = (rows, domain.columns, len(work.pieces), parts, total)
     behind: Arguments = ("pieces", "intervals", *_numbers(sizes))

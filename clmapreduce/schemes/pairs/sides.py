@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Symbol, postorder
+from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import element
 
@@ -37,7 +37,7 @@ class Side:
 
     def at(self, index: str, d: str, narrow: bool, prefix: str = "n") -> tuple[str, str]:
         """Statements, and the text of the number of a row or column at coordinate d. prefix: of what they declare."""
-        block = Block(1, narrow, prefix)
+        block = Statements(1, narrow, prefix)
         symbols = {id(s): (given, k) for given in self.inputs for k, s in enumerate(given.symbols)}
         for node in postorder([self.number]):
             if isinstance(node, Symbol):

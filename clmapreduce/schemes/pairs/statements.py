@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, widened
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Node, Record, postorder
+from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
@@ -68,13 +68,13 @@ class PairText:
     # ---------------------------------------------------------------------------------------------------- terms
     def uniforms(self) -> str:
         """Declares the terms that no pair changes."""
-        block = Block(1, self.narrow, "ub")
+        block = Statements(1, self.narrow, "ub")
         self._read(block, Role.PARAMETER, "ui", lambda given, d: element(given, str(d)))
         return self._declared(block, Role.PARAMETER, "u", 1)
 
     def row(self, v: int, places: Sequence[str]) -> str:
         """Declares the terms of row vector v, whose rows stand at the places, one per lane."""
-        block = Block(len(places), self.narrow, f"xb{v}_")
+        block = Statements(len(places), self.narrow, f"xb{v}_")
         self._bind(block, {Role.PARAMETER: "u"})
         self._read(block, Role.ROW, f"xi{v}_", lambda given, d: gathered(given, places, str(d)))
         return self._declared(block, Role.ROW, f"x{v}_", len(places))
@@ -82,7 +82,7 @@ class PairText:
     def column(self, c: int, at: str) -> str:
         """Declares the terms of a column, or of those of all lanes, from the inputs at the index `at`."""
         places = self._lane_places(at)
-        block = Block(len(places), self.narrow, f"yb{c}_")
+        block = Statements(len(places), self.narrow, f"yb{c}_")
         self._bind(block, {Role.PARAMETER: "u"})
         self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: gathered(given, places, str(d)))
         return self._declared(block, Role.COLUMN, f"y{c}_", len(places))
@@ -162,7 +162,7 @@ class PairText:
 
     def numbers(self, nodes: Sequence[Node], v: int, c: int) -> tuple[str, list[str]]:
         """The same of any nodes that are made of terms and products."""
-        block = Block(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
+        block = Statements(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
         for k, contraction in enumerate(self.pair.contractions):
             block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
@@ -186,17 +186,19 @@ class PairText:
         """Statements, and the texts of what column c, at the index `at`, gives the expansion at coordinate d. Its terms
         are declared. One lane.
         """
-        block = Block(1, self.narrow, f"w{c}_", inline=self.pair.products)
+        block = Statements(1, self.narrow, f"w{c}_", inline=self.pair.products)
         self._bind(block, {Role.PARAMETER: "u", Role.COLUMN: f"y{c}_"})
         return self._long(block, self.expansion.columns, [at], d)
 
     def long_row(self, v: int, places: Sequence[str], d: str) -> tuple[str, list[str]]:
         """Statements, and the texts of what row vector v, whose rows stand at the places, gives at coordinate d."""
-        block = Block(len(places), self.narrow, f"z{v}_", inline=self.pair.products)
+        block = Statements(len(places), self.narrow, f"z{v}_", inline=self.pair.products)
         self._bind(block, {Role.PARAMETER: "u"})
         return self._long(block, self.expansion.rows, places, d)
 
-    def _long(self, block: Block, parts: Sequence[Contraction], places: Sequence[str], d: str) -> tuple[str, list[str]]:
+    def _long(
+        self, block: Statements, parts: Sequence[Contraction], places: Sequence[str], d: str
+    ) -> tuple[str, list[str]]:  # fmt: skip
         for given, symbol in parts[0].wide if parts else ():
             if given.role is Role.PARAMETER:
                 block.bind(symbol, Text(broadcast_text(symbol.dtype, element(given, d), block.lanes)))
@@ -210,7 +212,7 @@ class PairText:
     ) -> str:
         """Adds one coordinate of one pair to a sum; its parts are given as texts."""
         expansion = self.expansion
-        block = Block(lanes, self.narrow, "e", inline=self.pair.products)
+        block = Statements(lanes, self.narrow, "e", inline=self.pair.products)
         symbols = (*expansion.scalars, *(part.result for part in (*expansion.rows, *expansion.columns)))
         for symbol, text in zip(symbols, (*scalars, *rows, *columns), strict=True):
             block.bind(symbol, Text(text))
@@ -266,7 +268,7 @@ class PairText:
         vector v, w{input}_c{c} for a column, w{input} for a parameter.
         """
         for v, c in pairs:
-            block = Block(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
+            block = Statements(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
             self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
             for given, symbol in contraction.wide:
                 suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
@@ -305,7 +307,7 @@ class PairText:
         """Declares the accumulator `part{v}` of a tile of columns."""
         inner = self.inner
         assert inner is not None
-        block = Block(self.lanes, self.narrow, f"s{v}_")
+        block = Statements(self.lanes, self.narrow, f"s{v}_")
         seed = self.bound.seed(block.record(f"acc{v}", self.outer.dtypes))
         texts = {name: block.texts(node)[""] for name, node in seed.items()}
         declared = [f"{c_name(d, self.lanes)} part{v}_{name} = {texts[name]};" for name, d in inner.dtypes.items()]
@@ -315,7 +317,7 @@ class PairText:
         """Merges the accumulator `part{v}` of a tile into `acc{v}`, times the factors that waited."""
         inner, outer = self.inner, self.outer
         assert inner is not None
-        block = Block(self.lanes, self.narrow, f"m{v}_")
+        block = Statements(self.lanes, self.narrow, f"m{v}_")
         acc, part = block.record(f"acc{v}", outer.dtypes), self.bound.widened(block.record(f"part{v}", inner.dtypes))
         if self.pair.factors:
             self._bind(block, {Role.PARAMETER: "u"})
@@ -354,7 +356,7 @@ class PairText:
 
     def finish(self, acc: str, lanes: int, at: Sequence[str], live: Sequence[str], count: str) -> str:
         """Stores the results of an accumulator's lanes: row `at[lane]` of every output where it is `live`."""
-        block = Block(lanes, self.narrow, f"f{acc}_", uniform=True)
+        block = Statements(lanes, self.narrow, f"f{acc}_", uniform=True)
         record = block.record(acc, {c.name: c.dtype for c in self.bound.components})
         number = block.index(count)
         outputs = self.bound.finish_pairs(record, number)
@@ -368,7 +370,7 @@ class PairText:
         return "{\n" + str(block) + "\n}"
 
     # ------------------------------------------------------------------------------------------------- internals
-    def _bind(self, block: Block, prefixes: dict[Role, str]) -> None:
+    def _bind(self, block: Statements, prefixes: dict[Role, str]) -> None:
         """Gives a block the terms that are declared, by the prefix of their names."""
         for role, prefix in prefixes.items():
             for k, node in enumerate(self.pair.terms.of(role)):
@@ -377,7 +379,7 @@ class PairText:
                     text = broadcast_text(node.dtype, text, block.lanes)
                 block.bind(node, Text(text))
 
-    def _read(self, block: Block, role: Role, prefix: str, read: Callable[[PairInput, int], str]) -> None:
+    def _read(self, block: Statements, role: Role, prefix: str, read: Callable[[PairInput, int], str]) -> None:
         """Binds the symbols of one role's inputs to what is read, those that the role's terms use."""
         used = {id(node) for node in postorder(self.pair.terms.of(role))}
         for given in self.pair.inputs:
@@ -387,7 +389,7 @@ class PairText:
                     block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {read(given, d)};")
                     block.bind(symbol, Text(name))
 
-    def _declared(self, block: Block, role: Role, prefix: str, lanes: int) -> str:
+    def _declared(self, block: Statements, role: Role, prefix: str, lanes: int) -> str:
         """A block's statements, then the terms of a role as variables."""
         lines = []
         for k, node in enumerate(self.pair.terms.of(role)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.domain.launch_table import Table
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
@@ -25,7 +25,7 @@ GATE = "gate"
 """An array whose first byte says that there is nothing to be done: offsets found wrong while the kernel was waiting."""
 CUT_BLOCK = 64
 """Work-items per group of the launch that cuts."""
-OPEN = Table(np.zeros(1), narrow=True)
+OPEN = LaunchTable(np.zeros(1), narrow=True)
 
 
 def plan_chunks(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Input, Place
+from clmapreduce.formula.statements import Statements
 from clmapreduce.schemes.common.kernel import store_text
 
 
@@ -25,13 +25,13 @@ class KeysText:
 
     def change(self, bits: str, at: str, place: object) -> str:
         """Sets a bit where the key at a place and the next one differ."""
-        block = Block(1, self.narrow)
+        block = Statements(1, self.narrow)
         text = block.texts(block.load(self.changes, at)[0])[""]
         return "{\n" + "\n".join([str(block), f"{bits} |= (uint)({text} != 0) << {place};"]) + "\n}"
 
     def copy(self, output: int, to: str, at: str) -> str:
         """Stores the key at a place into an output."""
-        block = Block(1, self.narrow)
+        block = Statements(1, self.narrow)
         block.read(self.key, Place(at), "key_")
         block.add(store_text(output, self.key.dtype, block.texts(self.key.value), to, 1, False))
         return "{\n" + str(block) + "\n}"

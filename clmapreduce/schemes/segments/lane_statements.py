@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Record, Symbol, components
+from clmapreduce.formula.statements import Statements
 from clmapreduce.schemes.common.kernel import store_text
 from clmapreduce.schemes.segments.statements import SegmentText
 
@@ -46,7 +46,7 @@ class LanesText(SegmentText):
 
     def computed(self, at: str) -> str:
         """Sets the window's element t to the formula's value at an index."""
-        block = Block(1, self.narrow)
+        block = Statements(1, self.narrow)
         texts = block.texts(block.load(self.layout.formula, at)[0])
         block.add(f"{WINDOW}[t] = {texts['']};")
         return _braces(block)
@@ -66,7 +66,7 @@ class LanesText(SegmentText):
 
     def computed_lanes(self, at: str) -> str:
         """Sets elements of the window, as many as there are lanes from t on, to the formula's values from an index."""
-        formula, place, block = self.layout.formula, Place(at), Block(self.lanes, self.narrow)
+        formula, place, block = self.layout.formula, Place(at), Statements(self.lanes, self.narrow)
         for given in formula.inputs:
             if given.through and formula.uses(given):
                 node = components(given.value)[""]
@@ -109,7 +109,7 @@ class LanesText(SegmentText):
         """Declares `target` as a tile's accumulators of the values at `at`, lane by lane: of those in the first (or the
         last) `count` lanes, at most all, the identity elsewhere.
         """
-        bound, block = self.layout.op.tile, Block(lanes, self.narrow)
+        bound, block = self.layout.op.tile, Statements(lanes, self.narrow)
         identity = {c.name: Literal(c.identity, c.dtype) for c in bound.components}
         value = block.load(self.formula, self.place(at))[0]
         full = bound.absorb(Record(identity), [value], [block.index(at)])
@@ -157,7 +157,7 @@ class LanesText(SegmentText):
 
     def widened(self, target: str, acc: str, lanes: int = 1) -> str:
         """Declares `target` as a tile's accumulator `acc` as one between tiles."""
-        block = Block(lanes, self.narrow)
+        block = Statements(lanes, self.narrow)
         wide = self.layout.op.widened(block.record(acc, self.tile.dtypes))
         block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
         return self.whole.declare(target, lanes) + _braces(block)
@@ -166,7 +166,7 @@ class LanesText(SegmentText):
         """Stores the results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are
         read by what `locates`) and ints.
         """
-        block = Block(self.lanes, self.narrow)
+        block = Statements(self.lanes, self.narrow)
         record = block.record(acc, self.tile.dtypes)
         begin, count = block.variable(begins, INT64), block.variable(lengths, INT32)
         value = self.result(block, self.layout.op.tile, record, Place("0"), begin, count)
@@ -181,5 +181,5 @@ def window_formula(formula: Formula) -> Formula:
     return Formula((Input(WINDOW, dtype, value, Access.PRIVATE),), (value,))
 
 
-def _braces(block: Block) -> str:
+def _braces(block: Statements) -> str:
     return "{\n" + str(block) + "\n}"

@@ -8,9 +8,9 @@ import numpy as np
 
 from clmapreduce.domain.marked import Marked
 from clmapreduce.dtypes import INT32, INT64, DType, c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, in_parameters
 from clmapreduce.formula.node import Node
+from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions import operator
@@ -35,7 +35,7 @@ class MarksText(KeysText):
 
     def changes_of(self, bits: str, here: str, following: str) -> str:
         """Sets four bits where four keys and the next ones differ."""
-        block, formula = Block(4, self.narrow), self.changes.instance()
+        block, formula = Statements(4, self.narrow), self.changes.instance()
         for given, text in zip(formula.inputs, (here, following), strict=True):
             assert isinstance(given.value, Node)
             block.declare(given.value, f"{text}_key", text)

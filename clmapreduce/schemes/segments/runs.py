@@ -8,8 +8,8 @@ import numpy as np
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import INT32, INT64, DType, c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, in_parameters
+from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
@@ -50,7 +50,7 @@ class RunsText(KeysText):
         return " ".join(f"cmr_ahead_{kind}({self.key.name} + {at} + {place // size});" for place in places)
 
     def _flags(self, bits: str, at: str, shift: int) -> str:
-        block = Block(STRETCH, self.narrow)
+        block = Statements(STRETCH, self.narrow)
         text = block.texts(block.load(self.changes, at)[0])[""]
         kind = c_name(INT32, STRETCH)
         return "{\n" + "\n".join([str(block), f"{bits} |= cmr_flags_{kind}({text} != ({kind})(0)) << {shift};"]) + "\n}"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.dtypes import DType, c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
+from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
@@ -106,7 +106,7 @@ class SegmentText:
     def absorb(self, acc: str, element: str, column: str, lanes: int = 1) -> str:
         """Folds an element's numbers from a column on into `acc`."""
         place = Place(element, column=column if self.columned else "")
-        block = Block(lanes, self.narrow, uniform=True)
+        block = Statements(lanes, self.narrow, uniform=True)
         values = block.load(self.layout.formula, place)
         value = values[0] if len(values) == 1 else tuple(values)
         bound, names = self.layout.op.whole, self.whole.dtypes
@@ -121,7 +121,7 @@ class SegmentText:
         between tiles.
         """
         bound, text = (self.layout.op.tile, self.tile) if tile else (self.layout.op.whole, self.whole)
-        block = Block(lanes, self.narrow, uniform=True)
+        block = Statements(lanes, self.narrow, uniform=True)
         place = Place("0", column=column if self.columned else "")
         record, count = block.record(acc, text.dtypes), block.index(f"({end} - {begin})")
         value = self.result(block, bound, record, place, block.index(begin), count)
@@ -129,7 +129,7 @@ class SegmentText:
         block.add(store_text(0, self.layout.stored, block.texts(value), at, lanes, False))
         return _braces(block)
 
-    def result(self, block: Block, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
+    def result(self, block: Statements, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
         """What is stored for segments. acc: `bound`'s accumulators of all their elements, `count` of them from `begin`
         on.
         """
@@ -165,5 +165,5 @@ def _chosen(condition: Value, chosen: Value, otherwise: Value) -> Value:
     return rebuild({leaf: apply("where", condition, parts[leaf], node) for leaf, node in components(otherwise).items()})  # type: ignore[arg-type]
 
 
-def _braces(block: Block) -> str:
+def _braces(block: Statements) -> str:
     return "{\n" + str(block) + "\n}"

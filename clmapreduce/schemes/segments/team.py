@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32, c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.formula import Access, Input, Place, place_through
 from clmapreduce.formula.node import components
+from clmapreduce.formula.statements import Statements
 from clmapreduce.plan import Facts
 from clmapreduce.reductions.sum import BoundSum
 from clmapreduce.reductions.text import OperatorText
@@ -89,7 +89,7 @@ class TeamText(SegmentText):
         return "\n".join(self._lifted(j, f"({at}) + {4 * TEAM * j}") for j in range(QUADS))
 
     def _lifted(self, j: int, at: str) -> str:
-        block = Block(4, self.narrow)
+        block = Statements(4, self.narrow)
         formula = self.layout.formula.instance()
         for given in formula.inputs:
             if not formula.uses(given):
@@ -113,10 +113,10 @@ class TeamText(SegmentText):
 
     def lift(self, acc: str, at: str) -> str:
         """Sets `acc` to the accumulator of the element `at`."""
-        block, place = Block(1, self.narrow), Place(at, column="column" if self.columned else "")
+        block, place = Statements(1, self.narrow), Place(at, column="column" if self.columned else "")
         return self._single(block, block.load(self.layout.formula, place)[0], at, acc)
 
-    def _single(self, block: Block, value: object, at: str, acc: str) -> str:
+    def _single(self, block: Statements, value: object, at: str, acc: str) -> str:
         single = self.layout.op.tile.single(value, block.index(at))  # type: ignore[arg-type]
         block.assign({f"{acc}_{name}": single[name] for name in self.tile.dtypes})
         return "{\n" + str(block) + "\n}"
@@ -143,17 +143,17 @@ class TeamText(SegmentText):
 
     def widen(self, target: str, acc: str) -> str:
         """Declares `target`, between tiles, as a tile's accumulator."""
-        block = Block(1, self.narrow, prefix=f"{target}_as")
+        block = Statements(1, self.narrow, prefix=f"{target}_as")
         wide = self.layout.op.widened(block.record(acc, self.tile.dtypes))
         return self._converted(block, target, wide, self.whole)
 
     def narrow_down(self, target: str, acc: str) -> str:
         """Declares `target`, of a tile, as an accumulator between tiles."""
-        block = Block(1, self.narrow, prefix=f"{target}_as")
+        block = Statements(1, self.narrow, prefix=f"{target}_as")
         small = self.layout.op.narrowed(block.record(acc, self.whole.dtypes))
         return self._converted(block, target, small, self.tile)
 
-    def _converted(self, block: Block, target: str, value: object, op: OperatorText) -> str:
+    def _converted(self, block: Statements, target: str, value: object, op: OperatorText) -> str:
         texts = {name: block.texts(value[name])[""] for name, _ in op.parts}  # type: ignore[index]
         return "\n".join([str(block), *(f"{kind} {target}_{name} = {texts[name]};" for name, kind in op.parts)])
 

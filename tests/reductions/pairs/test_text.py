@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from clmapreduce.dtypes import c_name
-from clmapreduce.formula.block import Block
 from clmapreduce.formula.node import Node, Record
+from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
 INT32 = np.dtype("i4")
@@ -28,7 +28,7 @@ class Written:
 
     def __init__(self, bound: PairBound, columns: int, lanes: int, products: bool = False) -> None:
         self.bound = bound
-        self.block = Block(lanes, narrow=True)
+        self.block = Statements(lanes, narrow=True)
         self.acc = self.record("acc", bound)
         numbers = bound.width + bound.weights
         self.values = [

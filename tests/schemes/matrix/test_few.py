@@ -16,7 +16,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
-from clmapreduce.schemes.pairs.matrix.parts.halves import Slots
+from clmapreduce.schemes.pairs.matrix.parts.halves import OperandPieces
 from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
@@ -276,7 +276,7 @@ def test_what_the_scheme_leaves_to_others() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 16])
 def test_pieces_meet_their_partners(count: int) -> None:
     """Along the depth stand r h·h, h·l and l·h of every number, and each side's addend beside ones."""
-    slots = Slots(count)
+    slots = OperandPieces(count)
     met = list(zip(slots.rows(), slots.columns(), strict=True))
     assert len(met) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
     for k in range(count):

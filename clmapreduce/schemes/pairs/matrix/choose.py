@@ -15,7 +15,7 @@ from clmapreduce.schemes.pairs.matrix.chained import chained_products_of
 from clmapreduce.schemes.pairs.matrix.exponentials import wide_factoring_of
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.nearest import columns_of, lists_fit
-from clmapreduce.schemes.pairs.matrix.parts.halves import Slots
+from clmapreduce.schemes.pairs.matrix.parts.halves import OperandPieces
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, products_of
 from clmapreduce.schemes.pairs.matrix.parts.ranking import nearest_of
@@ -156,7 +156,7 @@ def _of_few_numbers(layout: PairProblem, domain: Pairwise, mode: ComputeMode) ->
     factoring = factoring_of(layout, mode)
     if factoring is None or (bound.side and pair.cost < FILTERED):
         return None
-    steps = sum(Slots(len(product.rows)).steps for product in factoring.products)
+    steps = sum(OperandPieces(len(product.rows)).steps for product in factoring.products)
     rows, columns = domain.rows * domain.batch, domain.columns
     padded = _padded(domain)
     if bound.side:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clmapreduce.formula.block import Block
+from clmapreduce.formula.statements import Statements
 from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, MatrixText, power_of_two
 from clmapreduce.schemes.pairs.statements import PairText
 
@@ -97,7 +97,7 @@ class FilterText(NearText):
 
     def lower(self, number: str) -> str:
         """Brings the bar of the row of a number up to date, behind changes of `acc`, which is its accumulator."""
-        block, bound = Block(1, self.exact.narrow, "bar_"), self.exact.bound
+        block, bound = Statements(1, self.exact.narrow, "bar_"), self.exact.bound
         bar = block.text(bound.bar(block.record("acc", self.exact.outer.dtypes))).c
         lines = [f"if ({number} == {v}) bar{v} = {self.better('bar', f'bar{v}')};" for v in self.places.mine]
         return "\n".join(["{", str(block), f"const float bar = {bar};", *lines, "}"])

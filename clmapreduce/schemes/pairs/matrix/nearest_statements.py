@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from clmapreduce.formula.block import Block
+from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
@@ -259,6 +259,6 @@ class ListedText:
         yield pairs.outer.declare("one")
         yield pairs.absorb("one", 0, ["column"], pairs.outer)
         yield pairs.outer.merge("acc", "acc", "one")
-        block = Block(1, pairs.narrow, "bar_")
+        block = Statements(1, pairs.narrow, "bar_")
         bar = block.text(pairs.bound.bar(block.record("acc", pairs.outer.dtypes))).c
         yield f"{block} bar = {bar};"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType, c_name, widened
-from clmapreduce.formula.block import Block
+from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
@@ -44,7 +44,7 @@ class LastText:
         lines = [f"const idx row = {at} / {self.size}, d = {at} % {self.size};"]
         texts = [*(f"marks[row * {self.marks} + {k}]" for k in range(len(parts) - 1)), f"sums[{at}]"]
         lines += [f"const {c_name(c.dtype)} acc_{c.name} = {text};" for c, text in zip(parts, texts, strict=True)]
-        block = Block(1, self.narrow, "f")
+        block = Statements(1, self.narrow, "f")
         (nodes,) = self.bound.finish_pairs(block.record("acc", {c.name: c.dtype for c in parts}), block.index("0"))
         *leading, own = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
         base = f"(size_t)row * {len(leading) + self.size}"

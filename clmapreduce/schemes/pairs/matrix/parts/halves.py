@@ -39,7 +39,7 @@ LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
 
 
 @dataclass(frozen=True)
-class Slots:
+class OperandPieces:
     """Where the pieces of one product lie. count: pairs of numbers. lift: C text of one piece more that a row adds."""
 
     count: int
@@ -70,7 +70,7 @@ class Slots:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ProductSide:
     """One side of one product: numbers that meet the other side's, and what is added."""
 
     numbers: tuple[Node, ...]
@@ -136,8 +136,8 @@ class MatrixText:
         return self.factoring.products
 
     @cached_property
-    def slots(self) -> tuple[Slots, ...]:
-        return tuple(Slots(len(product.rows)) for product in self.products)
+    def slots(self) -> tuple[OperandPieces, ...]:
+        return tuple(OperandPieces(len(product.rows)) for product in self.products)
 
     @property
     def steps(self) -> int:
@@ -365,12 +365,12 @@ class MatrixText:
         pair = Pair((*self.exact.pair.inputs, self._middle), tuple(values), len(values))
         return PairText(pair, self.exact.bound, self.exact.outputs, 1, self.exact.narrow, False)
 
-    def _side(self, p: int, role: Role) -> Side:
+    def _side(self, p: int, role: Role) -> ProductSide:
         product = self.products[p]
         numbers, added = product.rows, product.row
         if role is Role.COLUMN:
             numbers, added = product.columns, product.column
-        return Side(numbers, added if added is not None else Literal(0, FLOAT32))
+        return ProductSide(numbers, added if added is not None else Literal(0, FLOAT32))
 
     def _declared(self, p: int, role: Role, at: str) -> str:
         """Declares the numbers r0, r1, … of one side of product p at an index, and r_added."""

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.node import Apply
-from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, ROW_WORDS, MatrixText, Slots
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, ROW_WORDS, MatrixText, OperandPieces
 from clmapreduce.tuning_matrix import MatrixWideBox
 
 AT_FIRST, AT_MOST = 13, 16
@@ -38,8 +38,8 @@ class LiftedText(MatrixText):
     """
 
     @cached_property
-    def slots(self) -> tuple[Slots, ...]:
-        return tuple(Slots(len(one.rows), f"{BEGIN}.0f") for one in self.products)
+    def slots(self) -> tuple[OperandPieces, ...]:
+        return tuple(OperandPieces(len(one.rows), f"{BEGIN}.0f") for one in self.products)
 
     def lift(self, v: int, by: str) -> str:
         """Changes that piece of the item's row v. by: C text of a whole number."""

@@ -15,7 +15,7 @@ from clmapreduce.formula.formula import Formula, Input, Place, as_bool, load
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
 
 
-class Block:
+class Statements:
     """Collects statements for `lanes` lanes. `narrow`: indices fit an int. `uniform`: lanes are rows of a batch, which
     share their index. `inline`: as for the Emitter.
     """

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import clmapreduce as cm
-from clmapreduce import demo, doctor
+from clmapreduce import demo
+from clmapreduce.doctor import report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.command == "devices":
             return _devices()
         if chosen.command == "doctor":
-            return doctor.run(as_json=chosen.json)
+            return report.run(as_json=chosen.json)
         if chosen.command == "bench":
             return _bench(rest)
         with cm.use(chosen.device) as context:
@@ -54,7 +55,7 @@ def _devices() -> int:
         return 1
     default = cm.select_device()
     for device in found:
-        print(doctor.describe(doctor.facts_of(device), default=device == default))
+        print(report.describe(report.facts_of(device), default=device == default))
     print('\n* is the default. To choose another: CLMR_DEVICE or cm.use(...), with "gpu", "cpu", part of a name, ...')
     return 0
 

@@ -28,9 +28,9 @@ from support.random_blocks import drawn_blocks  # noqa: E402  # found by the lin
 from clmapreduce.domain.dense import Pairwise  # noqa: E402
 from clmapreduce.domain.sparse import sparse  # noqa: E402
 from clmapreduce.modes import ComputeMode  # noqa: E402
-from clmapreduce.pairwise.form import made_of  # noqa: E402
-from clmapreduce.pairwise.planned import planned  # noqa: E402
 from clmapreduce.plan import Facts, Plan, Stage  # noqa: E402
+from clmapreduce.planning.pair_request import made_of  # noqa: E402
+from clmapreduce.planning.pairs import planned  # noqa: E402
 
 SHEETS = ("nvidia", "intel", "pocl")
 FORMULAS: dict[str, tuple[str, str, str | None]] = {

@@ -17,12 +17,13 @@ ROWS = (
     ("errors", "checks", "host_room", "no_arithmetic", "modes", "dtypes", "version"),
     ("formula", "reductions", "domain", "math", "ranges"),
     ("program", "vector", "lowering"),
-    ("plan", "tuning", "tuning_matrix", "schemes", "choose"),
+    ("plan", "schemes"),
+    ("planning",),
     ("device",),
     ("calls",),
     ("primitives", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
-    ("demo", "selfchecks_pairs", "selftest", "selftest_drivers", "doctor", "cli", "__main__"),
+    ("demo", "doctor", "cli", "__main__"),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, formula_of, map_plan
 
-from clmapreduce.choose import GROUP_LINE, GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
 from clmapreduce.device.runtime import check_groups
 from clmapreduce.errors import DeviceError, ModeError
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts
+from clmapreduce.planning.mode import GROUP_LINE, GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
 
 
 def test_cpus_walk_tiles_and_others_work_side_by_side() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce import cli, demo, doctor, selftest
+from clmapreduce import cli, demo
+from clmapreduce.doctor import report, selftest
 
 INTEL_WITHOUT_LIBRARY = {
     "kind": "driver",
@@ -58,11 +59,11 @@ def test_doctor_without_a_device_says_what_to_install(
 
 
 def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> None:
-    (advice,) = doctor.mend(INTEL_WITHOUT_LIBRARY)
+    (advice,) = report.mend(INTEL_WITHOUT_LIBRARY)
     assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
-    found = doctor.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
-    text = doctor.as_text(found)
+    found = report.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
+    text = report.as_text(found)
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
     assert advice in text
@@ -70,8 +71,8 @@ def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> 
 
 def test_doctor_shrugs_at_an_icd_file_whose_library_is_gone(tmp_path: Path) -> None:
     left_over = INTEL_WITHOUT_LIBRARY | {"origin": str(tmp_path / "old.icd"), "path": str(tmp_path / "libold.so")}
-    assert doctor.mark(left_over) == "gone"
-    assert doctor.mend(left_over) == []
+    assert report.mark(left_over) == "gone"
+    assert report.mend(left_over) == []
 
 
 def test_doctor_names_a_wish_that_no_device_fits(
@@ -83,17 +84,17 @@ def test_doctor_names_a_wish_that_no_device_fits(
 
 
 def test_doctor_reports_a_self_test_whose_process_fails() -> None:
-    (complaint,) = doctor.self_test(len(cm.devices())).values()
+    (complaint,) = report.self_test(len(cm.devices())).values()
     assert "ended with code 1" in complaint
     assert "IndexError" in complaint
 
 
 def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:
-    facts = doctor.facts_of(cm.devices()[0])
-    broken = doctor.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
-    found = doctor.Diagnosis({}, {}, [], [broken], [])
+    facts = report.facts_of(cm.devices()[0])
+    broken = report.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
+    found = report.Diagnosis({}, {}, [], [broken], [])
     assert not found.works
-    assert "1 of 2 checks right" in doctor.as_text(found)
+    assert "1 of 2 checks right" in report.as_text(found)
 
 
 def test_a_device_that_is_not_there_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import clmapreduce as cm
-from clmapreduce import selftest
+from clmapreduce.doctor import selftest
 
 WRONG = {
     "rusticl": {

@@ -9,7 +9,7 @@ from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError
-from clmapreduce.tuning import (
+from clmapreduce.schemes.tuning import (
     LaunchBox,
     clustered,
     few_box,

@@ -15,7 +15,6 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.calls.tracing import check_device
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import source_of
@@ -26,9 +25,10 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.lowering.constants import slotted
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
-from clmapreduce.pairwise.form import PairRequest, made_of
 from clmapreduce.pairwise.measured import MeasuredChoice, recorder, tunings
-from clmapreduce.pairwise.planned import Look, planned
+from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.pair_request import PairRequest, made_of
+from clmapreduce.planning.pairs import Look, planned
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.schemes.pairs.rows import Box

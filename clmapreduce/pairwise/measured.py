@@ -19,9 +19,9 @@ from clmapreduce.device.runtime import recall, remember, source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.boxes import from_json, is_legal, starts_of, to_json
-from clmapreduce.pairwise.planned import plan_layout
 from clmapreduce.plan import Facts, KernelSpec, Plan
+from clmapreduce.planning.boxes import from_json, is_legal, starts_of, to_json
+from clmapreduce.planning.pairs import plan_layout
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.version import __version__

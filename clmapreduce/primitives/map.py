@@ -12,7 +12,6 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import Traced, check_numbers
 from clmapreduce.checks import quoted
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import FormulaError
@@ -21,6 +20,7 @@ from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.plan import Layout
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.schemes.line.map import plan_map

@@ -15,7 +15,6 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
 from clmapreduce.checks import numpy_array
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -25,6 +24,7 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.plan import Plan
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import kept

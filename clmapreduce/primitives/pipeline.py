@@ -15,7 +15,6 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device, check_weak
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
-from clmapreduce.choose import choose_mode, choose_scope
 from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_supported
@@ -25,6 +24,7 @@ from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.mode import choose_mode, choose_scope
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.compiled import Compiled, Lowered
 from clmapreduce.primitives.partials import keeps
@@ -36,7 +36,7 @@ from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused
-from clmapreduce.tuning import launch_box, strictly_sequential
+from clmapreduce.schemes.tuning import launch_box, strictly_sequential
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import Traced, check_device, check_numbers, identity
 from clmapreduce.checks import choice
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray, write
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -29,6 +28,7 @@ from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
 from clmapreduce.plan import Layout
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.host import finished, merged
 from clmapreduce.program.build import reduced

@@ -12,11 +12,11 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
 from clmapreduce.checks import switch
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import ShapeError
 from clmapreduce.plan import Layout, Plan
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import scanned

@@ -13,7 +13,6 @@ from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_constant, check_supported
@@ -22,6 +21,7 @@ from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import index
 from clmapreduce.plan import Layout, Plan
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded

@@ -15,7 +15,6 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -28,6 +27,7 @@ from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
@@ -38,8 +38,8 @@ from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team import TEAM, suits_teams
 from clmapreduce.schemes.segments.walk import plan_team, plan_walk
+from clmapreduce.schemes.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
-from clmapreduce.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 
 Front = Callable[..., Any]
 

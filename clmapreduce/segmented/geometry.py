@@ -11,7 +11,6 @@ from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.checks import switch
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray, await_events, element
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -19,6 +18,7 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.segmented.check import Check, check_offsets, settled
 from clmapreduce.segmented.inputs import indices

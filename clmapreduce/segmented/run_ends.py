@@ -9,20 +9,20 @@ import numpy as np
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.domain.marked import Marked, marked
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
 from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype, plan_marks
 from clmapreduce.schemes.segments.statements import SegmentLayout
+from clmapreduce.schemes.tuning import TeamBox, marked_team_box
 from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_among, counted
-from clmapreduce.tuning import TeamBox, marked_team_box
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray, await_events
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -27,6 +26,7 @@ from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, components
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.plan import Plan
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.reductions import Bound, operator
 from clmapreduce.schemes.segments.runs import begins_dtype, plan_runs
 from clmapreduce.segmented.inputs import Gathered

@@ -16,7 +16,6 @@ from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import dtype_of
-from clmapreduce.choose import choose_mode
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -27,6 +26,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import cast
 from clmapreduce.math import where
 from clmapreduce.plan import Plan
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce, delivered
 from clmapreduce.schemes.line.power_series import plan_power_series

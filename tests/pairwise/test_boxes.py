@@ -20,16 +20,16 @@ from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.boxes import MATRIX_STARTS, beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import local_bytes, plan_boxed
 from clmapreduce.pairwise.search import Candidate, Problem, TunedCall, agree
 from clmapreduce.plan import Plan
+from clmapreduce.planning.boxes import MATRIX_STARTS, beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
 from clmapreduce.schemes.pairs.rows import Box
-from clmapreduce.tuning import PairBox, TileBox, WideBox
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox
+from clmapreduce.schemes.tuning_matrix import (
     MATRIX_CHAINED,
     MATRIX_CPU,
     MATRIX_LONG,

@@ -27,9 +27,9 @@ from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.pairwise.form import made_of
-from clmapreduce.pairwise.planned import planned
 from clmapreduce.plan import Stage
+from clmapreduce.planning.pair_request import made_of
+from clmapreduce.planning.pairs import planned
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
 

@@ -20,10 +20,11 @@ from support.random_blocks import Halves, drawn_blocks
 import clmapreduce as cm
 from clmapreduce.calls import ready
 from clmapreduce.calls.options import Options
-from clmapreduce.pairwise import boxes, measured, planned, search, tune
+from clmapreduce.pairwise import measured, search, tune
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
+from clmapreduce.planning import boxes, pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.tuning import PairBox
+from clmapreduce.schemes.tuning import PairBox
 from clmapreduce.vector import Variable
 
 X, Y, B = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 1)
@@ -61,12 +62,12 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own, tables that hold nothing, and one number of a box to vary, once up and once down; without
     the schemes of matrix units.
     """
-    monkeypatch.setattr(planned, "choose_matrix", lambda *_: None)
+    monkeypatch.setattr(pairs, "choose_matrix", lambda *_: None)
     monkeypatch.setattr(boxes, "MATRIX_STARTS", ())
     monkeypatch.setattr(boxes, "long_box_of", lambda *_: None)
     monkeypatch.setattr(boxes, "wide_box_of", lambda *_: None)
     monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
-    monkeypatch.setattr(measured, "TABLE", measured.LaunchTable())
+    monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
     monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 1024)})
     tile = tile_of("parallel", context)
     monkeypatch.setitem(boxes.PARALLEL, PairBox, {"tile": (tile // 4, tile)})
@@ -122,7 +123,7 @@ def test_what_is_found_is_used_from_then_on(
     assert len(long) == 1, "the call kept from before is not used, and the new one is kept"
     assert MEASURED in long[0][0].executable.plan.why
 
-    for table, context in ((measured.TABLE, fresh), (measured.LaunchTable(), cm.Context(fresh.device))):
+    for table, context in ((measured.TABLE, fresh), (measured.BoxStore(), cm.Context(fresh.device))):
         monkeypatch.setattr(measured, "TABLE", table)
         told = explained(context, given, mode)
         assert f"{tile_of(mode, fresh)} columns a tile; {MEASURED}" in told
@@ -189,7 +190,7 @@ def test_without_a_cache_on_disk(
     assert tuned(fresh, lambda: reduce_pairs(ASKED, given, mode="sequential"))
     assert MEASURED in explained(fresh, given, "sequential")
     monkeypatch.delenv("CLMR_NO_CACHE")
-    monkeypatch.setattr(measured, "TABLE", measured.LaunchTable())
+    monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
     assert MEASURED not in explained(cm.Context(fresh.device), given, "sequential")
 
 
@@ -197,7 +198,7 @@ def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.
     """Its kernels have the same text, whatever its hashes and its order of events."""
     version = secrets.token_hex(8)
     monkeypatch.setattr(measured, "__version__", version)
-    monkeypatch.setattr(measured, "TABLE", measured.LaunchTable())
+    monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
     monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 256)})
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 0.5))
     context = cm.Context(cm.devices()[0])
@@ -236,7 +237,7 @@ def test_odd_entries_count_as_absent(
     for data in (odd, right):
         measured.remember(b"{}", "launch boxes", *measured.device_of(fresh))
         measured.remember(data, "launch box", *key)
-        monkeypatch.setattr(measured, "TABLE", measured.LaunchTable())
+        monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
         context = cm.Context(fresh.device)
         assert (MEASURED in explained(context, given, "parallel")) == (data is right)
 

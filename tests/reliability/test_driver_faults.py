@@ -13,7 +13,7 @@ from support.exact_calls import families
 from support.oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce import selftest
+from clmapreduce.doctor import selftest
 from hostsched import ProgramBuildError, build
 
 ALL = families(0)
@@ -119,7 +119,7 @@ def test_a_failed_command_does_not_spoil_what_it_read(context: cm.Context) -> No
 def test_the_self_test_names_what_fails(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     some = dict(list(selftest.cases().items())[:1])
     monkeypatch.setattr(selftest, "cases", lambda: some)
-    monkeypatch.setattr(selftest.selftest_drivers, "cases", dict)
+    monkeypatch.setattr(selftest.driver_cases, "cases", dict)
     assert not any(selftest.run(context).values())
     with Driver(("enqueue_kernel", len(context.device.modes) - 1), "lost device"):
         complaints = [words for words in selftest.run(context).values() if words]

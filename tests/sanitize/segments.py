@@ -18,9 +18,9 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.domain.marked import TILE
 from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.schemes.tuning import SegmentBox, TeamBox, lanes_box, walk_box
 from clmapreduce.segmented import keys as keys_front
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
-from clmapreduce.tuning import SegmentBox, TeamBox, lanes_box, walk_box
 
 RNG = np.random.default_rng(21)
 LENGTHS = np.concatenate([RNG.integers(0, 40, 60), [900, 0, 0, 1, 700], RNG.integers(0, 3, 90)])

@@ -16,8 +16,8 @@ import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.schemes.tuning import LanesBox, SegmentBox, TeamBox, lanes_box
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
-from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox, lanes_box
 
 MARGIN = 5000
 """Numbers in front of an array and behind it, more than wrong indices of `near` are off by."""

@@ -15,8 +15,8 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import segment_operator
+from clmapreduce.schemes.tuning import LanesBox, SegmentBox, TeamBox
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
-from clmapreduce.tuning import LanesBox, SegmentBox, TeamBox
 
 pytestmark = pytest.mark.drawn
 

@@ -10,8 +10,8 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls import ready
+from clmapreduce.schemes.tuning import TeamBox
 from clmapreduce.segmented.single_call import SingleCall
-from clmapreduce.tuning import TeamBox
 
 pytestmark = pytest.mark.drawn
 SEGMENTS, COUNT = 5000, 30_000

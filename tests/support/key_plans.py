@@ -18,7 +18,7 @@ from clmapreduce.reductions import operator
 from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.schemes.segments.run_ends import plan_marks
 from clmapreduce.schemes.segments.runs import plan_runs
-from clmapreduce.tuning import launch_box
+from clmapreduce.schemes.tuning import launch_box
 
 KEY = np.dtype([("a", "f4"), ("b", "i8")], align=True)
 

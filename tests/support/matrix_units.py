@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from clmapreduce import tuning_matrix
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise import planned
 from clmapreduce.plan import Facts
+from clmapreduce.planning import pairs as planned
+from clmapreduce.schemes import tuning_matrix
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.rows import PairProblem
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning_matrix import (
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,
     MATRIX_LONG_CPU,

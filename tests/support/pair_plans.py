@@ -18,15 +18,15 @@ from clmapreduce.lowering.constants import FIRST, slotted
 from clmapreduce.lowering.lower import lower
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.form import PairRequest, made_of
-from clmapreduce.pairwise.planned import choose_box, plan_layout, planned
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.pair_request import PairRequest, made_of
+from clmapreduce.planning.pairs import choose_box, plan_layout, planned
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairs.rows import Box, PairProblem
 from clmapreduce.schemes.pairs.tiles import choose_tiles
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning_matrix import (
     MATRIX_CHAINED,
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,

@@ -29,7 +29,7 @@ from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
-from clmapreduce.tuning import LaunchBox, launch_box, strictly_sequential
+from clmapreduce.schemes.tuning import LaunchBox, launch_box, strictly_sequential
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
 from support.segment_plans import every_segment_plan

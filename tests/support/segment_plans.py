@@ -24,7 +24,7 @@ from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team import suits_teams
 from clmapreduce.schemes.segments.walk import plan_team, plan_walk
-from clmapreduce.tuning import TeamBox, lanes_box, team_box, walk_box
+from clmapreduce.schemes.tuning import TeamBox, lanes_box, team_box, walk_box
 
 PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
 SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, check=False, name="second")

@@ -26,7 +26,7 @@ from clmapreduce.schemes.common.kernel import (
     store_text,
     store_value,
 )
-from clmapreduce.tuning import LaunchBox, within_local_memory
+from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""

@@ -9,7 +9,7 @@ from clmapreduce.formula.formula import in_parameters
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, map_text, out_parameters
-from clmapreduce.tuning import LaunchBox
+from clmapreduce.schemes.tuning import LaunchBox
 
 
 def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:

@@ -10,7 +10,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, out_parameters, stores
 from clmapreduce.schemes.line.reduce import reduce_stage
-from clmapreduce.tuning import LaunchBox, within_local_memory
+from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 
 def plan_scan(

@@ -11,7 +11,7 @@ from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.tuning import LaunchBox, within_local_memory
+from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning_matrix import MatrixWeightedBox, MatrixWideBox
+from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox, MatrixWideBox
 
 
 class LongNumbers:

@@ -16,7 +16,7 @@ from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning import WIDE_SCRATCH, WideBox, wide_box
+from clmapreduce.schemes.tuning import WIDE_SCRATCH, WideBox, wide_box
 
 
 @dataclass(frozen=True)

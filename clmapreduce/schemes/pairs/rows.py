@@ -19,8 +19,8 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.partition import Partition, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning import PairBox, TileBox, WideBox
-from clmapreduce.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
+from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox
+from clmapreduce.schemes.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
 
 Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"
 

@@ -19,7 +19,7 @@ from clmapreduce.lowering.pair import Contraction, PairInput, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.centred import LEAST, Distance
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning import TileBox
+from clmapreduce.schemes.tuning import TileBox
 
 
 @dataclass(frozen=True)

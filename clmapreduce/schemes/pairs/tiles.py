@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProbl
 from clmapreduce.schemes.pairs.sides import coordinates_of
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
-from clmapreduce.tuning import TileBox, tile_box, tile_box_of
+from clmapreduce.schemes.tuning import TileBox, tile_box, tile_box_of
 
 
 def choose_tiles(

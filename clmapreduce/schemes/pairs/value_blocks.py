@@ -10,8 +10,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.partition import Partition, spread_blocks, spread_dense
-from clmapreduce.tuning import WIDE_SCRATCH
-from clmapreduce.tuning_matrix import MatrixWeightedBox, MatrixWideBox
+from clmapreduce.schemes.tuning import WIDE_SCRATCH
+from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox, MatrixWideBox
 
 
 def flat(domain: Pairwise, size: int) -> Pairwise:

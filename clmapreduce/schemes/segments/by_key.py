@@ -16,7 +16,7 @@ from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team import TEAM, TeamText, suits_teams
-from clmapreduce.tuning import TeamBox
+from clmapreduce.schemes.tuning import TeamBox
 
 WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 

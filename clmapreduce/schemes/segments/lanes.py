@@ -10,7 +10,7 @@ from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
 from clmapreduce.schemes.segments.chunks import plan_chunks
 from clmapreduce.schemes.segments.lane_statements import LanesText, window_formula
 from clmapreduce.schemes.segments.statements import SegmentLayout
-from clmapreduce.tuning import LanesBox
+from clmapreduce.schemes.tuning import LanesBox
 
 GATHER_AHEAD = 1024
 """Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""

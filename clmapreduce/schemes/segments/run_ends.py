@@ -18,7 +18,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.team import TEAM
-from clmapreduce.tuning import LaunchBox, within_local_memory
+from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 
 @dataclass(frozen=True, eq=False)

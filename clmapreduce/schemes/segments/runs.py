@@ -17,7 +17,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, out_parameters, vectorisable
 from clmapreduce.schemes.line.reduce import reduce_stage
 from clmapreduce.schemes.segments.keys import KeysText
-from clmapreduce.tuning import LaunchBox, within_local_memory
+from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 STRETCH = 16
 """Pairs of neighbours per item and step."""

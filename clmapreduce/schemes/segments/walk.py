@@ -10,7 +10,7 @@ from clmapreduce.schemes.common.kernel import subgroup, vectorisable
 from clmapreduce.schemes.segments.chunks import plan_chunks
 from clmapreduce.schemes.segments.statements import SegmentLayout, SegmentText
 from clmapreduce.schemes.segments.team import TeamText
-from clmapreduce.tuning import SegmentBox, TeamBox
+from clmapreduce.schemes.tuning import SegmentBox, TeamBox
 
 
 def plan_walk(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox) -> Plan:

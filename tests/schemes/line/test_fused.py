@@ -37,7 +37,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.line.fused import FIXED, Fused, View, plan_fused
-from clmapreduce.tuning import LaunchBox, launch_box
+from clmapreduce.schemes.tuning import LaunchBox, launch_box
 
 SUM, TOP, SCAN = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Scan("sum")
 LAST, POWERS = cm.Reduce(SECOND), cm.Unfold("product")

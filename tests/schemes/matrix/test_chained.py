@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.chained import chained_products_of
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.matrix.parts import results
 from clmapreduce.schemes.pairs.matrix.parts.pack import REDO
-from clmapreduce.tuning_matrix import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
+from clmapreduce.schemes.tuning_matrix import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -12,15 +12,15 @@ from support.pair_plans import DISTANCE, form_of, layout_of, pair_plan
 from support.plans import FACTS, PARALLEL, SEQUENTIAL
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.pairwise.form import made_of
-from clmapreduce.pairwise.planned import choose_box, planned
+from clmapreduce.planning.pair_request import made_of
+from clmapreduce.planning.pairs import choose_box, planned
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.products import long_products
 from clmapreduce.schemes.pairs.rows import PairProblem
-from clmapreduce.tuning import WideBox
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning import WideBox
+from clmapreduce.schemes.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,

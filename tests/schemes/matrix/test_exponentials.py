@@ -20,7 +20,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.exponentials import plan_matrix_wide, wide_factoring_of
-from clmapreduce.tuning_matrix import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
+from clmapreduce.schemes.tuning_matrix import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
 from clmapreduce.vector import OPERATIONS, Variable
 
 

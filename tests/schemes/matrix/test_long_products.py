@@ -23,7 +23,7 @@ from clmapreduce.schemes.pairs.matrix.parts import results
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandText
 from clmapreduce.schemes.pairs.matrix.parts.pack import products_of
-from clmapreduce.tuning_matrix import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
+from clmapreduce.schemes.tuning_matrix import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -23,7 +23,7 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.matrix.parts.ranking import MOST_KEPT, Nearest, nearest_of
-from clmapreduce.tuning_matrix import MATRIX_NEAREST, MATRIX_NEAREST_CPU, MatrixLongBox, MatrixNearestBox
+from clmapreduce.schemes.tuning_matrix import MATRIX_NEAREST, MATRIX_NEAREST_CPU, MatrixLongBox, MatrixNearestBox
 from clmapreduce.vector import Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -19,7 +19,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
-from clmapreduce.tuning_matrix import MATRIX_LONG_CPU, MatrixLongBox
+from clmapreduce.schemes.tuning_matrix import MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

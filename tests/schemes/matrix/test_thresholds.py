@@ -13,12 +13,12 @@ from support.plans import FACTS, PARALLEL
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.choose import FEW_ROWS
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.plan import Plan, Stage
+from clmapreduce.planning.mode import FEW_ROWS
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.matrix.few import plan_matrix
-from clmapreduce.tuning_matrix import MATRIX_CPU, MatrixBox
+from clmapreduce.schemes.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -13,7 +13,7 @@ import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, explain_pairs, prepare_pairs, reduce_pairs
-from clmapreduce.pairwise.form import made_of
+from clmapreduce.planning.pair_request import made_of
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 

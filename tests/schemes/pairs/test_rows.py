@@ -12,15 +12,15 @@ from support.kernel_rules import assert_arguments_are_parameters, kernel_of, wit
 from support.pair_plans import DISTANCE, GAUSSIAN, layout_of, pair_plan
 from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, source_of
 
-from clmapreduce.choose import FEW_COLUMNS, FEW_ROWS, FEW_ROWS_SEQUENTIAL, choose_few
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.planning.mode import FEW_COLUMNS, FEW_ROWS, FEW_ROWS_SEQUENTIAL, choose_few
+from clmapreduce.planning.pairs import choose_box
 from clmapreduce.reductions import Operator
 from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, TEAM_ROWS, rows_of
-from clmapreduce.tuning import PairBox
+from clmapreduce.schemes.tuning import PairBox
 
 SECOND = Operator(lambda a, b: a * 0 + b, 0.0, commutative=False, check=False)
 SHAPES = [

@@ -14,7 +14,7 @@ import clmapreduce as cm
 from clmapreduce import LazyTensor
 from clmapreduce.calls.options import Options
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
-from clmapreduce.pairwise.form import made_of
+from clmapreduce.planning.pair_request import made_of
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import OPERATIONS, Variable
 

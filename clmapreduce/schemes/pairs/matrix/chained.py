@@ -22,7 +22,7 @@ from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.rows import PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.value_blocks import flat
-from clmapreduce.tuning_matrix import MatrixChainedBox
+from clmapreduce.schemes.tuning_matrix import MatrixChainedBox
 
 
 def scalar_of(layout: PairProblem) -> PairProblem:

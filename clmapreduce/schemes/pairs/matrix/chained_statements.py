@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning_matrix import MatrixChainedBox
+from clmapreduce.schemes.tuning_matrix import MatrixChainedBox
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""

@@ -22,7 +22,7 @@ from clmapreduce.schemes.pairs.matrix.parts.ranking import nearest_of
 from clmapreduce.schemes.pairs.matrix.weighted import suits_weights
 from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.schemes.pairs.tiles import choose_tiles
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,

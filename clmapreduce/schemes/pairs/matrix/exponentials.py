@@ -23,7 +23,7 @@ from clmapreduce.schemes.pairs.partition import Partition
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
-from clmapreduce.tuning_matrix import MatrixWideBox, redo_box
+from clmapreduce.schemes.tuning_matrix import MatrixWideBox, redo_box
 
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""

@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.partition import Partition, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning_matrix import MatrixBox
+from clmapreduce.schemes.tuning_matrix import MatrixBox
 
 
 def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:

@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_bl
 from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairProblem, cut_columns, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tiles import Launches, redo_by_tiles
-from clmapreduce.tuning_matrix import MatrixLongBox
+from clmapreduce.schemes.tuning_matrix import MatrixLongBox
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from clmapreduce.schemes.pairs.rows import (
 )
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tiles import FallbackLaunches, fallback_after, fallback_by_tiles
-from clmapreduce.tuning import WIDE_SCRATCH
-from clmapreduce.tuning_matrix import MatrixNearestBox
+from clmapreduce.schemes.tuning import WIDE_SCRATCH
+from clmapreduce.schemes.tuning_matrix import MatrixNearestBox
 
 CHAINS, MOST_CHAINS = 2, 8
 """Buckets of an item for each of its rows, and the most of blocks: they are registers."""

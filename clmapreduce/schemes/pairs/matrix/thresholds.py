@@ -26,8 +26,8 @@ from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.matrix.filter import NearText
 from clmapreduce.schemes.pairs.partition import Partition, rows_launch, spread_dense
 from clmapreduce.schemes.pairs.rows import cut_columns
-from clmapreduce.tuning import WIDE_SCRATCH
-from clmapreduce.tuning_matrix import MatrixBox, sample_box
+from clmapreduce.schemes.tuning import WIDE_SCRATCH
+from clmapreduce.schemes.tuning_matrix import MatrixBox, sample_box
 
 FEWEST_BUCKETS, BUCKETS = 2, 4
 """Buckets for each value that is kept: at least, lest several of the best columns meet in one and bars are loose; and

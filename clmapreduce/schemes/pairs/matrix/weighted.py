@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import flat
-from clmapreduce.tuning_matrix import MatrixWeightedBox
+from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox
 
 
 def suits_weights(layout: PairProblem, mode: ComputeMode) -> bool:

@@ -12,7 +12,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.arrays import stored
 from clmapreduce.schemes.common.join_plans import joined
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.tuning import launch_box
+from clmapreduce.schemes.tuning import launch_box
 
 
 @dataclass(frozen=True, eq=False)

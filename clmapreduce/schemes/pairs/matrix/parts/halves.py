@@ -24,7 +24,7 @@ from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning_matrix import MatrixBox
+from clmapreduce.schemes.tuning_matrix import MatrixBox
 
 DEPTH = 16
 """Pieces that one instruction takes."""

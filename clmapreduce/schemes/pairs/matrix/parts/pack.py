@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, 
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.schemes.pairs.tiles import norms_stage
-from clmapreduce.tuning_matrix import MatrixLongBox
+from clmapreduce.schemes.tuning_matrix import MatrixLongBox
 
 OPERANDS = ("row_facts", "column_facts", "row_operands", "column_operands")
 """What the launches over either side leave."""

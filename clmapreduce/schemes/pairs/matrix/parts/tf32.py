@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from clmapreduce.schemes.pairs.long_numbers import LongNumbers, weight_of
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.tuning_matrix import MatrixWeightedBox
+from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox
 
 BESIDE = 4
 """Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""

@@ -1,7 +1,7 @@
 """A few of our kernels against NumPy on one device.
 
-`python -m clmapreduce.selftest INDEX` runs it for `devices()[INDEX]` and prints its checks as JSON; the doctor runs it
-so, in a process of its own, because a broken driver may abort or hang instead of raising.
+`python -m clmapreduce.doctor.selftest INDEX` runs it for `devices()[INDEX]` and prints its checks as JSON; the doctor
+runs it so, in a process of its own, because a broken driver may abort or hang instead of raising.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import clmapreduce as cm
-from clmapreduce import selftest_drivers
-from clmapreduce.selfchecks_pairs import pair_cases, segment_cases
+from clmapreduce.doctor import driver_cases
+from clmapreduce.doctor.pair_cases import pair_cases, segment_cases
 
 LENGTH = 10_007  # a prime: no block, tile or lane count divides it
 
@@ -53,7 +53,7 @@ def run(context: cm.Context) -> dict[str, str]:
     """Check, with its mode → "" where the result equals NumPy's, else what went wrong."""
     return {
         f"{name}, {mode}": _complaint(operation, expected, mode, context)
-        for name, (operation, expected) in (cases() | selftest_drivers.cases()).items()
+        for name, (operation, expected) in (cases() | driver_cases.cases()).items()
         for mode in context.device.modes
     }
 

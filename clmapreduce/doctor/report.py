@@ -84,8 +84,8 @@ def diagnose() -> Diagnosis:
 
 
 def self_test(index: int) -> dict[str, str]:
-    """What `clmapreduce.selftest` finds on `devices()[index]`; a crash or a hang of its process is a failed check."""
-    command = [sys.executable, "-m", "clmapreduce.selftest", str(index)]
+    """What `selftest` finds on `devices()[index]`; a crash or a hang of its process is a failed check."""
+    command = [sys.executable, "-m", "clmapreduce.doctor.selftest", str(index)]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

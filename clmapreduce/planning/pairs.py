@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from clmapreduce.choose import choose_few
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.form import Made, SideValue
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.mode import choose_few
+from clmapreduce.planning.pair_request import Made, SideValue
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.long_values import choose_wide, plan_wide
 from clmapreduce.schemes.pairs.matrix.chained import plan_matrix_chained
@@ -28,8 +28,8 @@ from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asi
 from clmapreduce.schemes.pairs.passes.two_pass import plan_weighted
 from clmapreduce.schemes.pairs.rows import Box, PairProblem, plan_pairwise
 from clmapreduce.schemes.pairs.tiles import choose_tiles, plan_tiles
-from clmapreduce.tuning import PairBox, TileBox, WideBox, clustered, few_box, ordering, pair_box
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox, clustered, few_box, ordering, pair_box
+from clmapreduce.schemes.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,

@@ -9,8 +9,8 @@ from typing import Any
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.planned import choose_box
 from clmapreduce.plan import Facts
+from clmapreduce.planning.pairs import choose_box
 from clmapreduce.schemes.pairs.matrix.choose import (
     chained_box_of,
     long_box_of,
@@ -20,8 +20,8 @@ from clmapreduce.schemes.pairs.matrix.choose import (
 )
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.rows import Box, PairProblem
-from clmapreduce.tuning import PairBox, TileBox, WideBox
-from clmapreduce.tuning_matrix import (
+from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox
+from clmapreduce.schemes.tuning_matrix import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,

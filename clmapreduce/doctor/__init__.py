@@ -1,0 +1,1 @@
+"""What `clmapreduce doctor` runs: small calls on every device beside known results."""

@@ -1,0 +1,1 @@
+"""Which scheme, launch box, mode and scope a call runs with."""

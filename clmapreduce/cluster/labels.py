@@ -9,7 +9,7 @@ import numpy as np
 from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.convert import array
-from clmapreduce.domain.blocks import Integers
+from clmapreduce.domain.integers import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.ranges.check import MOST_EMPTY, check_labels

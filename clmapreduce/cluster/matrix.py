@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.cluster.labels import stable_order
-from clmapreduce.domain.blocks import Integers
+from clmapreduce.domain.integers import Integers
 from clmapreduce.errors import ShapeError
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.ranges import Ranges, check

@@ -10,7 +10,8 @@ from clmapreduce.checks import is_whole, numpy_array, whole
 from clmapreduce.cluster.labels import counts_of, labels_of
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.convert import array
-from clmapreduce.domain.blocks import Integers, from_counts
+from clmapreduce.domain.blocks import from_counts
+from clmapreduce.domain.integers import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.reductions.base import Accumulate

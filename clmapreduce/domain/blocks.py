@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from clmapreduce.domain.laid import PackedIntervals, intervals_of, laid, lengths_of
-
-Integers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
-Whole: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.signedinteger[Any]]]"
-"""Of 32 or 64 bits."""
+from clmapreduce.domain.integers import Integers, Whole
+from clmapreduce.domain.packed_intervals import PackedIntervals, intervals_of, laid, lengths_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Integers, Whole, shortest
-from clmapreduce.domain.laid import PackedIntervals, lay
+from clmapreduce.domain.blocks import shortest
+from clmapreduce.domain.integers import Integers, Whole
+from clmapreduce.domain.packed_intervals import PackedIntervals, lay
 from clmapreduce.domain.strips import shared
 
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Blocks, Integers
+from clmapreduce.domain.blocks import Blocks
+from clmapreduce.domain.integers import Integers
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.whole import whole_first
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
-from clmapreduce.domain.laid import PackedIntervals
+from clmapreduce.domain.blocks import Blocks, from_counts
+from clmapreduce.domain.integers import Integers, Whole
+from clmapreduce.domain.packed_intervals import PackedIntervals
 from clmapreduce.domain.runs import runs_of_matrix, runs_of_places
 
 SPARSE = 32

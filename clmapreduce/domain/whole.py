@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from clmapreduce.domain.blocks import Blocks, Integers, from_counts, shortest
-from clmapreduce.domain.laid import PackedIntervals, laid
+from clmapreduce.domain.blocks import Blocks, from_counts, shortest
+from clmapreduce.domain.integers import Integers
+from clmapreduce.domain.packed_intervals import PackedIntervals, laid
 
 
 def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, PackedIntervals]:

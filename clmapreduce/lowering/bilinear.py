@@ -15,7 +15,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
-from clmapreduce.lowering.pair import Pair, Role, roles
+from clmapreduce.lowering.pair import Bilinear, Pair, Role, roles
 from clmapreduce.lowering.polynomial import Monomial, Sum, Writer, factors
 from clmapreduce.lowering.polynomial_finder import Expander
 from clmapreduce.lowering.rounding import relative_nodes
@@ -23,28 +23,6 @@ from clmapreduce.lowering.unique import never_negative, unique
 
 ROOTS = frozenset({"sqrt", "sqrt_fast", "power", "log", "log2", "log10"})
 """Functions that are no numbers below 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class Bilinear:
-    """Σ_k rows[k]·columns[k] + row + column, all float32.
-
-    result: the symbol that stands for it in a factoring's values. rows, row: made of the row's inputs, parameters,
-    centres and literals. columns, column: of the column's, parameters, centres and literals. exponent: whether only
-    exponentials to base 2 use it that may be computed roughly.
-    """
-
-    result: Symbol
-    rows: tuple[Node, ...]
-    columns: tuple[Node, ...]
-    row: Node | None
-    column: Node | None
-    exponent: bool
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All that it is made of."""
-        return [node for node in (*self.rows, *self.columns, self.row, self.column) if node is not None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from clmapreduce.dtypes import BOOL, DType, is_float
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
-
-if TYPE_CHECKING:
-    from clmapreduce.lowering.bilinear import Bilinear
 
 
 class Role(IntEnum):
@@ -75,6 +71,28 @@ class Expansion:
     rows: tuple[Contraction, ...]
     columns: tuple[Contraction, ...]
     size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bilinear:
+    """Σ_k rows[k]·columns[k] + row + column, all float32.
+
+    result: the symbol that stands for it in a factoring's values. rows, row: made of the row's inputs, parameters,
+    centres and literals. columns, column: of the column's, parameters, centres and literals. exponent: whether only
+    exponentials to base 2 use it that may be computed roughly.
+    """
+
+    result: Symbol
+    rows: tuple[Node, ...]
+    columns: tuple[Node, ...]
+    row: Node | None
+    column: Node | None
+    exponent: bool
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All that it is made of."""
+        return [node for node in (*self.rows, *self.columns, self.row, self.column) if node is not None]
 
 
 @dataclass(frozen=True, eq=False)

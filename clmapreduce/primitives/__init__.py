@@ -1,5 +1,6 @@
 """The primitives: Map, Reduce, Unfold, Scan, Partials."""
 
+from clmapreduce.primitives import compose as _compose  # noqa: F401  # defines what >> gives
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import KeptPartials, Partials
 from clmapreduce.primitives.pipeline import Pipeline, fuse

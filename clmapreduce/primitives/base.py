@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
@@ -18,11 +18,12 @@ from clmapreduce.errors import ArgumentError, ModeError
 class Primitive(ABC):
     """A primitive, or several composed with `>>`."""
 
+    compose: ClassVar[Callable[[Primitive, Any], Any]]
+    """What `>>` gives: set by `compose`, which knows every kind of primitive."""
+
     def __rshift__(self, other: Primitive) -> Any:
         """This, then `other`: one `Pipeline`, fused."""
-        from clmapreduce.primitives.compose import composed
-
-        return composed(self, other)
+        return Primitive.compose(self, other)
 
     def __rrshift__(self, other: Any) -> NoReturn:
         raise ModeError(f"{quoted(other)} cannot stand before {self!r}: it is no primitive; wrap a function in cm.Map")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.partials import keeps
 from clmapreduce.reductions import Bound
-
-if TYPE_CHECKING:
-    from clmapreduce.primitives.pipeline import Pipeline
+from clmapreduce.reductions.base import Accumulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +40,15 @@ class Lowered:
     partly: tuple[bool, ...] = ()
 
 
+class Lowering(Protocol):
+    """A pipeline, as far as a compiled one asks it."""
+
+    def lowered(
+        self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate, length: int | None
+    ) -> Lowered:
+        """Everything about a call that its arguments' values do not change."""
+
+
 class Compiled:
     """A pipeline for fixed shapes and dtypes, made by `Pipeline.compile`.
 
@@ -50,7 +57,7 @@ class Compiled:
     """
 
     def __init__(
-        self, pipeline: Pipeline, described: Sequence[Described], lowered: Lowered, mode: str, tiles: int | None,
+        self, pipeline: Lowering, described: Sequence[Described], lowered: Lowered, mode: str, tiles: int | None,
         more: Mapping[str, Any],
     ) -> None:  # fmt: skip
         if lowered.executable is None:

@@ -28,3 +28,6 @@ def _parts(primitive: Primitive) -> tuple[Any, ...]:
     """The parts of a pipeline made by `>>`; any other primitive is one part."""
     chained = isinstance(primitive, Pipeline) and isinstance(primitive.function, Parts)
     return primitive.function.parts if chained else (primitive,)  # type: ignore[attr-defined]
+
+
+Primitive.compose = composed

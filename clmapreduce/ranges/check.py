@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.checks import is_whole, numpy_array, quoted
-from clmapreduce.domain.blocks import Integers
+from clmapreduce.domain.integers import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 
 MOST_EMPTY = 1 << 27

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.checks import numpy_array
-from clmapreduce.domain.blocks import Blocks, Integers, Whole, from_counts
-from clmapreduce.domain.laid import PackedIntervals
+from clmapreduce.domain.blocks import Blocks, from_counts
+from clmapreduce.domain.integers import Integers, Whole
+from clmapreduce.domain.packed_intervals import PackedIntervals
 from clmapreduce.domain.runs import Booleans, runs_of_matrix, runs_of_places
 from clmapreduce.errors import DTypeError, ShapeError
 

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clmapreduce.checks import numpy_array
-from clmapreduce.domain.blocks import Integers, from_counts
+from clmapreduce.domain.blocks import from_counts
+from clmapreduce.domain.integers import Integers
 from clmapreduce.errors import DTypeError, ShapeError
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from clmapreduce.checks import choice, is_whole, numpy_array, quoted
-from clmapreduce.domain.blocks import Blocks, Integers, blocks
+from clmapreduce.domain.blocks import Blocks, blocks
+from clmapreduce.domain.integers import Integers
 from clmapreduce.domain.transposed import transposed
 from clmapreduce.errors import DeviceMemoryError, DTypeError, ShapeError
 from clmapreduce.host_room import needs_host_room

@@ -10,7 +10,7 @@ import pytest
 
 from clmapreduce.domain import runs
 from clmapreduce.domain.blocks import from_counts
-from clmapreduce.domain.laid import intervals_of
+from clmapreduce.domain.packed_intervals import intervals_of
 
 
 def columns_drawn(rng: np.random.Generator, count: int, spread: int) -> Any:

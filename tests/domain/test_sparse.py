@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.random_blocks import drawn_blocks, mask_of
 
-from clmapreduce.domain import laid
+from clmapreduce.domain import packed_intervals as laid
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import FEW, BlockSparse, PartitionLimits, sparse

@@ -11,7 +11,8 @@ import pytest
 from support.masks import random_clusters
 
 import clmapreduce as cm
-from clmapreduce.domain import laid, runs, strips
+from clmapreduce.domain import packed_intervals as laid
+from clmapreduce.domain import runs, strips
 from clmapreduce.domain.blocks import from_counts
 
 

@@ -19,8 +19,8 @@ from functools import cached_property
 from clmapreduce.dtypes import FLOAT32, HEX, c_name
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
-from clmapreduce.lowering.bilinear import Bilinear, Factoring
-from clmapreduce.lowering.pair import Pair, PairInput, Role
+from clmapreduce.lowering.bilinear import Factoring
+from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText

@@ -7,14 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from clmapreduce.domain.integers import Integers, Whole
 from clmapreduce.domain.strips import shared
-
-if TYPE_CHECKING:
-    from clmapreduce.domain.blocks import Integers, Whole
 
 STRIP = 1 << 15
 """Intervals looked at together: what is made of them stays in a core's cache."""

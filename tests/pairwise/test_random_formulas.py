@@ -1,5 +1,5 @@
 """Random formulas of vectors, short and long, as a device with matrix units computes them in float32, beside float64 on
-the same device. Seeds are drawn again in every run and told where one fails; a sweep draws many.
+the same device. Every run draws other seeds and shows those that fail; a sweep draws many.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Some of a test's combinations of parameters, drawn again in every run.
+"""Some of a test's combinations of parameters, other ones in every run.
 
 A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, both modes
 and every device but one among them. PoCL builds kernels twice as slowly as Intel's runtime: where there are others, it
-is drawn more seldom, and left out of two tests of three, again in every run. `-m sweep` runs all combinations. A
+is drawn more seldom, and left out of two tests of three, other ones in every run. `-m sweep` runs all combinations. A
 combination asked for by its name always runs.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;

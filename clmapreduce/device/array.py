@@ -13,6 +13,7 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
+from clmapreduce.host_room import refuse_oversized
 from clmapreduce.no_arithmetic import without_arithmetic
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
@@ -211,7 +212,10 @@ def element(x: DeviceArray, place: int) -> Any:
 
 
 def contiguous(values: NumpyArray) -> NumpyArray:
-    """`values` in C order, records packed so that every field is aligned."""
+    """`values` in C order, records packed so that every field is aligned. Raises DeviceMemoryError where the host cannot
+    hold that (see refuse_oversized).
+    """
+    refuse_oversized(values, "the array")
     if values.dtype.names is not None:
         values = values.astype(aligned(values.dtype), copy=False)
     return np.ascontiguousarray(values).reshape(values.shape)

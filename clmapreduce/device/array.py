@@ -212,8 +212,8 @@ def element(x: DeviceArray, place: int) -> Any:
 
 
 def contiguous(values: NumpyArray) -> NumpyArray:
-    """`values` in C order, records packed so that every field is aligned. Raises DeviceMemoryError where the host cannot
-    hold that (see refuse_oversized).
+    """`values` in C order, records packed so that every field is aligned. Raises DeviceMemoryError where the host has
+    no room for that (see refuse_oversized).
     """
     refuse_oversized(values, "the array")
     if values.dtype.names is not None:

@@ -6,8 +6,10 @@ cluster's intervals. Rows whose columns are cut leave accumulators that are merg
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.launch_table import LaunchTable
+from clmapreduce.domain.partition import Partition, PartitionLimits, whole_numbers
 from clmapreduce.domain.stretches import Stretches
 
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -27,36 +30,6 @@ row, columns of the cluster.
 """
 FEW = 2
 """So many times the mean work of the groups is not cut."""
-
-
-@dataclass(frozen=True)
-class PartitionLimits:
-    """How blocks are cut. block: rows of one vector of all items. vectors: of rows per group at most. tile: stretches
-    are multiples of it. least, most: columns per stretch. groups: at least so many are welcome. parts: accumulators
-    that may be left at most. backend: "1D" cuts no columns, "2D" all that may be. sharing: whether items may share rows
-    and walk columns of their own, where a cluster has less than half as many as there are items. whole: whether columns
-    that lie as tiles of all columns come first. aligned: what rows of groups are a multiple of, and begin
-    at multiples of, but a cluster's first ones. leaving: whether rows leave accumulators even where their columns are
-    not cut.
-    """
-
-    block: int
-    vectors: int
-    tile: int
-    least: int
-    most: int
-    groups: int
-    parts: int
-    backend: str = "auto"
-    sharing: bool = False
-    whole: bool = False
-    aligned: int = 1
-    leaving: bool = False
-
-    @property
-    def rows(self) -> int:
-        """Rows per group at most."""
-        return self.block * self.vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +47,8 @@ class Work:
 @dataclass(frozen=True, kw_only=True)
 class BlockSparse(Pairwise):
     """The pairs of blocks, the same ones in every element of the batch."""
+
+    scattered: ClassVar[bool] = True
 
     blocks: Blocks
 
@@ -96,11 +71,41 @@ class BlockSparse(Pairwise):
         """Columns of an interval on average."""
         return float(self.blocks.lengths.sum()) / max(1, int(self.blocks.offsets[-1]))
 
-    def padded(self, span: int, aligned: int = 1) -> float:
-        """Pairs that groups of `span` rows walk, with the rows that groups of a cluster lack. aligned: as in a Cut."""
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers that say how large the problem is."""
+        return (*super().sizes, *map(int, self.typical))
+
+    def padded(self, aligned: int = 1) -> Callable[[int], float]:
+        """The pairs that groups of so many rows walk, with the rows that groups of a cluster lack. aligned: as in
+        PartitionLimits.
+        """
+        return partial(self._padded, aligned)
+
+    def _padded(self, aligned: int, span: int) -> float:
         given = self._stretches()
         groups = -(-(given.end - given.first // aligned * aligned) // span)
         return float((groups * span).astype(float) @ given.columns.astype(float))
+
+    def partition(self, limits: PartitionLimits, size: int = 1) -> Partition:
+        """The groups: pieces of about equal work. size: numbers of every row that are results of their own."""
+        work = self.work(limits)
+        tables = {"pieces": work.pieces, "intervals": work.intervals}
+        parts, merges = work.parts, work.merges
+        if parts:
+            scale = np.array([size, size, size, 1, 1])
+            tables["merges"] = merges if size == 1 else LaunchTable(merges.values * scale, self.narrow)
+        total = parts * size * self.batch
+        behind = whole_numbers(self.rows, self.columns, len(work.pieces), parts, total)
+        merging = whole_numbers(self.rows * size, len(merges), parts * size, total)
+        splits = int(merges.values[:, 3].max(initial=1))
+        why = f"blocks: {len(work.pieces)} pieces of at most {limits.rows} rows"
+        if parts:
+            why += f", some with a share of the columns of {len(merges)} stretches of rows"
+        return Partition(
+            "ranges", len(work.pieces), ("pieces", "intervals", *behind), splits, parts * size, total, why, tables,
+            (len(merges) * self.batch, ("merges", *merging)),
+        )  # fmt: skip
 
     def work(self, cut: PartitionLimits) -> Work:
         """The pieces of a cut."""

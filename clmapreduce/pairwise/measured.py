@@ -17,7 +17,6 @@ from typing import Any, Protocol
 from clmapreduce.device.context import LOG, Context
 from clmapreduce.device.runtime import recall, remember, source_of
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.planning.boxes import from_json, is_legal, starts_of, to_json
@@ -86,11 +85,8 @@ def device_of(context: Context) -> Key:
 def key_of(context: Context, static: Plan, layout: PairProblem, domain: Pairwise) -> Key:
     """Where the box for a pass over all pairs is kept. static: its plan with the static box."""
     first = next(stage for stage in static.stages if not {"out0", "scratch0"}.isdisjoint(stage.writes))
-    sizes = [domain.rows, domain.columns, domain.batch]
-    if isinstance(domain, BlockSparse):
-        sizes += map(int, domain.typical)
     text = text_of(first.spec)
-    return (*device_of(context), text, layout.backend, *(str(size.bit_length()) for size in sizes))
+    return (*device_of(context), text, layout.backend, *(str(size.bit_length()) for size in domain.sizes))
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import DType
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode
@@ -81,8 +80,7 @@ def plan_pair(
     backend: str = "auto", box: Box | None = None, look: Look | None = None, wide: tuple[Pair, PairBound] | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of one pass over all pairs. wide: see Made."""
-    dense = not isinstance(domain, BlockSparse)
-    few = dense and pair.expansion is None and choose_few(domain, bound, mode, facts)
+    few = not domain.scattered and pair.expansion is None and choose_few(domain, bound, mode, facts)
     other = PairProblem(*wide, outputs, False, backend) if wide is not None and not few else None
     layout = PairProblem(pair, bound, outputs, few, backend, other)
     plan = plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
@@ -97,14 +95,13 @@ def choose_box(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: 
     if box is None and layout.few:
         box = _keeping(few_box(terms, cost, domain.rows, mode, facts), layout)
     elif box is None and domain.columns:
-        together = domain.typical[0] if isinstance(domain, BlockSparse) else float("inf")
-        box = choose_tiles(pair, bound, mode, facts, together)
+        box = choose_tiles(pair, bound, mode, facts, domain.typical[0])
     if box is not None:
         return box
     rows, loops = domain.rows * domain.batch, bool(pair.contractions)
-    cluster, columns = domain.typical if isinstance(domain, BlockSparse) else (None, domain.columns)
+    cluster, columns = domain.typical
     box = _keeping(pair_box(_kind(bound), terms, cost, loops, rows, int(columns), mode, facts), layout)
-    return box if cluster is None else clustered(box, cluster, pair.dtype.itemsize)
+    return clustered(box, cluster, pair.dtype.itemsize)
 
 
 def plan_layout(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box) -> Plan:

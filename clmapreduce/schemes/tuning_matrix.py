@@ -274,7 +274,7 @@ MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_bloc
 
 
 def matrix_nearest_box(
-    kept: int, columns: float, pairs: int, padded: Callable[[int], float] | None = None
+    kept: int, columns: float, pairs: float, padded: Callable[[int], float] | None = None
 ) -> MatrixNearestBox | None:  # fmt: skip
     """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. kept: columns
     that are wanted; a single one needs no bars. columns: that a row meets. pairs: of the whole problem. padded: as

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
-from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
+from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.tuning import WIDE_SCRATCH, WideBox, wide_box
@@ -48,7 +48,7 @@ class _Wide:
         each = (
             self.layout.pair.dtype.itemsize * staged
             + self.text.column_bytes
-            + PLACE_BYTES * isinstance(self.domain, BlockSparse)
+            + PLACE_BYTES * self.domain.scattered
         )
         while self.parallel and stage > 1 and stage * each + PADDING > self.facts.local_memory:
             stage //= 2
@@ -85,44 +85,30 @@ class _Wide:
         return -(-self.domain.rows // self.rows), -(-self.size // self.numbers)
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the domain is cut."""
         if self.after is not None:
-            return self.after.spread
+            return self.after.partition
         domain, box = self.domain, self.box
-        if isinstance(domain, BlockSparse):
-            groups, block = self.facts.compute_units * box.groups, self.rows if self.parallel else self.lanes
-            bytes_each = self.layout.bound.layout.itemsize * self.size * domain.batch
-            parts = min(domain.parts(self.size), WIDE_SCRATCH // bytes_each)
-            cut = PartitionLimits(
-                block, self.rows // block, self.columns, 4 * self.columns, box.longest, groups, parts,
-                self.layout.backend,
-            )  # fmt: skip
-            return spread_blocks(domain, cut, self.size)
-        splits, share = self._cut()
-        spread = spread_dense(domain, self.blocks[0], splits, share, self.facts.compute_units)
-        return replace(spread, parts=spread.parts * self.size)
-
-    def _cut(self) -> tuple[int, int]:
-        """(splits, columns per split) of a dense domain."""
-        domain, box = self.domain, self.box
-        if self.layout.backend == "1D":
-            return domain.cut(1, self.columns)
-        down, across = self.blocks
-        wanted = -(-self.facts.compute_units * box.groups // (down * across * domain.batch))
-        wanted = min(wanted, domain.columns // (4 * self.columns))
-        wanted = max(wanted, -(-domain.columns // box.longest), 2 if self.layout.backend == "2D" else 1)
-        bytes_each = self.layout.bound.layout.itemsize * self.flat.rows * domain.batch
-        return domain.cut(max(1, min(wanted, WIDE_SCRATCH // bytes_each)), self.columns)
+        block = self.rows if self.parallel else self.lanes
+        groups = self.facts.compute_units * box.groups
+        if not domain.scattered:
+            groups = -(-groups // self.blocks[1])
+        bytes_each = self.layout.bound.layout.itemsize * self.size * domain.batch
+        parts = min(domain.parts(self.size), WIDE_SCRATCH // bytes_each)
+        limits = PartitionLimits(
+            block, self.rows // block, self.columns, 4 * self.columns, box.longest, groups, parts, self.layout.backend
+        )
+        return domain.partition(limits, self.size)
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
         pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
-        (_, across), text, spread = self.blocks, self.text, self.spread
-        targets, out = targets_of(spread, self.layout.outputs)
+        (_, across), text, partition = self.blocks, self.text, self.partition
+        targets, out = targets_of(partition, self.layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
-            "stage": self.columns, "partial": spread.partial, "size": self.size, "domain": spread.word,
+            "stage": self.columns, "partial": partition.partial, "size": self.size, "domain": partition.word,
             "flags": self.after.across if self.after is not None else 0,
         }  # fmt: skip
         if self.parallel:
@@ -136,9 +122,9 @@ class _Wide:
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         told = (self.after.flags,) if self.after is not None else ()
-        arguments: Arguments = (*names, *targets, *spread.behind, ("idx", across), *told)
-        groups = across * spread.groups * domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *spread.read, *told), targets)
+        arguments: Arguments = (*names, *targets, *partition.behind, ("idx", across), *told)
+        groups = across * partition.groups * domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *partition.read, *told), targets)
 
 
 def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
@@ -164,7 +150,7 @@ def plan_wide(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: F
     single number, a plain sum in the values' own dtype.
     """
     wide = _Wide(layout, domain, mode, facts, box)
-    stage, spread = wide.stage(), wide.spread
+    stage, partition = wide.stage(), wide.partition
     cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
     text = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge([stage], {}, text, wide.flat, mode, facts, box, spread, f"{spread.why}; {cells}")
+    return with_merge([stage], {}, text, wide.flat, mode, facts, box, partition, f"{partition.why}; {cells}")

@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.line import NARROW_LIMIT
-from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.pairs.partition import Partition, dense_merge, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox
 from clmapreduce.schemes.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
@@ -57,26 +55,26 @@ def plan_pairwise(layout: PairProblem, domain: Pairwise, mode: ComputeMode, fact
         box = replace(box, block=group_of(box.block, layout.bound, facts))
     text = _text(layout, domain, mode, box)
     if text.staged:
-        text, box = fitting(text, box, facts, PLACE_BYTES if isinstance(domain, BlockSparse) else 0)
-    sharing = isinstance(domain, BlockSparse) and text.staged and shares(text, box, facts)
-    spread = _spread(layout, domain, facts, box, sharing)
+        text, box = fitting(text, box, facts, PLACE_BYTES * domain.scattered)
+    sharing = domain.scattered and text.staged and shares(text, box, facts)
+    partition = _spread(layout, domain, facts, box, sharing)
     cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
     if layout.few:
         cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
-    stages = [pair_stage(text, layout, domain, mode, facts, box, spread, sharing)]
-    why = f"{spread.why}; {cells}"
-    return with_merge(stages, {}, text, domain, mode, facts, box, spread, why)
+    stages = [pair_stage(text, layout, domain, mode, facts, box, partition, sharing)]
+    why = f"{partition.why}; {cells}"
+    return with_merge(stages, {}, text, domain, mode, facts, box, partition, why)
 
 
 def with_merge(
     stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    box: Box, spread: Partition, why: str,
+    box: Box, partition: Partition, why: str,
 ) -> Plan:  # fmt: skip
     """The plan of launches, and of the one that merges what they leave."""
-    if spread.partial:
-        stages = [*stages, merge_stage(text, domain, mode, facts, box, spread)]
-        scratch = {**scratch, "scratch0": text.bound.layout.itemsize * spread.parts * domain.batch}
-    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)
+    if partition.partial:
+        stages = [*stages, merge_stage(text, domain, mode, facts, box, partition)]
+        scratch = {**scratch, "scratch0": text.bound.layout.itemsize * partition.parts * domain.batch}
+    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=partition.tables)
 
 
 def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tuple[PairText, PairBox]:
@@ -92,25 +90,13 @@ def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tupl
 
 def _spread(layout: PairProblem, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Partition:
     """How the domain is cut."""
-    if isinstance(domain, BlockSparse):
-        lanes = box.lanes(layout.pair.dtype.itemsize)
-        return spread_blocks(domain, cut_of(layout, domain, facts, box, box.block * lanes, sharing))
-    blocks = blocks_of(layout, domain, box)
-    splits, share = cut_columns(
-        layout.backend, domain, blocks, facts.compute_units * box.groups, box.tile, box.tiles
-    )  # fmt: skip
-    return spread_dense(domain, blocks, splits, share, facts.compute_units)
-
-
-def cut_of(
-    layout: PairProblem, domain: Pairwise, facts: Facts, box: PairBox, block: int, sharing: bool
-) -> PartitionLimits:  # fmt: skip
-    """How blocks of pairs are cut for a launch box. block: rows of one vector of all items."""
+    block = 1 if layout.few else box.block * box.lanes(layout.pair.dtype.itemsize)
     groups, tile = facts.compute_units * box.groups, box.tile
-    return PartitionLimits(
+    limits = PartitionLimits(
         block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend,
         sharing,
     )  # fmt: skip
+    return domain.partition(limits)
 
 
 def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
@@ -120,22 +106,6 @@ def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
     tile = box.tile * (text.column_bytes + PLACE_BYTES)
     fits = tile + box.block * bound.layout.itemsize <= facts.local_memory
     return bound.commutative and small and fits and box.block > 1
-
-
-def cut_columns(backend: str, domain: Pairwise, blocks: int, groups: int, tile: int, tiles: int) -> tuple[int, int]:
-    """(splits, columns per split), a multiple of `tile`, for about so many groups. blocks: of rows, in one element of
-    the batch. tiles: per split at least.
-    """
-    if backend == "1D":
-        return domain.cut(1, tile)
-    wanted = -(-groups // (blocks * domain.batch))
-    wanted = min(wanted, domain.columns // (tile * tiles))
-    wanted = max(wanted, -(-domain.columns // (tile * LONGEST_CHAIN)))
-    if backend == "2D":
-        wanted = max(wanted, 2)
-    if domain.narrow:  # accumulators are counted by indices too
-        wanted = min(wanted, (NARROW_LIMIT - 1) // (domain.rows * domain.batch))
-    return domain.cut(wanted, tile)
 
 
 def group_of(block: int, bound: PairBound, facts: Facts) -> int:
@@ -152,11 +122,6 @@ def rows_of(layout: PairProblem, box: PairBox) -> int:
     return box.vectors if layout.few else box.vectors * box.block * box.lanes(layout.pair.dtype.itemsize)
 
 
-def blocks_of(layout: PairProblem, domain: Pairwise, box: PairBox) -> int:
-    """Groups side by side over the rows of one element of the batch."""
-    return -(-domain.rows // rows_of(layout, box))
-
-
 def _text(layout: PairProblem, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
     """What the launch over all pairs is made from."""
     staged = mode is ComputeMode.PARALLEL and not layout.few
@@ -167,58 +132,58 @@ def _text(layout: PairProblem, domain: Pairwise, mode: ComputeMode, box: PairBox
 
 def pair_stage(
     text: PairText, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox,
-    spread: Partition, sharing: bool,
+    partition: Partition, sharing: bool,
 ) -> Stage:  # fmt: skip
     """The launch over all pairs. sharing: as in PartitionLimits."""
     pair, bound = layout.pair, layout.bound
     numbers = {
-        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": spread.partial,
-        "domain": spread.word,
+        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": partition.partial,
+        "domain": partition.word,
     }  # fmt: skip
     if not layout.few:
         numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
-    targets, out = targets_of(spread, text.outputs)
+    targets, out = targets_of(partition, text.outputs)
     spec = kernel_spec(
         "pairs/pairwise_few" if layout.few else "pairs/pairwise", mode, facts, domain.narrow, False, numbers,
         {"pair": pair, "bound": bound},
         lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
     )  # fmt: skip
     names = tuple(given.name for given in pair.inputs)
-    arguments: Arguments = (*names, *targets, *spread.behind)
-    return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read), targets)
+    arguments: Arguments = (*names, *targets, *partition.behind)
+    return Stage(spec, partition.groups * domain.batch, box.block, arguments, (*names, *partition.read), targets)
 
 
-def targets_of(spread: Partition, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
+def targets_of(partition: Partition, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
     """The arrays that the launch over all pairs writes, and the kernel's parameters for them."""
-    parts = (("scratch0",), ["__global uchar *restrict parts"]) if spread.partial else ((), [])
-    if spread.always_partial:
+    parts = (("scratch0",), ["__global uchar *restrict parts"]) if partition.partial else ((), [])
+    if partition.always_partial:
         return parts
     return (*parts[0], *out_names(outputs)), [*parts[1], *out_parameters(outputs)]
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, spread: Partition, wanted: str = "",
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, partition: Partition, wanted: str = "",
 ) -> Stage:  # fmt: skip
     """The launch that merges the accumulators of every row whose columns are split. wanted: an array that tells which
     rows are to have results, if not all.
     """
-    rows = spread.parts * domain.batch // spread.splits
+    rows = partition.parts * domain.batch // partition.splits
     block = group_of(box.merge_block, text.bound, facts)
     fits = block * text.bound.layout.itemsize <= facts.local_memory
     team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative and fits
     share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
-    groups, behind = spread.merged or (-(-rows // share), dense_merge(rows, domain.columns, spread.splits, share))
+    groups, behind = partition.merge_launch(rows, domain.columns, share)
     bound = text.bound
     narrow = domain.narrow
     whole = replace(text, lanes=1, staged=False)
-    numbers = {"block": block, "team": team, "domain": spread.word, "some": bool(wanted)}
+    numbers = {"block": block, "team": team, "domain": partition.word, "some": bool(wanted)}
     given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
     spec = kernel_spec(
         "pairs/pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
         lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
     )  # fmt: skip
     targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
-    return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *spread.merge_tables), targets)
+    return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *partition.merge_tables), targets)
 
 
 def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import c_name
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
@@ -15,8 +15,8 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.centred import NORMS, Distance, NormsText, distance_of
-from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.sides import coordinates_of
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
@@ -65,28 +65,15 @@ class _Tiling:
         return -(-self.domain.rows // self.shape.tile_rows)
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the domain is cut."""
         if self.after is not None:
-            return self.after.spread
-        if isinstance(self.domain, BlockSparse):
-            return spread_blocks(self.domain, self._cut())
-        groups = self.facts.compute_units * self.box.groups
-        backend, tile = self.layout.backend, self.shape.tile_columns
-        splits, share = cut_columns(backend, self.domain, self.blocks, groups, tile, self.box.tiles)
-        return spread_dense(self.domain, self.blocks, splits, share, self.facts.compute_units)
-
-    def _cut(self) -> PartitionLimits:
-        """How blocks of pairs are cut."""
+            return self.after.partition
         box, tile, groups = self.box, self.shape.tile_columns, self.facts.compute_units * self.box.groups
         rows, parts = self.shape.tile_rows, self.domain.parts()
         least, most = tile * box.tiles, tile * LONGEST_CHAIN
-        return PartitionLimits(rows, 1, tile, least, most, groups, parts, self.layout.backend)
-
-    @property
-    def scattered(self) -> bool:
-        """Whether rows and columns of a tile come from anywhere."""
-        return isinstance(self.domain, BlockSparse)
+        limits = PartitionLimits(rows, 1, tile, least, most, groups, parts, self.layout.backend)
+        return self.domain.partition(limits)
 
     @cached_property
     def distance(self) -> Distance | None:
@@ -98,12 +85,12 @@ class _Tiling:
 
     @cached_property
     def tiles(self) -> TileText:
-        return TileText(self.text, self.shape, self._local_memory, self.distance, self.scattered)
+        return TileText(self.text, self.shape, self._local_memory, self.distance, self.domain.scattered)
 
     @property
     def _local_memory(self) -> int:
         """Bytes for stages and accumulators."""
-        places = 3 * PLACE_BYTES * self.shape.tile_columns if self.scattered else 0
+        places = 3 * PLACE_BYTES * self.shape.tile_columns if self.domain.scattered else 0
         return self.facts.local_memory - places - PADDING
 
     @cached_property
@@ -119,7 +106,7 @@ class _Tiling:
     def _padded(self, given: PairInput) -> int:
         """Its rows or columns, whole tiles."""
         if given.role is Role.ROW:  # a tile that begins anywhere reaches past the last row
-            return (self.blocks + self.scattered) * self.shape.tile_rows
+            return (self.blocks + self.domain.scattered) * self.shape.tile_rows
         return -(-self.domain.columns // self.shape.tile_columns) * self.shape.tile_columns
 
     def pack_stage(self, given: PairInput, target: str) -> Stage:
@@ -140,12 +127,12 @@ class _Tiling:
         """The launch over all pairs."""
         pair, bound = self.layout.pair, self.layout.bound
         box, domain, distance = self.box, self.domain, self.distance
-        text, spread = self.text, self.spread
-        targets, out = targets_of(spread, text.outputs)
+        text, partition = self.text, self.partition
+        targets, out = targets_of(partition, text.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
-            "folded": box.folded, "unroll": box.unroll, "partial": spread.partial,
-            "local_memory": self._local_memory, "products": distance is not None, "domain": spread.word,
+            "folded": box.folded, "unroll": box.unroll, "partial": partition.partial,
+            "local_memory": self._local_memory, "products": distance is not None, "domain": partition.word,
             "flags": self._flag,
         }  # fmt: skip
         tiles = self.tiles
@@ -156,8 +143,9 @@ class _Tiling:
         )  # fmt: skip
         names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
         told = (self.after.flags,) if self.after is not None else ()
-        arguments: Arguments = (*names, *targets, *spread.behind, *told)
-        return Stage(spec, spread.groups * domain.batch, box.block, arguments, (*names, *spread.read, *told), targets)
+        arguments: Arguments = (*names, *targets, *partition.behind, *told)
+        reads = (*names, *partition.read, *told)
+        return Stage(spec, partition.groups * domain.batch, box.block, arguments, reads, targets)
 
     @property
     def _flag(self) -> str:
@@ -178,14 +166,6 @@ class _Tiling:
         return tiling
 
 
-@dataclass(frozen=True)
-class Launches:
-    """Launches that compute what another scheme has left undone, and their scratch."""
-
-    stages: list[Stage]
-    scratch: dict[str, int]
-
-
 def redo_by_tiles(
     layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
 ) -> Launches:  # fmt: skip
@@ -203,17 +183,6 @@ def _redo(
     return tiling
 
 
-@dataclass(frozen=True)
-class FallbackLaunches(Launches):
-    """The same where the other scheme leaves no accumulators of its own. rows: of a group. A launch that merges what is
-    split is not among them.
-    """
-
-    spread: Partition
-    rows: int
-    box: TileBox
-
-
 def fallback_by_tiles(
     layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
 ) -> FallbackLaunches:  # fmt: skip
@@ -221,7 +190,7 @@ def fallback_by_tiles(
     box = choose_tiles(layout.pair, layout.bound, mode, facts, redo=True)
     assert box is not None
     tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
-    return _fallback(replace(tiling, after=Unfinished(tiling.spread, 1, flags, of_rows=True)))
+    return _fallback(replace(tiling, after=Unfinished(tiling.partition, 1, flags, of_rows=True)))
 
 
 def fallback_after(
@@ -232,11 +201,11 @@ def fallback_after(
 
 
 def _fallback(tiling: _Tiling) -> FallbackLaunches:
-    spread, scratch = tiling.spread, dict(tiling.packs)
-    if spread.partial:
-        scratch["scratch0"] = tiling.layout.bound.layout.itemsize * spread.parts * tiling.domain.batch
+    partition, scratch = tiling.partition, dict(tiling.packs)
+    if partition.partial:
+        scratch["scratch0"] = tiling.layout.bound.layout.itemsize * partition.parts * tiling.domain.batch
     stages = [*tiling.pack_stages(), tiling.stage()]
-    return FallbackLaunches(stages, scratch, spread, tiling.shape.tile_rows, tiling.box)
+    return FallbackLaunches(stages, scratch, partition, tiling.shape.tile_rows, tiling.box)
 
 
 def norms_stage(
@@ -274,5 +243,5 @@ def plan_tiles(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: 
         sizes = (padded, domain.rows, domain.columns)
         scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
         cells += "; distances by products where they lose no digits"
-    why = f"{tiling.spread.why}; {cells}"
-    return with_merge(stages, scratch, tiling.text, domain, mode, facts, box, tiling.spread, why)
+    why = f"{tiling.partition.why}; {cells}"
+    return with_merge(stages, scratch, tiling.text, domain, mode, facts, box, tiling.partition, why)

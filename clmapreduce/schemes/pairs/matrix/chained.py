@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -69,7 +68,7 @@ class _Chained(LongSides):
         return MatrixChainedText(
             pairs=PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, narrow, False),
             products=self.products, box=self.box, batched=self.batched,
-            scattered=isinstance(self.domain, BlockSparse),
+            scattered=self.domain.scattered,
             wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term, own=own or 0,
             registers=self.facts.register_fragments,
         )  # fmt: skip
@@ -87,11 +86,11 @@ class _Chained(LongSides):
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much say so."""
         layout, box, text, weights = self.layout, self.box, self.text, self.weights
-        spread = weights.spread
-        targets, out = targets_of(spread, layout.outputs)
+        partition = weights.partition
+        targets, out = targets_of(partition, layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "tile": box.tile, "depth": box.depth, "taken": box.numbers,
-            "chains": box.chains, "batched": text.batched, "partial": spread.partial, "domain": spread.word,
+            "chains": box.chains, "batched": text.batched, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
         spec = kernel_spec(
@@ -100,8 +99,8 @@ class _Chained(LongSides):
             lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
         )  # fmt: skip
         made = (*OPERANDS, *weights.made)
-        arguments: Arguments = (*weights.names, *made, *targets, *spread.behind, *weights.behind)
-        reads = (*weights.names, *made, *spread.read)
+        arguments: Arguments = (*weights.names, *made, *targets, *partition.behind, *weights.behind)
+        reads = (*weights.names, *made, *partition.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 
 
@@ -120,8 +119,9 @@ def plan_matrix_chained(
         box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
         chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
     weights = chained.weights
-    spread, cells = weights.spread, f"{weights.text.cells}, {box.tile} columns at once"
+    partition, cells = weights.partition, f"{weights.text.cells}, {box.tile} columns at once"
     stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]
-    why = f"{spread.why}; {cells}, by matrix instructions"
+    why = f"{partition.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge(stages, chained.scratch, exact, flat(domain, exact.expansion.size), mode, facts, box, spread, why)
+    numbers = flat(domain, exact.expansion.size)
+    return with_merge(stages, chained.scratch, exact, numbers, mode, facts, box, partition, why)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.matrix.chained import chained_products_of
 from clmapreduce.schemes.pairs.matrix.exponentials import wide_factoring_of
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
-from clmapreduce.schemes.pairs.matrix.nearest import columns_of, lists_fit
+from clmapreduce.schemes.pairs.matrix.nearest import lists_fit
 from clmapreduce.schemes.pairs.matrix.parts.halves import OperandPieces
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, products_of
@@ -63,7 +60,7 @@ def choose_matrix(
     if not facts.matrix_units or mode is ComputeMode.SEQUENTIAL or not domain.columns:
         return None
     wide = layout.wide or layout
-    torn = layout.wide is not None and isinstance(domain, BlockSparse) and domain.interval < SHORT
+    torn = layout.wide is not None and domain.interval < SHORT
     if wide.pair.expansion is not None and wide.pair.expansion.size >= LONG and not torn:
         found = wide_box_of(layout, domain, mode)
         if found is not None:
@@ -88,14 +85,14 @@ def wide_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode) -> Mat
     wide = layout.wide or layout
     if wide.pair.expansion is None or wide_factoring_of(wide, mode) is None:
         return None
-    return matrix_wide_box(wide.pair.expansion.size, _padded(domain))
+    return matrix_wide_box(wide.pair.expansion.size, domain.padded())
 
 
 def long_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> MatrixLongBox | None:
     """The box for long vectors, where the scheme suits."""
     if not products_of(layout, mode, facts):
         return None
-    return matrix_long_box(_aligned(domain))
+    return matrix_long_box(domain.padded(ALIGNED))
 
 
 def nearest_box_of(
@@ -111,8 +108,7 @@ def nearest_box_of(
     found = nearest_of(layout.pair, bound) if fallback is not None else None
     if found is None or 4 * (found.product.size + DEPTH) > facts.local_memory:
         return None
-    pairs = domain.blocks.pairs if isinstance(domain, BlockSparse) else domain.rows * domain.columns
-    box = matrix_nearest_box(bound.kept, columns_of(domain), pairs * domain.batch, _aligned(domain))
+    box = matrix_nearest_box(bound.kept, domain.typical[1], domain.pairs, domain.padded(ALIGNED))
     return box if box is not None and lists_fit(layout, domain, box) else None
 
 
@@ -124,10 +120,9 @@ def chained_box_of(
     expansion = wide.pair.expansion
     if expansion is None or not chained_products_of(wide, mode, facts):
         return None
-    columns = domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
-    if expansion.rows and columns < DIFFERENCES:
+    if expansion.rows and domain.typical[1] < DIFFERENCES:
         return None
-    return matrix_chained_box(expansion.size, _aligned(domain))
+    return matrix_chained_box(expansion.size, domain.padded(ALIGNED))
 
 
 def weighted_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode) -> MatrixWeightedBox | None:
@@ -138,17 +133,7 @@ def weighted_box_of(layout: PairProblem, domain: Pairwise, mode: ComputeMode) ->
     terms = replace(wide.pair, expansion=None).terms
     if max(len(terms.rows), len(terms.columns)) > WEIGHTED_MOST:
         return None
-    return matrix_weighted_box(wide.pair.expansion.size, len(terms.rows), _aligned(domain))
-
-
-def _padded(domain: Pairwise) -> Callable[[int], float] | None:
-    """The pairs that groups of so many rows walk, where rows come in clusters."""
-    return domain.padded if isinstance(domain, BlockSparse) else None
-
-
-def _aligned(domain: Pairwise) -> Callable[[int], float] | None:
-    """The same where groups' rows begin at multiples of blocks."""
-    return partial(domain.padded, aligned=ALIGNED) if isinstance(domain, BlockSparse) else None
+    return matrix_weighted_box(wide.pair.expansion.size, len(terms.rows), domain.padded(ALIGNED))
 
 
 def _of_few_numbers(layout: PairProblem, domain: Pairwise, mode: ComputeMode) -> MatrixBox | None:
@@ -158,7 +143,7 @@ def _of_few_numbers(layout: PairProblem, domain: Pairwise, mode: ComputeMode) ->
         return None
     steps = sum(OperandPieces(len(product.rows)).steps for product in factoring.products)
     rows, columns = domain.rows * domain.batch, domain.columns
-    padded = _padded(domain)
+    padded = domain.padded()
     if bound.side:
         return filter_box(steps, bound.kept, rows, columns, padded)
     left = Pair(pair.inputs, factoring.values, pair.width, bilinear=factoring.products)

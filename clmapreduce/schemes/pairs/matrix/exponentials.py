@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.domain.partition import Partition
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
@@ -19,7 +19,6 @@ from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideTe
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, MatrixText
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedText, is_power
-from clmapreduce.schemes.pairs.partition import Partition
 from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
@@ -71,7 +70,7 @@ class _Wide:
         if self._registers and is_power(matrix):
             matrix = LiftedText(exact, self.factoring, matrix.box, False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
-        scattered = isinstance(self.domain, BlockSparse)
+        scattered = self.domain.scattered
         return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered)
 
     @property
@@ -80,18 +79,18 @@ class _Wide:
         return -(-self.domain.columns // self.box.tile)
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the domain is cut."""
         text, backend = self.text, self.layout.backend
         rows = text.matrix.rows
-        return WideCut(self.domain, self.box, self.facts, backend, text.size, rows, text.across, whole=True).spread()
+        return WideCut(self.domain, self.box, self.facts, backend, text.size, rows, text.across, whole=True).partition()
 
     @property
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         across = self.text.across * self.domain.batch
         packed = 4 * self.text.weight_words * self.stages * across
-        return {PACKED: packed, REDO: 4 * across * self.spread.groups}
+        return {PACKED: packed, REDO: 4 * across * self.partition.groups}
 
     def pack_stage(self) -> Stage:
         """The launch that packs the weights."""
@@ -108,23 +107,23 @@ class _Wide:
 
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much give up."""
-        layout, box, text, spread = self.layout, self.box, self.text, self.spread
-        targets, out = targets_of(spread, layout.outputs)
+        layout, box, text, partition = self.layout, self.box, self.text, self.partition
+        targets, out = targets_of(partition, layout.outputs)
         spec = kernel_spec(
             "matrix/pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
-            {**self._numbers(), "partial": spread.partial, "domain": spread.word},
+            {**self._numbers(), "partial": partition.partial, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
             registers=box.registers,
         )  # fmt: skip
-        reads = (*(given.name for given in layout.pair.inputs), PACKED, *spread.read)
-        arguments: Arguments = (*self._given, PACKED, *targets, *spread.behind, ("idx", self.stages), REDO)
+        reads = (*(given.name for given in layout.pair.inputs), PACKED, *partition.read)
+        arguments: Arguments = (*self._given, PACKED, *targets, *partition.behind, ("idx", self.stages), REDO)
         return Stage(spec, self._groups, box.block, arguments, reads, (*targets, REDO))
 
     def redo_stage(self) -> Stage:
         """The launch that computes those again."""
-        layout, text, spread = self.layout, self.text, self.spread
-        targets, out = targets_of(spread, layout.outputs)
+        layout, text, partition = self.layout, self.text, self.partition
+        targets, out = targets_of(partition, layout.outputs)
         box = redo_box(text.matrix.rows, min(text.numbers, text.size))
         each = text.matrix.exact.column_bytes + 4 * box.numbers * box.across + PLACE_BYTES * text.scattered
         tile = box.tile
@@ -132,7 +131,7 @@ class _Wide:
             tile //= 2
         sizes = {
             "block": box.block, "tile": tile, "vectors": box.rows, "numbers": box.numbers, "across": box.across,
-            "unroll": box.unroll, "taken": self.box.numbers, "partial": spread.partial, "domain": spread.word,
+            "unroll": box.unroll, "taken": self.box.numbers, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
             "matrix/pairwise_matrix_redo", self.mode, self.facts, self.domain.narrow, False, sizes,
@@ -140,14 +139,14 @@ class _Wide:
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
             registers=box.registers,
         )  # fmt: skip
-        reads = (*self._given, *spread.read, REDO)
-        arguments: Arguments = (*self._given, *targets, *spread.behind, REDO)
+        reads = (*self._given, *partition.read, REDO)
+        arguments: Arguments = (*self._given, *targets, *partition.behind, REDO)
         return Stage(spec, self._groups, box.block, arguments, reads, targets)
 
     @property
     def _groups(self) -> int:
         """Groups of the launches over pairs."""
-        return self.text.across * self.spread.groups * self.domain.batch
+        return self.text.across * self.partition.groups * self.domain.batch
 
     @property
     def _given(self) -> tuple[str, ...]:
@@ -178,9 +177,9 @@ def plan_matrix_wide(
     while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
         box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
         wide = _Wide(layout, factoring, domain, mode, facts, box)
-    text, spread = wide.text, wide.spread
+    text, partition = wide.text, wide.partition
     cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
     stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
-    why = f"{spread.why}; {cells}, by matrix instructions"
+    why = f"{partition.why}; {cells}, by matrix instructions"
     exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge(stages, wide.scratch, exact, flat(domain, text.size), mode, facts, box, spread, why)
+    return with_merge(stages, wide.scratch, exact, flat(domain, text.size), mode, facts, box, partition, why)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -16,8 +16,7 @@ from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.matrix.filter import FilterText
 from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
-from clmapreduce.schemes.pairs.partition import Partition, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.tuning_matrix import MatrixBox
 
@@ -66,8 +65,8 @@ class _Matrix:
     @property
     def half(self) -> bool:
         """Whether all rows are one group's, whose last block has eight of them at most."""
-        shared, dense = self.box.block == 32 * self.box.across, not isinstance(self.domain, BlockSparse)
-        return dense and shared and self.domain.rows <= 16 * self.box.blocks - 8
+        shared = self.box.block == 32 * self.box.across
+        return not self.domain.scattered and shared and self.domain.rows <= 16 * self.box.blocks - 8
 
     @cached_property
     def sample(self) -> Sample | None:
@@ -79,33 +78,29 @@ class _Matrix:
     def local_memory(self) -> int:
         """Bytes that a group needs."""
         text, box = self.text, self.box
-        places = PLACE_BYTES if isinstance(self.domain, BlockSparse) else 0
+        places = PLACE_BYTES * self.domain.scattered
         staged = 0 if isinstance(text, FilterText) else text.pairs.column_bytes + text.exact.column_bytes
         tile = box.tile * (staged + places)
         numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the domain is cut."""
         box, rows, groups = self.box, self.text.rows, self.facts.compute_units * self.box.groups
-        if isinstance(self.domain, BlockSparse):
-            least, most = box.tile * box.tiles, box.tile * LONGEST_CHAIN
-            parts = self.domain.parts()
-            limits = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend)
-            return spread_blocks(self.domain, limits)
-        blocks = -(-self.domain.rows // rows)
-        splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
-        return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
+        least, most, parts = box.tile * box.tiles, box.tile * LONGEST_CHAIN, self.domain.parts()
+        limits = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend)
+        return self.domain.partition(limits)
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        layout, box, spread, text = self.layout, self.box, self.spread, self.text
-        targets, out = targets_of(spread, layout.outputs)
+        layout, box, partition, text = self.layout, self.box, self.partition, self.text
+        targets, out = targets_of(partition, layout.outputs)
         bars = ["__global const float *restrict bars"] if self.sample is not None else []
         numbers = {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "share": box.share,
-            "ahead": box.ahead, "partial": spread.partial, "domain": spread.word, "barred": self.sample is not None,
+            "ahead": box.ahead, "partial": partition.partial, "domain": partition.word,
+            "barred": self.sample is not None,
         }  # fmt: skip
         if not isinstance(text, FilterText):
             numbers |= {"unroll": box.unroll, "half": self.half}
@@ -116,9 +111,9 @@ class _Matrix:
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
         read = ("scratch2",) if bars else ()
-        arguments: Arguments = (*names, *targets, *read, *spread.behind)
-        groups = spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), targets)
+        arguments: Arguments = (*names, *targets, *read, *partition.behind)
+        groups = partition.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), targets)
 
 
 def plan_matrix(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
@@ -134,11 +129,11 @@ def plan_matrix(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts:
         else:
             box = replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
         matrix = _Matrix(layout, factoring, domain, mode, facts, box)
-    text, spread, sample = matrix.text, matrix.spread, matrix.sample
+    text, partition, sample = matrix.text, matrix.partition, matrix.sample
     cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
-    why = f"{spread.why}; {cells}"
+    why = f"{partition.why}; {cells}"
     if sample is not None:
         why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
     stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
     scratch = sample.scratch if sample is not None else {}
-    return with_merge(stages, scratch, text.exact, domain, mode, facts, box, spread, why)
+    return with_merge(stages, scratch, text.exact, domain, mode, facts, box, partition, why)

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
-from clmapreduce.schemes.pairs.partition import Partition, Unfinished, spread_blocks, spread_dense
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairProblem, cut_columns, targets_of, with_merge
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairProblem, targets_of, with_merge
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.tiles import Launches, redo_by_tiles
+from clmapreduce.schemes.pairs.tiles import redo_by_tiles
 from clmapreduce.schemes.tuning_matrix import MatrixLongBox
 
 
@@ -32,20 +32,18 @@ class _Tiling(LongSides):
         pairs = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
         return MatrixLongText(
             pairs=pairs, products=self.products, box=self.box, batched=self.batched,
-            local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
+            local_memory=self.facts.local_memory, scattered=self.domain.scattered,
         )  # fmt: skip
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the domain is cut."""
-        box, rows = self.box, self.text.rows
-        groups, blocks = self.facts.compute_units * box.groups, -(-self.domain.rows // rows)
-        if isinstance(self.domain, BlockSparse):
-            least, most, parts = box.tile * box.tiles, box.tile * LONGEST_CHAIN, self.domain.parts()
-            cut = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend, aligned=ALIGNED)
-            return spread_blocks(self.domain, cut)
-        splits, share = cut_columns(self.layout.backend, self.domain, blocks, groups, box.tile, box.tiles)
-        return spread_dense(self.domain, blocks, splits, share, self.facts.compute_units)
+        box, groups = self.box, self.facts.compute_units * self.box.groups
+        least, most, parts = box.tile * box.tiles, box.tile * LONGEST_CHAIN, self.domain.parts()
+        limits = PartitionLimits(
+            self.text.rows, 1, box.tile, least, most, groups, parts, self.layout.backend, aligned=ALIGNED
+        )
+        return self.domain.partition(limits)
 
     @property
     def may_give_up(self) -> bool:
@@ -58,17 +56,17 @@ class _Tiling(LongSides):
         """The launches that compute those."""
         if not self.may_give_up:
             return Launches([], {})
-        after = Unfinished(self.spread, 1, REDO)
+        after = Unfinished(self.partition, 1, REDO)
         found = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
-        return replace(found, scratch=found.scratch | {REDO: 4 * self.spread.groups * self.domain.batch})
+        return replace(found, scratch=found.scratch | {REDO: 4 * self.partition.groups * self.domain.batch})
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        layout, box, spread, text = self.layout, self.box, self.spread, self.text
-        targets, out = targets_of(spread, layout.outputs)
+        layout, box, partition, text = self.layout, self.box, self.partition, self.text
+        targets, out = targets_of(partition, layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
-            "batched": text.batched, "spilled": text.spilled, "partial": spread.partial, "domain": spread.word,
+            "batched": text.batched, "spilled": text.spilled, "partial": partition.partial, "domain": partition.word,
             "may_give_up": self.may_give_up, "stops": self.facts.groups_may_return,
         }  # fmt: skip
         spec = kernel_spec(
@@ -78,9 +76,9 @@ class _Tiling(LongSides):
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
         flags = (REDO,) if self.may_give_up else ()
-        arguments: Arguments = (*names, *targets, *spread.behind, *flags)
-        groups = spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *spread.read), (*targets, *flags))
+        arguments: Arguments = (*names, *targets, *partition.behind, *flags)
+        groups = partition.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *partition.read), (*targets, *flags))
 
 
 def plan_matrix_long(
@@ -100,11 +98,11 @@ def plan_matrix_long(
         columns = max(1, box.columns // 2)
         box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
         tiling = _Tiling(layout, products, domain, mode, facts, box)
-    text, spread = tiling.text, tiling.spread
+    text, partition = tiling.text, tiling.partition
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
     if tiling.may_give_up:
         cells += ", distances by differences where they lost digits"
     fallback = tiling.fallback()
     stages = [*tiling.before(), tiling.stage(), *fallback.stages]
-    why = f"{spread.why}; {cells}"
-    return with_merge(stages, tiling.scratch | fallback.scratch, text.pairs, domain, mode, facts, box, spread, why)
+    why = f"{partition.why}; {cells}"
+    return with_merge(stages, tiling.scratch | fallback.scratch, text.pairs, domain, mode, facts, box, partition, why)

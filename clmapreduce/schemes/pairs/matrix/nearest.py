@@ -8,29 +8,28 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse, PartitionLimits
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
 from clmapreduce.schemes.pairs.matrix.nearest_statements import LISTS, ListedText, NearestText
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
-from clmapreduce.schemes.pairs.partition import Partition, Unfinished, rows_launch, spread_blocks, spread_dense
 from clmapreduce.schemes.pairs.rows import (
     LONGEST_CHAIN,
     PairProblem,
-    cut_columns,
     merge_stage,
     out_names,
     out_parameters,
 )
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.tiles import FallbackLaunches, fallback_after, fallback_by_tiles
+from clmapreduce.schemes.pairs.tiles import fallback_after, fallback_by_tiles
 from clmapreduce.schemes.tuning import WIDE_SCRATCH
 from clmapreduce.schemes.tuning_matrix import MatrixNearestBox
 
@@ -63,7 +62,7 @@ class _Nearest(LongSides):
         lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
         return NearestText(
             pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
-            local_memory=self.facts.local_memory, scattered=isinstance(self.domain, BlockSparse),
+            local_memory=self.facts.local_memory, scattered=self.domain.scattered,
             nearest=self.nearest, lists=lists, sample=sample, chains=self.chains, barred=barred,
         )  # fmt: skip
 
@@ -74,23 +73,20 @@ class _Nearest(LongSides):
         return -(-self.domain.rows // FragmentLayout(box.block, box.across, box.rows).rows)
 
     @cached_property
-    def spread(self) -> Partition:
-        """How the domain is cut."""
+    def partition(self) -> Partition:
+        """How the domain is cut: every row leaves lists. Blocks of pairs leave as many as memory holds; of dense
+        domains `lists_fit` has asked.
+        """
         domain, box = self.domain, self.box
-        groups = self.facts.compute_units * box.groups
-        if isinstance(domain, BlockSparse):
-            return spread_blocks(domain, self._cut(domain, groups))
-        splits, share = cut_columns(self.layout.backend, domain, self.blocks, groups, box.tile, box.tiles)
-        return spread_dense(domain, self.blocks, splits, share, self.facts.compute_units)
-
-    def _cut(self, domain: BlockSparse, groups: int) -> PartitionLimits:
-        """How blocks of pairs are cut: every row leaves lists, as many as memory holds."""
-        box, text = self.box, self.text
-        most = WIDE_SCRATCH // (8 * text.lists_each * text.kept * domain.batch)
-        return PartitionLimits(
-            text.rows, 1, box.tile, box.tile * box.tiles, box.tile * LONGEST_CHAIN, groups,
-            min(domain.parts(), most), self.layout.backend, aligned=ALIGNED, leaving=True,
+        groups, text = self.facts.compute_units * box.groups, self.text
+        parts = domain.parts()
+        if domain.scattered:
+            parts = min(parts, WIDE_SCRATCH // (8 * text.lists_each * text.kept * domain.batch))
+        limits = PartitionLimits(
+            text.rows, 1, box.tile, box.tile * box.tiles, box.tile * LONGEST_CHAIN, groups, parts,
+            self.layout.backend, aligned=ALIGNED, leaving=True,
         )  # fmt: skip
+        return domain.partition(limits)
 
     # ------------------------------------------------------------------------------------------------------ bars
     @property
@@ -100,18 +96,17 @@ class _Nearest(LongSides):
         """
         wanted = -(-BUCKETS * self.layout.bound.kept // (4 * self.box.across))
         most = min(MOST_CHAINS, 2 * self.box.columns)
-        return min(most, 1 << (wanted - 1).bit_length()) if isinstance(self.domain, BlockSparse) else CHAINS
+        return min(most, 1 << (wanted - 1).bit_length()) if self.domain.scattered else CHAINS
 
     @cached_property
     def looked(self) -> Partition:
         """How the domain is cut for the look at some columns: there are some buckets for every value that is kept."""
         domain, box, units = self.domain, self.box, self.facts.compute_units
-        if isinstance(domain, BlockSparse):
-            return self.spread
+        if domain.scattered:
+            return self.partition
         each, tile = 4 * self.chains * box.across, box.tile * max(1, box.sample)
         wanted = max(-(-BUCKETS * self.layout.bound.kept // each), units * box.groups // (self.blocks * domain.batch))
-        splits, share = domain.cut(min(wanted, max(1, MOST_BUCKETS // each)), tile)
-        return spread_dense(domain, self.blocks, splits, share, units)
+        return domain.shared(self.blocks, min(wanted, max(1, MOST_BUCKETS // each)), tile)
 
     @property
     def buckets(self) -> int:
@@ -122,9 +117,9 @@ class _Nearest(LongSides):
     def barred(self) -> bool:
         """Whether a look pays."""
         box, kept = self.box, self.layout.bound.kept
-        if box.sample < 2 or columns_of(self.domain) < box.tile * box.sample * box.tiles:
+        if box.sample < 2 or self.domain.typical[1] < box.tile * box.sample * box.tiles:
             return False
-        if isinstance(self.domain, BlockSparse):
+        if self.domain.scattered:
             return self.buckets >= FEWEST_BUCKETS * kept
         return self.buckets * self.looked.splits >= BUCKETS * kept
 
@@ -134,8 +129,7 @@ class _Nearest(LongSides):
             return []
         text, names = self._text(self.box.sample, False), (BUCKETS_LEFT, BARS)
         look = self._stage(text, self.looked, (BUCKETS_LEFT,), ["__global float *restrict buckets"])
-        sparse = isinstance(self.domain, BlockSparse)
-        block = self.text.rows if sparse else min(BARS_BLOCK, self.facts.max_group_size)
+        block = self.text.rows if self.domain.scattered else min(BARS_BLOCK, self.facts.max_group_size)
         order = Order(self.layout.bound, True, self.buckets, self.looked, block)
         return [look, order.stage(self.domain, self.mode, self.facts, names)]
 
@@ -143,8 +137,8 @@ class _Nearest(LongSides):
     @cached_property
     def fallback(self) -> FallbackLaunches:
         """The launches for what is in doubt: blocks are cut as for the lists."""
-        if isinstance(self.domain, BlockSparse):
-            after = Unfinished(self.spread, 1, REDO, of_rows=True)
+        if self.domain.scattered:
+            after = Unfinished(self.partition, 1, REDO, of_rows=True)
             return fallback_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
         return fallback_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
 
@@ -152,7 +146,7 @@ class _Nearest(LongSides):
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         rows = self.domain.rows * self.domain.batch
-        lists = 4 * self.text.lists_each * self.text.kept * self.spread.total
+        lists = 4 * self.text.lists_each * self.text.kept * self.partition.total
         bars = {BUCKETS_LEFT: 4 * self.buckets * self.looked.total, BARS: 4 * rows} if self.barred else {}
         return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.fallback.scratch
 
@@ -160,17 +154,18 @@ class _Nearest(LongSides):
         """The launch over all pairs."""
         left = ["__global float *restrict list_bounds", "__global int *restrict list_columns"]
         bars = ["__global const float *restrict bars"] if self.barred else []
-        return self._stage(self.text, self.spread, LISTS, [*left, *bars], (BARS,) if bars else ())
+        return self._stage(self.text, self.partition, LISTS, [*left, *bars], (BARS,) if bars else ())
 
     def _stage(
-        self, text: NearestText, spread: Partition, left: tuple[str, ...], arrays: list[str], read: tuple[str, ...] = ()
-    ) -> Stage:
+        self, text: NearestText, partition: Partition, left: tuple[str, ...], arrays: list[str],
+        read: tuple[str, ...] = (),
+    ) -> Stage:  # fmt: skip
         """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
         layout, box = self.layout, self.box
         numbers = {
             "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
             "batched": text.batched, "kept": text.kept, "sample": text.sample, "chains": text.chains,
-            "barred": text.barred, "domain": spread.word,
+            "barred": text.barred, "domain": partition.word,
         }  # fmt: skip
         given = [*text.pairs.parameters(), *text.parameters()]
         spec = kernel_spec(
@@ -178,19 +173,19 @@ class _Nearest(LongSides):
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
-        arguments: Arguments = (*names, *left, *read, *spread.behind)
-        groups = spread.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *read, *spread.read), left)
+        arguments: Arguments = (*names, *left, *read, *partition.behind)
+        groups = partition.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), left)
 
     def listed_stage(self) -> Stage:
         """The launch that makes results of the lists, and says which rows are in doubt."""
-        layout, domain, spread, exact = self.layout, self.domain, self.spread, self.exact
+        layout, domain, partition, exact = self.layout, self.domain, self.partition, self.exact
         block = self.fallback.rows
-        if not isinstance(domain, BlockSparse):  # several of its groups are one here
+        if not domain.scattered:  # several of its groups are one here
             block = max(block, min(LISTED_BLOCK, self.facts.max_group_size) // block * block)
         text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
-        groups, behind = rows_launch(spread, domain, block)
+        groups, behind = partition.rows_launch(domain.rows, domain.columns, domain.batch, block)
         parameters = [
             *exact.parameters(), "__global const float *restrict list_bounds",
             "__global const int *restrict list_columns", *bars, "__global int *restrict redo",
@@ -198,25 +193,20 @@ class _Nearest(LongSides):
         ]  # fmt: skip
         spec = kernel_spec(
             "matrix/pairwise_nearest", self.mode, self.facts, domain.narrow, False,
-            {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": spread.word},
+            {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
         written = (REDO, *out_names(layout.outputs))
         arguments: Arguments = (*names, *written, *behind)
-        return Stage(spec, groups, block, arguments, (*names, *spread.merge_tables), written)
+        return Stage(spec, groups, block, arguments, (*names, *partition.merge_tables), written)
 
 
 def lists_fit(layout: PairProblem, domain: Pairwise, box: MatrixNearestBox) -> bool:
     """Whether there are columns enough for lists, and memory."""
     kept, lists = layout.bound.kept + box.spare, 4 * box.across
     bytes_each = 8 * kept * lists * domain.rows * domain.batch
-    return columns_of(domain) >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
-
-
-def columns_of(domain: Pairwise) -> float:
-    """Columns that a row meets; of blocks, where a pair is found on average."""
-    return domain.typical[1] if isinstance(domain, BlockSparse) else domain.columns
+    return domain.typical[1] >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
 
 
 def plan_matrix_nearest(
@@ -235,14 +225,14 @@ def plan_matrix_nearest(
         columns = max(1, box.columns // 2)
         box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
         made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
-    text, spread, fallback = made.text, made.spread, made.fallback
+    text, partition, fallback = made.text, made.partition, made.fallback
     cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
-    lists = text.lists_each * spread.splits
-    why = f"{spread.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
+    lists = text.lists_each * partition.splits
+    why = f"{partition.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
     if made.barred:
         buckets = made.buckets * made.looked.splits
         why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
     stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *fallback.stages]
-    if fallback.spread.partial:
-        stages.append(merge_stage(made.exact, domain, mode, facts, fallback.box, fallback.spread, REDO))
-    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=spread.tables)
+    if fallback.partition.partial:
+        stages.append(merge_stage(made.exact, domain, mode, facts, fallback.box, fallback.partition, REDO))
+    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=partition.tables)

@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
+from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.matrix.filter import NearText
-from clmapreduce.schemes.pairs.partition import Partition, rows_launch, spread_dense
-from clmapreduce.schemes.pairs.rows import cut_columns
+from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN
 from clmapreduce.schemes.tuning import WIDE_SCRATCH
 from clmapreduce.schemes.tuning_matrix import MatrixBox, sample_box
 
@@ -103,20 +102,21 @@ class Sample:
         return self.text.box
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the columns that are looked at are cut, so that there are buckets enough, and not too many."""
         looked = replace(self.domain, columns=self.domain.columns // self.box.sample)
         blocks, units, each = -(-looked.rows // self.text.rows), self.facts.compute_units, self.text.buckets
         least, most = -(-BUCKETS * self.text.exact.bound.kept // each), MOST_BUCKETS // each
         wanted = units * self.box.groups // (blocks * looked.batch)
         groups = max(least, min(wanted, most)) * blocks * looked.batch
-        splits, share = cut_columns("auto", looked, blocks, groups, self.box.tile, 1)
-        return spread_dense(looked, blocks, splits, share, units)
+        tile = self.box.tile
+        limits = PartitionLimits(self.text.rows, 1, tile, tile, tile * LONGEST_CHAIN, groups, looked.parts())
+        return looked.partition(limits)
 
     @property
     def buckets(self) -> int:
         """Of every row."""
-        return self.spread.splits * self.text.buckets
+        return self.partition.splits * self.text.buckets
 
     @property
     def pays(self) -> bool:
@@ -134,12 +134,12 @@ class Sample:
 
     def stages(self) -> list[Stage]:
         """The look at some columns, and the launch that orders the buckets of every row."""
-        text, box, domain, spread = self.text, self.box, self.domain, self.spread
+        text, box, domain, partition = self.text, self.box, self.domain, self.partition
         exact = text.exact
         pair, bound = exact.pair, exact.bound
         numbers = {
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "ahead": box.ahead,
-            "sample": box.sample, "domain": spread.word,
+            "sample": box.sample, "domain": partition.word,
         }  # fmt: skip
         looking = kernel_spec(
             "matrix/pairwise_matrix_sample", self.mode, self.facts, domain.narrow, False, numbers,
@@ -147,38 +147,38 @@ class Sample:
             lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
-        arguments = (*names, "scratch1", *spread.behind)
-        look = Stage(looking, spread.groups * domain.batch, box.block, arguments, names, ("scratch1",))
-        order = Order(bound, text.least, text.buckets, spread, min(BARS_BLOCK, self.facts.max_group_size))
+        arguments = (*names, "scratch1", *partition.behind)
+        look = Stage(looking, partition.groups * domain.batch, box.block, arguments, names, ("scratch1",))
+        order = Order(bound, text.least, text.buckets, partition, min(BARS_BLOCK, self.facts.max_group_size))
         return [look, order.stage(domain, self.mode, self.facts, ("scratch1", "scratch2"))]
 
 
 @dataclass(frozen=True)
 class Order:
     """The launch that orders the buckets of every row. least: whether lesser bounds are better. buckets: of a row in
-    one split. spread: of the launch that left them. block: rows of a group.
+    one split. partition: of the launch that left them. block: rows of a group.
     """
 
     bound: PairBound
     least: bool
     buckets: int
-    spread: Partition
+    partition: Partition
     block: int
 
     def stage(self, domain: Pairwise, mode: ComputeMode, facts: Facts, names: tuple[str, str]) -> Stage:
         """names: of the arrays of buckets and of bars."""
-        numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.spread.word}
+        numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.partition.word}
         spec = kernel_spec(
             "matrix/pairwise_matrix_bars", mode, facts, domain.narrow, False, numbers, {"bound": self.bound}, lambda: {}
         )  # fmt: skip
-        groups, behind = rows_launch(self.spread, domain, self.block)
-        reads = (*names[:1], *self.spread.merge_tables)
+        groups, behind = self.partition.rows_launch(domain.rows, domain.columns, domain.batch, self.block)
+        reads = (*names[:1], *self.partition.merge_tables)
         return Stage(spec, groups, self.block, (*names, *behind), reads, names[1:])
 
 
 def sample_of(text: NearText, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:
     """The launches that find bars for a filter; None where its box wants none, or they would not pay."""
-    if isinstance(domain, BlockSparse) or not text.box.sample:
+    if domain.scattered or not text.box.sample:
         return None
     box = sample_box(text.box, facts)
     found = SampleText(text.exact, text.factoring, box, text.registers)

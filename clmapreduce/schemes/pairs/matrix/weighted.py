@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import BlockSparse
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
@@ -44,7 +43,7 @@ class _Weighted:
 
     @cached_property
     def text(self) -> WeightedText:
-        layout, narrow, scattered = self.layout, self.domain.narrow, isinstance(self.domain, BlockSparse)
+        layout, narrow, scattered = self.layout, self.domain.narrow, self.domain.scattered
         scalar = replace(layout.pair, expansion=None)
         return WeightedText(
             PairText(scalar, layout.bound, layout.outputs, 1, narrow, True),
@@ -73,11 +72,11 @@ class _Weighted:
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums are not finite say so."""
         layout, box, text, weights = self.layout, self.box, self.text, self.weights
-        spread = weights.spread
-        targets, out = targets_of(spread, layout.outputs)
+        partition = weights.partition
+        targets, out = targets_of(partition, layout.outputs)
         numbers = {
             "block": box.block, "rows_taken": box.rows, "tile": box.tile, "batch": self.batch, "taken": box.numbers,
-            "chains": box.chains, "partial": spread.partial, "domain": spread.word,
+            "chains": box.chains, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
             "matrix/pairwise_matrix_weighted", self.mode, self.facts, self.domain.narrow, False, numbers,
@@ -85,8 +84,8 @@ class _Weighted:
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
             registers=box.registers,
         )  # fmt: skip
-        arguments: Arguments = (*weights.names, *weights.made, *targets, *spread.behind, *weights.behind)
-        reads = (*weights.names, *weights.made, *spread.read)
+        arguments: Arguments = (*weights.names, *weights.made, *targets, *partition.behind, *weights.behind)
+        reads = (*weights.names, *weights.made, *partition.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 
 
@@ -103,9 +102,9 @@ def plan_matrix_weighted(
         box = replace(box, columns=box.columns // 2)
         made = _Weighted(layout, domain, mode, facts, box)
     weights = made.weights
-    spread = weights.spread
+    partition = weights.partition
     stages = [weights.stage(), made.stage(), weights.redo_stage()]
-    why = f"{spread.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
+    why = f"{partition.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
     exact = made.text.wide
     numbers = flat(domain, made.text.size)
-    return with_merge(stages, weights.scratch, exact, numbers, mode, facts, box, spread, why)
+    return with_merge(stages, weights.scratch, exact, numbers, mode, facts, box, partition, why)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
+from clmapreduce.domain.partition import Partition
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
-from clmapreduce.schemes.pairs.partition import Partition, Unfinished
 from clmapreduce.schemes.pairs.rows import PairProblem
 from clmapreduce.schemes.pairs.value_blocks import WideCut
 
@@ -36,11 +37,11 @@ class Weights:
     centre: str = ""
 
     @cached_property
-    def spread(self) -> Partition:
+    def partition(self) -> Partition:
         """How the domain is cut."""
         text, backend = self.text, self.wide.backend
         rows, across = text.warps.rows, text.across
-        return WideCut(self.domain, text.box, self.facts, backend, text.size, rows, across, aligned=ALIGNED).spread()
+        return WideCut(self.domain, text.box, self.facts, backend, text.size, rows, across, aligned=ALIGNED).partition()
 
     @property
     def padded(self) -> int:
@@ -57,7 +58,7 @@ class Weights:
     @property
     def groups(self) -> int:
         """Groups of the launch over all pairs."""
-        return self.text.across * self.spread.groups * self.domain.batch
+        return self.text.across * self.partition.groups * self.domain.batch
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,5 +98,5 @@ class Weights:
 
     def redo_stage(self) -> Stage:
         """The launch that computes groups again, as the formula says."""
-        after = Unfinished(self.spread, self.text.across, REDO)
+        after = Unfinished(self.partition, self.text.across, REDO)
         return redo_groups(self.wide, self.domain, self.mode, self.facts, self.text.warps.rows, after)

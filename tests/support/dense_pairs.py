@@ -190,8 +190,9 @@ class Case:
         """The outputs of a reduction that tells places, where only some columns are given."""
         both = {"ArgMin": "Min_ArgMin", "ArgMax": "Max_ArgMax", "ArgKMin": "KMin_ArgKMin"}.get(self.name, self.name)
         best, places = dense(both, f, w, K)
-        if len(columns):  # what finds nothing gives place 0
-            places = np.where(np.isinf(best), 0, columns[np.minimum(places, len(columns) - 1)])
+        if len(columns):  # what finds nothing better than the worst value gives place 0
+            worst = -np.inf if "Max" in self.name else np.inf
+            places = np.where(best == worst, 0, columns[np.minimum(places, len(columns) - 1)])
         return [best, places] if both == self.name else [places]
 
     def _allowed(self, made: list[Any], f: Any, w: Any) -> list[Any]:

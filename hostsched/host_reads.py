@@ -29,7 +29,8 @@ class HostRead:
 
     def __init__(self, queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset: int = 0) -> None:
         self._queue, self._buffer, self._target, self._offset = queue, buffer, target, offset
-        at_once = queue.facts.host_unified or target.nbytes <= SLOT
+        facts = queue.facts
+        at_once = facts.host_unified or (facts.maps_memory and target.nbytes <= SLOT)
         self.jobs: tuple[ReadJob, ...] = (ReadJob(buffer, target, offset),) if at_once else ()
 
     def finish(self) -> None:

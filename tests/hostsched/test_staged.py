@@ -1,5 +1,5 @@
 """Reads of a device with memory of its own: by way of pinned memory, or waited for inside the driver. Devices that
-share the host's memory are told that they do not.
+share the host's memory say here that they do not.
 """
 
 from __future__ import annotations
@@ -13,8 +13,20 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from hostsched import FillJob, JobGraph, LaunchError, OutOfDeviceMemory, Queue, ReadJob, WriteJob, opencl, read_back
+from hostsched import (
+    FillJob,
+    JobGraph,
+    LaunchError,
+    OutOfDeviceMemory,
+    Queue,
+    ReadJob,
+    WriteJob,
+    opencl,
+    read_back,
+    waiting,
+)
 from hostsched import queue as queue_module
+from hostsched import staged as staged_module
 from hostsched.staged import SLOT
 
 
@@ -115,6 +127,23 @@ def test_calls_read_by_sure_ways_alone(queue: Queue, only_sure_reads: list[int],
         assert cm.Reduce("sum")(x, context=context) == x.sum()
     assert max(only_sure_reads) > SLOT
     context.queue.space.staged.free.clear()
+
+
+def test_a_read_counts_until_its_bytes_are_there(apart: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread that waits looks at the count without the lock."""
+    if not apart.facts.maps_memory:
+        pytest.skip("the driver pins nothing")
+    staged, target, counts = apart.space.staged, np.zeros(8, "u1"), []
+
+    def status(event: Any) -> int:
+        counts.append(len(staged))
+        return waiting.status_of(event)
+
+    monkeypatch.setattr(staged_module, "status_of", status)
+    buffer = apart.arena.take(8)
+    JobGraph([WriteJob(buffer, np.arange(8, dtype="u1"))]).submit(apart)
+    read_back(apart, buffer, target)
+    assert min(counts) == 1 and target.tolist() == list(range(8)) and not staged
 
 
 def test_devices_that_share_memory_need_none(queue: Queue) -> None:

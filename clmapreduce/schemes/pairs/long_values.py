@@ -92,7 +92,7 @@ class _Wide:
         domain, box = self.domain, self.box
         block = self.rows if self.parallel else self.lanes
         groups = self.facts.compute_units * box.groups
-        if not domain.scattered:
+        if not domain.scattered:  # of blocks the boxes were measured without this
             groups = -(-groups // self.blocks[1])
         bytes_each = self.layout.bound.layout.itemsize * self.size * domain.batch
         parts = min(domain.parts(self.size), WIDE_SCRATCH // bytes_each)

@@ -385,6 +385,7 @@ class Queue:
                 opencl.finish(self._queue)
             except cl.Error as error:
                 raise failure_of(error, f"finishing the queue of {self.facts.name!r}") from error
+            self.space.staged.land()
 
     def leak(self) -> None:
         """Keeps the host memory of commands that did not end until the process has ended."""

@@ -20,9 +20,9 @@ from .errors import (
     WrongArgument,
 )
 from .graph import JobGraph
-from .host_reads import HostRead, read_back
 from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from .memory import Arena, Buffer
+from .pinned import read_back
 from .profile import Profile, Record, trace_events
 from .progress import following
 from .queue import Queue
@@ -43,7 +43,6 @@ __all__ = [
     "DriverTraits",
     "FillJob",
     "ForkedProcess",
-    "HostRead",
     "HostSchedError",
     "InterpreterEnding",
     "InvalidSetting",

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyopencl as cl
 
 from . import opencl
@@ -23,7 +24,6 @@ from .idle_queues import IdleQueues
 from .memory import Arena
 from .refusal import guard, opencl_in_use
 from .settings import driver_settings
-from .staged import StagedReads
 
 if TYPE_CHECKING:
     from .build import Program
@@ -37,10 +37,11 @@ class SharedContext:
     `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
     launch, a buffer's events and the command that follows from them. `arena` is the
     context's memory, `programs` what was built in it last, by source and options, `idle_queues` command queues that
-    were used before, `staged` the reads that go by way of pinned memory, `failed` whether a command was seen to fail.
+    were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed` whether a
+    command was seen to fail.
     """
 
-    __slots__ = ("__weakref__", "arena", "cl", "device", "failed", "idle_queues", "lock", "programs", "staged")
+    __slots__ = ("__weakref__", "arena", "cl", "device", "failed", "idle_queues", "lock", "pinned", "programs")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         self.device = device
@@ -50,7 +51,7 @@ class SharedContext:
         self.failed = False
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()
-        self.staged = StagedReads()
+        self.pinned: deque[np.ndarray[Any, Any]] = deque()
         weakref.finalize(self, self.idle_queues.release).atexit = False
         guard(self)
 

@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -37,7 +37,9 @@ class Buffer:
 
     `cl` is the OpenCL buffer of `nbytes` bytes, valid in `space` (a SharedContext). `last_write` and `readers` are the
     events of the commands that last wrote it and that have read it since: only `graph.py` derives waits from them.
-    `host` is the array whose memory this is (see Arena.borrow), else None.
+    `host` is the array whose memory this is (see Arena.borrow), else None. It outlives the buffer and every command on
+    it. Else the host may hand out its addresses again while a driver still has the old pages pinned, and copies to and
+    from new arrays go to those (NVIDIA 580.159). CPython clears slots in alphabetical order: `cl` first.
     """
 
     __slots__ = ("__weakref__", "_arena", "_counted", "_idle", "cl", "host", "last_write", "nbytes", "readers", "space")
@@ -187,8 +189,9 @@ class Arena:
             made = self._create(lambda: opencl.new_buffer(self._space.cl, access | place, hostbuf=array), array.nbytes)
         return Buffer(made, array.nbytes, self._space, host=array)
 
-    def from_cl(self, buffer: cl.Buffer, nbytes: int) -> Buffer:
-        """A Buffer around a caller's OpenCL buffer of at least `nbytes` bytes, which stays the caller's.
+    def from_cl(self, buffer: cl.Buffer, nbytes: int, host: np.ndarray[Any, Any] | None = None) -> Buffer:
+        """A Buffer around a caller's OpenCL buffer of at least `nbytes` bytes, which stays the caller's. `host` is the
+        array that it uses in place (USE_HOST_PTR), by default what pyopencl knows of it.
 
         Waits are derived per Buffer object: keep one for as long as the memory is in use, and pass the events of
         commands enqueued elsewhere as `wait_for`. Raises ValueError if it belongs to another context or is too small.
@@ -200,7 +203,8 @@ class Arena:
             )
         if buffer.size < nbytes:
             raise ValueError(f"the OpenCL buffer has {buffer.size} bytes, {nbytes} were asked for")
-        return Buffer(buffer, nbytes, self._space)
+        used = cast("np.ndarray[Any, Any] | None", buffer.hostbuf) if host is None else host
+        return Buffer(buffer, nbytes, self._space, used)
 
     def _collect(self) -> None:
         """Sorts what finalizers and `give` left behind. The lock is held."""

@@ -17,7 +17,7 @@ from .build import Kernel
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
 from .ending import watch
-from .errors import ForkedProcess, HostSchedError, WrongArgument
+from .errors import ForkedProcess, WrongArgument
 from .failures import failure, failure_of
 from .in_flight import Entry, InFlight, keep_for_ever
 from .memory import Arena, Buffer
@@ -36,7 +36,6 @@ _PATTERNS = (1, 2, 4, 8, 16, 32, 64, 128)
 _QUICK_PATTERN = 16  # an H200 fills 3.1 TB/s with patterns of 16 bytes, 1.4 with 4 and 0.4 with 1 (driver 580.159)
 # Longer fills go in pieces: the same driver never ends one of 2^31 patterns, and does nothing at all for 2^32.
 _LONGEST_FILL = 1 << 30
-_LONGEST_READ = 1 << 26  # bytes that are waited for inside a driver: some 10 ms by PCI Express
 
 
 class Queue:
@@ -179,44 +178,12 @@ class Queue:
     def read(
         self, buffer: Buffer, target: np.ndarray[Any, Any], offset: int = 0, waits: Sequence[cl.Event] = ()
     ) -> cl.Event:
-        """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous, writable `target`.
-
-        Where the device has memory of its own, `target` holds them once this queue, or another one of its context, has
-        waited for the event, or for a later one.
-        """
-        self._check_read(buffer, offset, target)
+        """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous, writable `target`."""
+        self._check(buffer, offset, target.nbytes)
+        if not target.flags.c_contiguous or not target.flags.writeable:
+            raise ValueError("a read needs a C-contiguous, writable array; pass one and copy from it")
         place = {"src_offset": offset, "is_blocking": False}
-        staged = self.space.staged
-        with self.lock:
-            staging = staged.take(target.nbytes, self.pin) if self._stages_reads and target.nbytes else None
-            into = target if staging is None else staging[: target.nbytes]
-            try:
-                event = self._transfer("read", into, buffer.cl, target.nbytes, (buffer, target, into), waits, place)
-            except HostSchedError:
-                if staging is not None:
-                    staged.give(staging)
-                raise
-            if staging is not None:
-                staged.expect(event, staging, target)
-        return event
-
-    def read_now(self, buffer: Buffer, target: np.ndarray[Any, Any], offset: int = 0) -> None:
-        """What `read` does, and waits for it: first for the buffer's last write, then in the driver, some milliseconds
-        at a time. Ctrl-C gets through. Other threads enqueue nothing while the bytes are copied. Raises LaunchError or
-        OutOfDeviceMemory if the write or the copy fails.
-        """
-        self._check_read(buffer, offset, target)
-        last = buffer.last_write
-        if last is not None:
-            self.wait(last)
-        flat = target.reshape(-1).view(np.uint8)
-        with self.lock:
-            last = buffer.last_write
-            for begin in range(0, flat.nbytes, _LONGEST_READ):
-                piece = flat[begin : begin + _LONGEST_READ]
-                place = {"src_offset": offset + begin, "is_blocking": True}
-                waits = () if last is None else (last,)
-                self._transfer("read", piece, buffer.cl, piece.nbytes, (buffer, piece), waits, place)
+        return self._transfer("read", target, buffer.cl, target.nbytes, (buffer, target), waits, place)
 
     def write(
         self, buffer: Buffer, source: np.ndarray[Any, Any], offset: int = 0, waits: Sequence[cl.Event] = ()
@@ -353,10 +320,9 @@ class Queue:
         """The final status of `event`, once it has ended, failed or not. Ctrl-C gets through."""
         self.flush()
         status = poll(event, self._spin_us, self._waits_in_driver)
-        if self._in_flight or self.space.staged:
+        if self._in_flight:
             with self.lock:
                 self._in_flight.release()
-                self.space.staged.land()
         return status
 
     def finish(self) -> None:
@@ -385,7 +351,6 @@ class Queue:
                 opencl.finish(self._queue)
             except cl.Error as error:
                 raise failure_of(error, f"finishing the queue of {self.facts.name!r}") from error
-            self.space.staged.land()
 
     def leak(self) -> None:
         """Keeps the host memory of commands that did not end until the process has ended."""
@@ -459,15 +424,6 @@ class Queue:
                 self._in_flight.forget(entry)
                 raise failure_of(error, f"{label} of {nbytes} bytes on {self.facts.name!r}") from error
             return self._track(entry, event, label, nbytes)
-
-    @property
-    def _stages_reads(self) -> bool:
-        return self.facts.maps_memory and not self.facts.host_unified
-
-    def _check_read(self, buffer: Buffer, offset: int, target: np.ndarray[Any, Any]) -> None:
-        self._check(buffer, offset, target.nbytes)
-        if not target.flags.c_contiguous or not target.flags.writeable:
-            raise ValueError("a read needs a C-contiguous, writable array; pass one and copy from it")
 
     def _check(self, buffer: Buffer, offset: int, nbytes: int) -> None:
         if buffer.space is not self.space:

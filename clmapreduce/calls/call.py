@@ -83,7 +83,6 @@ class Call:
         self._after: list[Any] = []
         self._temporary: list[hostsched.Buffer] = []
         self._alive: list[Any] = []
-        self._reads: list[hostsched.HostRead] = []
         self.arrays: dict[str, Any] = {}
 
     def add_inputs(self) -> None:
@@ -167,8 +166,6 @@ class Call:
                 submission = executable.submit(self.arrays, wait_for, self._before, self._after)
                 if waiting or self._alive:  # host memory that was lent is the caller's again on return
                     submission.wait()
-                for read in self._reads:
-                    read.finish()
         finally:
             for buffer in self._temporary:
                 self._arena.give(buffer)
@@ -209,9 +206,7 @@ class Call:
             buffer = self.scratch(flat.nbytes)
             if self._is_partial(i):
                 self._before.append(hostsched.WriteJob(buffer, flat))
-            read = hostsched.HostRead(self._context.queue, buffer, flat)
-            self._after += read.jobs
-            self._reads.append(read)
+            self._after.append(hostsched.ReadJob(buffer, flat))
         self.arrays[f"out{i}"] = buffer
         return made
 

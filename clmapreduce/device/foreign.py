@@ -58,7 +58,8 @@ def is_wrapped(x: DeviceArray) -> bool:
 def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
     """The one Buffer over a pyopencl buffer: calls on it wait for each other only if they share it.
 
-    It holds the memory by a reference of its own, and is let go once that is the last one.
+    It holds the memory by a reference of its own, and is let go once that is the last one, when the next array is
+    wrapped. An array of the host that the buffer uses in place lives as long as it.
     """
     with _lock:
         for key, (own, _) in list(_buffers.items()):
@@ -68,7 +69,7 @@ def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
         if key not in _buffers:
             own = type(data).from_int_ptr(data.int_ptr, True)
             with translated():
-                _buffers[key] = (own, home.queue.arena.from_cl(own, own.size))
+                _buffers[key] = (own, home.queue.arena.from_cl(own, own.size, data.hostbuf))
         return _buffers[key][1]
 
 

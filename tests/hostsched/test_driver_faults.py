@@ -54,7 +54,6 @@ def lent(queue: Queue) -> bool:
     if queue.facts.host_pointers:
         memory = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR, hostbuf=out)
         a = queue.arena.from_cl(memory, N)
-        a.host = out
     else:
         a = queue.arena.borrow(out, writable=True)
     b = queue.arena.take(N)

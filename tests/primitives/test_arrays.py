@@ -7,7 +7,7 @@ import gc
 import pickle
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -357,14 +357,6 @@ def test_empty_outputs(context: cm.Context, mode: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ pyopencl.array.Array
-@pytest.fixture
-def queue(context: cm.Context) -> Iterator[cl.CommandQueue]:
-    """A user's own queue in a context of their own (kept here: Intel's queues do not keep theirs)."""
-    owner = cl.Context([context.device.cl_device])
-    yield cl.CommandQueue(owner)
-    del owner
-
-
 def test_pyopencl_arrays_are_used_in_place(queue: cl.CommandQueue, mode: str, rng: np.random.Generator) -> None:
     x = rng.integers(-9, 9, (5, 13)).astype(np.float32)
     theirs = cl.array.to_device(queue, x)
@@ -421,21 +413,6 @@ def test_a_view_into_a_pyopencl_array(queue: cl.CommandQueue, mode: str) -> None
             assert "offset" in str(error)
         else:
             assert_same(got.to_numpy(), 2 * expected.astype(np.float32))
-
-
-@pytest.mark.parametrize("offset", [0, 1, 4])
-def test_a_pyopencl_array_over_host_memory_may_lie_anywhere(queue: cl.CommandQueue, offset: int, mode: str) -> None:
-    """Vectors stored past the caches must be aligned, or the process dies."""
-    length = 1 << 20
-    memory = np.zeros(length + 32, np.float32)
-    start = -memory.ctypes.data // 4 % 16 + offset
-    access = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-    buffer = cl.Buffer(queue.context, access, hostbuf=memory[start : start + length])
-    theirs = cl.array.Array(queue, (length,), np.float32, data=buffer)
-    x = np.arange(length, dtype=np.float32)
-    held = cm.array(theirs)
-    for primitive, expected in ((DOUBLE, x + x), (cm.Scan("maximum"), x)):
-        assert_same(primitive(x, context=held.context, mode=mode, out=held).to_numpy(), expected)
 
 
 def test_pyopencl_arrays_with_strides_are_refused(queue: cl.CommandQueue) -> None:

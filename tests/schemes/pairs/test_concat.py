@@ -33,14 +33,16 @@ def value_and_slope(axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
 
 
 def dense(rows: Any, columns: Any, b: Any, keep: Any = True) -> tuple[Any, Any]:
-    """The results, and what rounding may be relative to."""
+    """The results, and what rounding may be relative to: for a coordinate of a gradient, the lengths of its terms
+    (docs/pairwise.md promises no more where one pair is left and the two points share the coordinate).
+    """
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
     values = np.where(keep, np.exp(-np.square(difference).sum(-1)) * b[:, 0].astype("f8"), 0)
     slopes = -2 * values[..., None] * difference
     found, sizes = [], []
     for part in (values[..., None], slopes, values[..., None], 2 * values[..., None]):
         found.append(part.sum(1))
-        sizes.append(np.abs(part).sum(1))
+        sizes.append(np.broadcast_to(np.linalg.norm(part, axis=-1, keepdims=True), part.shape).sum(1))
     return np.concatenate(found, 1), np.concatenate(sizes, 1)
 
 

@@ -29,8 +29,8 @@ from clmapreduce.domain.dense import Pairwise  # noqa: E402
 from clmapreduce.domain.sparse import sparse  # noqa: E402
 from clmapreduce.modes import ComputeMode  # noqa: E402
 from clmapreduce.plan import Facts, Plan, Stage  # noqa: E402
-from clmapreduce.planning.pair_request import made_of  # noqa: E402
-from clmapreduce.planning.pairs import planned  # noqa: E402
+from clmapreduce.planning.pair_request import passes_of  # noqa: E402
+from clmapreduce.planning.passes import Planner  # noqa: E402
 
 SHEETS = ("nvidia", "intel", "pocl")
 FORMULAS: dict[str, tuple[str, str, str | None]] = {
@@ -53,15 +53,15 @@ def chosen_plans(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
     """Plans with the scheme and the box that the planner chooses, of problems from tiny to large."""
     for name, (text, op, weight) in FORMULAS.items():
         options = {"k": 5} if op == "ArgKMin" else {}
-        made = made_of(form_of(text, op, weight, **options))
-        outputs = tuple(output.dtype for output in made.outputs)
+        passes = passes_of(form_of(text, op, weight, **options))
+        outputs = tuple(output.dtype for output in passes.outputs)
         for rows, columns, batch in SIZES:
             domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
             told = f"{name}, {rows} x {columns} x {batch}"
-            yield f"chosen {told}", planned(made, outputs, domain, mode, facts)
+            yield f"chosen {told}", passes.plan(Planner(domain, mode, facts), outputs)
             if batch == 1 and columns <= 10_000:
                 blocks = drawn_blocks(np.random.default_rng(7), rows, columns)
-                yield f"chosen of blocks {told}", planned(made, outputs, sparse(domain, blocks), mode, facts)
+                yield f"chosen of blocks {told}", passes.plan(Planner(sparse(domain, blocks), mode, facts), outputs)
 
 
 def calls(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:

@@ -271,7 +271,7 @@ def test_rule_8_no_file_joins_a_circle() -> None:
 
 def named_by_schemes() -> set[str]:
     """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`, which
-    may also be `x if … else y`, or of `plan_chunks`.
+    may also be `x if … else y`, or of `plan_chunks`, or as a class's `template`.
     """
     named: set[str] = set()
     for path in python_files("clmapreduce/schemes"):
@@ -279,6 +279,8 @@ def named_by_schemes() -> set[str]:
             match node:
                 case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/[\w/]+", text):
                     named.add(text)
+                case ast.AnnAssign(target=ast.Name(id="template"), value=ast.Constant(value=str(text))):
+                    named.add(f"kernel/{text}")
                 case ast.Call(func=ast.Name(id="kernel_spec" | "plan_chunks"), args=[first, *_]):
                     chosen = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
                     named |= {f"kernel/{text.value}" for text in chosen if isinstance(text, ast.Constant)}

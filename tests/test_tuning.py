@@ -9,16 +9,8 @@ from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError
-from clmapreduce.schemes.tuning import (
-    LaunchBox,
-    clustered,
-    few_box,
-    launch_box,
-    ordering,
-    pair_box,
-    strictly_sequential,
-    within_local_memory,
-)
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential, within_local_memory
+from clmapreduce.schemes.pairs.boxes import clustered, few_box, ordering, pair_box
 
 SCHEMES = (
     "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",

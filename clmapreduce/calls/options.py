@@ -16,7 +16,7 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.foreign import is_wrapped
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
-from clmapreduce.schemes.tuning import LaunchBox, launch_box, strictly_sequential
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,11 @@ from clmapreduce.lowering.constants import slotted
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.measured import MeasuredChoice, recorder, tunings
 from clmapreduce.planning.mode import choose_mode
-from clmapreduce.planning.pair_request import PairRequest, made_of
-from clmapreduce.planning.pairs import Look, planned
+from clmapreduce.planning.pair_request import PairRequest, passes_of
+from clmapreduce.planning.passes import Look, Planner
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
-from clmapreduce.schemes.pairs.rows import Box
+from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.vector.node import Variable, Vector
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}
@@ -138,14 +138,14 @@ def prepare_pairs(
         widened(given.dtype),
         _index(given),
     )
-    made = made_of(form)
-    check_device([form.dtype, *(c.dtype for c in made.bound.components)], context)
+    passes = passes_of(form)
+    check_device([form.dtype, *(c.dtype for c in passes.main.bound.components)], context)
     rows, columns = given.extents if asked.axis == 1 else given.extents[::-1]
     if asked.options.k is not None and columns < asked.options.k:
         raise ShapeError(f"{asked.options.k} of {columns} values are asked for; K must be at most the reduced length")
-    stored = tuple(_stored(output.dtype, given.dtype) for output in made.outputs)
+    stored = tuple(_stored(output.dtype, given.dtype) for output in passes.outputs)
     blocks = None if ranges is None else ranges.half(asked.axis, *given.extents)
-    outputs = [((*given.batch, rows, *part.shape), dtype) for part, dtype in zip(made.outputs, stored, strict=True)]
+    outputs = [((*given.batch, rows, *part.shape), dtype) for part, dtype in zip(passes.outputs, stored, strict=True)]
     arguments = Arguments(context, tuple(given.given.values()), (rows,), given.on_device)
     batch = product(given.batch)
     if rows * batch == 0:
@@ -155,11 +155,11 @@ def prepare_pairs(
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
     backend = BACKENDS[asked.backend]
-    key = ("pairs", made, stored, domain, compute, box, backend, tunings())
+    key = ("pairs", passes, stored, domain, compute, box, backend, tunings())
     spread = domain if blocks is None else sparse(domain, blocks)
-    plan = partial(planned, made, stored, spread, compute, context.facts, backend, box, look or MeasuredChoice(context))
-    work = spread.pairs * max(1, made.pair.cost)
-    executable = context.executable(key, plan, blocks if look is None else look, work)
+    planner = Planner(spread, compute, context.facts, backend, box, look or MeasuredChoice(context))
+    work = spread.pairs * max(1, passes.main.pair.cost)
+    executable = context.executable(key, partial(passes.plan, planner, stored), blocks if look is None else look, work)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 

@@ -20,9 +20,10 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.planning.boxes import from_json, is_legal, starts_of, to_json
-from clmapreduce.planning.pairs import plan_layout
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairs.rows import Box, PairProblem
+from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.version import __version__
 
 Key = tuple[str, ...]
@@ -120,7 +121,8 @@ class MeasuredChoice:
 def plan_boxed(box: Box, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan | None:
     """The plan with a box; None where the scheme does not bear it, or it asks for more than the device has."""
     try:
-        plan = plan_layout(layout, domain, mode, facts, box)
+        scheme, box = choose(layout, domain, mode, facts, box)
+        plan = scheme.plan(box)
         needed = max(local_bytes(text_of(stage.spec)) for stage in plan.stages)
     except Exception as error:  # whatever a scheme meets that was not made for such a box
         LOG.info("no plan with %r: %s: %s", box, type(error).__name__, error)

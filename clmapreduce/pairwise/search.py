@@ -25,7 +25,8 @@ from clmapreduce.pairwise.measured import MeasuredChoice, plan_boxed, text_of
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairs.rows import Box, PairProblem
+from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.vector.node import Variable
 
 WORTH = 0.98

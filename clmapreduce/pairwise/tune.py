@@ -19,7 +19,8 @@ from clmapreduce.pairwise.measured import Key, MeasuredChoice, keep, key_of, rec
 from clmapreduce.pairwise.search import Problem, TunedCall, search
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
-from clmapreduce.schemes.pairs.rows import Box, PairProblem
+from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.vector.node import Variable
 
 

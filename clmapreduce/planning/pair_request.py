@@ -1,4 +1,4 @@
-"""From what is asked for to a pair of scalars and its operator, which kernels are made from."""
+"""From what is asked for to the passes that compute it: pairs of scalars, and their operators."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from clmapreduce.formula.node import Symbol
 from clmapreduce.lowering.lower import UNROLLED, lower, lower_weighted
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
+from clmapreduce.planning.passes import Concatenated, OnePass, Passes, SideValue, TwoPasses, WithSideValues
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
-from clmapreduce.reductions.pairs.base import PairBound, PairOutput
+from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.passes.two_pass import MARKS
 from clmapreduce.vector.coordinates import split_at_long
 from clmapreduce.vector.node import Category, Variable, Vector
@@ -34,48 +35,9 @@ class PairRequest:
     index: DType
 
 
-@dataclass(frozen=True, eq=False)
-class SideValue:
-    """A number of every row, or column, or of all pairs, that is computed before them. given: what it becomes for the
-    pairs. pair: it, as the formula of a row, with the operator that sums it over a single column.
-    """
-
-    given: PairInput
-    pair: Pair
-    bound: PairBound
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """A pair with its operator; for long weights those of the second pass, with what the first and the last need.
-    wide: the same for a vector of a few numbers as if it were a long one. parts: of a concatenation with long parts,
-    which are reduced by themselves; the pair and its operator are the first one's. asides: what is computed before.
-    """
-
-    pair: Pair
-    bound: PairBound
-    first: tuple[Pair, PairBound] | None = None
-    last: PairBound | None = None
-    wide: tuple[Pair, PairBound] | None = None
-    parts: tuple[Made, ...] = ()
-    asides: tuple[SideValue, ...] = ()
-
-    @property
-    def outputs(self) -> tuple[PairOutput, ...]:
-        """The result arrays."""
-        if self.parts:
-            (one, *_), sizes = self.parts[0].outputs, [part.outputs[0].shape[0] for part in self.parts]
-            return (PairOutput(one.dtype, (sum(sizes),)),)
-        expansion, last = self.pair.expansion, self.last or self.bound
-        if expansion is None:
-            return self.bound.outputs
-        (one,) = last.outputs
-        return (PairOutput(one.dtype, (one.shape[0] - 1 + expansion.size,)),)
-
-
 @lru_cache(maxsize=256)
-def made_of(form: PairRequest) -> Made:
-    """The pair and its operator; equal forms share them, so that kernels are found again."""
+def passes_of(form: PairRequest) -> Passes:
+    """The passes of a request; equal requests share them, so that kernels are found again."""
     inputs = {}
     for k, (variable, dtype, rank, scalar) in enumerate(form.arrays):
         symbols = _symbols(f"in{k}", variable.dim, form)
@@ -84,13 +46,15 @@ def made_of(form: PairRequest) -> Made:
     formulas = (form.formula,) if form.weight is None else (form.formula, form.weight)
     first = 1 + max(variable.position for variable in inputs)
     (formula, *weight), meant = put_aside(formulas, UNROLLED, first)
-    asides = tuple(_aside(form, k, variable, part, inputs) for k, (variable, part) in enumerate(meant.items()))
-    inputs |= {variable: aside.given for variable, aside in zip(meant, asides, strict=True)}
-    made = _made(replace(form, formula=formula, weight=weight[0] if weight else None), inputs)
-    return replace(made, asides=asides)
+    values = tuple(_side_value(form, k, variable, part, inputs) for k, (variable, part) in enumerate(meant.items()))
+    inputs |= {variable: value.given for variable, value in zip(meant, values, strict=True)}
+    pairs = _over_pairs(replace(form, formula=formula, weight=weight[0] if weight else None), inputs)
+    return WithSideValues(values, pairs) if values else pairs
 
 
-def _aside(form: PairRequest, k: int, variable: Variable, part: Vector, inputs: dict[Variable, PairInput]) -> SideValue:
+def _side_value(
+    form: PairRequest, k: int, variable: Variable, part: Vector, inputs: dict[Variable, PairInput]
+) -> SideValue:  # fmt: skip
     """What is computed before all pairs."""
     name, role = f"aside{k}", _role(variable.category, form.axis)
     given = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, made=True)
@@ -102,8 +66,8 @@ def _symbols(name: str, dim: int, form: PairRequest) -> tuple[Symbol, ...]:
     return tuple(Symbol(f"{name}.{d}", form.dtype) for d in range(dim))
 
 
-def _made(form: PairRequest, inputs: dict[Variable, PairInput]) -> Made:
-    """The pair of formulas that have nothing to put aside."""
+def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
+    """The passes of formulas that have nothing to put aside."""
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
     if form.weight is not None and weights > UNROLLED and (passes := bound.in_two_passes()) is not None:
@@ -111,20 +75,20 @@ def _made(form: PairRequest, inputs: dict[Variable, PairInput]) -> Made:
         marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, made=True)
         pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power)
         if pair is not None:
-            first = lower(form.formula, None, inputs, bound.scale), passes.first
-            return Made(pair, _sum(form), first, passes.last)
+            first = OnePass(lower(form.formula, None, inputs, bound.scale), passes.first)
+            return TwoPasses(first, OnePass(pair, _sum(form)), passes.last)
     if not bound.linear or weights:
-        return Made(lower(form.formula, form.weight, inputs, bound.scale), bound)
+        return OnePass(lower(form.formula, form.weight, inputs, bound.scale), bound)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
-    return parts[0] if len(parts) == 1 else replace(parts[0], parts=parts)
+    return parts[0] if len(parts) == 1 else Concatenated(parts)
 
 
-def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> Made:
+def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> OnePass:
     """A formula, or a part of one, that is summed up and nothing else."""
     pair = lower(formula, None, inputs, linear=True)
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
     bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
-    return Made(pair, bound, wide=_wide(form, formula, inputs))
+    return OnePass(pair, bound, _wide(form, formula, inputs))
 
 
 def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:

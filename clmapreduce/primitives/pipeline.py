@@ -34,9 +34,9 @@ from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
+from clmapreduce.schemes.common.boxes import launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused
-from clmapreduce.schemes.tuning import launch_box, strictly_sequential
 
 
 @dataclass(frozen=True, eq=False)

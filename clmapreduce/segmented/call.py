@@ -25,20 +25,18 @@ from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, Input, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
-from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number
-from clmapreduce.schemes.common.kernel import subgroup
+from clmapreduce.schemes.segments.boxes import (
+    SegmentBox,
+    TeamBox,
+)
 from clmapreduce.schemes.segments.chunks import GATE
-from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.segments.registry import choose
 from clmapreduce.schemes.segments.statements import SegmentLayout
-from clmapreduce.schemes.segments.team import TEAM, suits_teams
-from clmapreduce.schemes.segments.walk import plan_team, plan_walk
-from clmapreduce.schemes.tuning import TEAM_COLUMNS, LanesBox, SegmentBox, TeamBox, lanes_box, team_box, walk_box
 from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 
 Front = Callable[..., Any]
@@ -200,44 +198,21 @@ def prepare_segments(
     read = zip(elements, layout.formula.inputs, strict=True)
     far = any(product(element.array.shape) >= NARROW_LIMIT for element, one in read if one.limited)
     domain, mode = Segments(length, segments, columns, far), choose_mode(options.mode, context.facts)
-    box = box or _box(layout, domain, mode, context.facts, near)
-    key = ("segments", layout, domain, mode, box, looks)
+    scheme, box = choose(layout, domain, mode, context.facts, near, box)
     executable = context.executable(
-        key, lambda: _planned(layout, domain, mode, context.facts, box, looks),
+        ("segments", layout, domain, mode, box, looks), lambda: scheme.plan(box, looks),
         work=domain.weight * columns * layout.formula.operations,
     )  # fmt: skip
     cuts = None
-    if isinstance(box, TeamBox) and domain.chunks(box.share(domain.weight)) > 1:
+    tile = scheme.tile_of_cuts(box)
+    if tile is not None:
         offsets = array(offsets, context)
-        cuts = Cutting(domain, layout.closed, box.share(domain.weight), box.tile, mode).of(offsets, options.wait_for)
+        cuts = Cutting(domain, layout.closed, box.share(domain.weight), tile, mode).of(offsets, options.wait_for)
         given[0] = replace(given[0], value=offsets)
         given.append(Argument(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
     arguments = Arguments(context, tuple(given), (segments,), on_device)
     prepared = prepare(arguments, executable, outputs, options, in_step=False)
     return Reduction(**vars(prepared), cuts=cuts, looks=looks)
-
-
-def _box(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, near: bool) -> SegmentBox | TeamBox:
-    """The box of the scheme that suits best. Teams are for devices whose groups work side by side; a CPU builds walks
-    sooner, and in its own mode it has vectors.
-    """
-    teams = mode is ComputeMode.PARALLEL and facts.kind != "cpu" and domain.columns <= TEAM_COLUMNS
-    if teams and suits_teams(layout, facts, domain.columns):
-        small = max(layout.formula.widest, layout.op.tile.layout.itemsize) <= 4
-        return team_box(domain.length / domain.segments, facts, near and small and subgroup(mode, facts) == TEAM)
-    return lanes_box() if takes_lanes(layout, domain, mode, facts) else walk_box(mode, facts)
-
-
-def _planned(
-    layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox, looks: bool
-) -> Plan:
-    """The plan of the scheme that a box belongs to."""
-    if isinstance(box, TeamBox):
-        return plan_team(layout, domain, mode, facts, box, looks)
-    layout = layout.chained
-    if isinstance(box, LanesBox):
-        return plan_lanes(layout, domain, mode, facts, box)
-    return plan_walk(layout, domain, mode, facts, box)
 
 
 def _number(value: Any, dtype: DType, what: str) -> Argument:

@@ -16,10 +16,10 @@ from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.schemes.segments.boxes import TeamBox, marked_team_box
 from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
 from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype, plan_marks
 from clmapreduce.schemes.segments.statements import SegmentLayout
-from clmapreduce.schemes.tuning import TeamBox, marked_team_box
 from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_among, counted

@@ -26,8 +26,8 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Layout
+from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.tuning import launch_box
 
 CODES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 

@@ -24,12 +24,10 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.pairwise.measured import local_bytes, plan_boxed
 from clmapreduce.pairwise.search import Candidate, Problem, TunedCall, agree
 from clmapreduce.plan import Plan
-from clmapreduce.planning.boxes import MATRIX_STARTS, beside, from_json, is_legal, starts_of, to_json, varied
+from clmapreduce.planning.boxes import beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairs.matrix.few import plan_matrix
-from clmapreduce.schemes.pairs.rows import Box
-from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox
-from clmapreduce.schemes.tuning_matrix import (
+from clmapreduce.schemes.pairs.boxes import Box, PairBox, TileBox, WideBox
+from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_CHAINED,
     MATRIX_CPU,
     MATRIX_LONG,
@@ -42,6 +40,7 @@ from clmapreduce.schemes.tuning_matrix import (
     MatrixWeightedBox,
     MatrixWideBox,
 )
+from clmapreduce.schemes.pairs.matrix.few import STARTS, FewNumbers
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"
@@ -144,7 +143,7 @@ def test_matrix_instructions_are_tried_where_there_are_some() -> None:
             assert starts_of(layout, size, SEQUENTIAL, facts)[1:] == []
         assert starts_of(layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))"), size, PARALLEL, facts)[1:] == []
     starts = starts_of(layout_of(), size, PARALLEL, FACTS["nvidia"])
-    assert isinstance(starts[0], MatrixBox) and isinstance(starts[1], PairBox) and set(starts[2:]) <= set(MATRIX_STARTS)
+    assert isinstance(starts[0], MatrixBox) and isinstance(starts[1], PairBox) and set(starts[2:]) <= set(STARTS)
 
 
 @pytest.mark.parametrize("numbers", [{"across": 1}, {"share": 2}, {"ahead": 4}, {"sample": 8}, {"sample": 0}], ids=str)
@@ -152,7 +151,8 @@ def test_boxes_of_other_texts_are_other_kernels(numbers: dict[str, int]) -> None
     """Kernels are found again by their specs."""
     layout = layout_of(DISTANCE, "ArgMin") if {"ahead", "sample"} & set(numbers) else layout_of()
     size, facts = Pairwise(500, 500), FACTS["intel"]
-    plans = [plan_matrix(layout, size, PARALLEL, facts, box) for box in (MATRIX_CPU, replace(MATRIX_CPU, **numbers))]  # type: ignore[arg-type]
+    scheme = FewNumbers(layout, size, PARALLEL, facts)
+    plans = [scheme.plan(box) for box in (MATRIX_CPU, replace(MATRIX_CPU, **numbers))]  # type: ignore[arg-type]
     one, other = (plan.stages[0].spec for plan in plans)
     assert source_of(one) != source_of(other) and one != other
 

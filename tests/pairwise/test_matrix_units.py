@@ -12,7 +12,7 @@ from support.dense_pairs import Case
 from support.matrix_units import units_everywhere
 
 import clmapreduce as cm
-from clmapreduce.schemes.tuning_matrix import (
+from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixBox,
     MatrixWideBox,
 )

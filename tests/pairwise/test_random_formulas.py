@@ -28,8 +28,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.plan import Stage
-from clmapreduce.planning.pair_request import made_of
-from clmapreduce.planning.pairs import planned
+from clmapreduce.planning.pair_request import passes_of
+from clmapreduce.planning.passes import Planner
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
 
@@ -194,15 +194,15 @@ def drawn_stages(seed: int, kind: str, paired: bool = True) -> tuple[str, tuple[
     rng = np.random.default_rng(seed)
     dim, width = int(rng.choice(DIMS)), int(rng.choice(WIDTHS))
     drawn = drawn_formula(rng, kind, dim, width)
-    made = made_of(form_of(drawn.text, drawn.operator, drawn.weight, aliases=drawn.names, k=drawn.k))
+    passes = passes_of(form_of(drawn.text, drawn.operator, drawn.weight, aliases=drawn.names, k=drawn.k))
     rows, columns = int(rng.choice([1, 70, 5000])), int(rng.choice([5, 900, 50_000]))
     domain = Pairwise(rows, columns, 1, 10**7)
     if rng.random() < 0.3 and columns < 50_000:
         domain = sparse(domain, drawn_blocks(rng, rows, columns))
     if not paired:
         domain = sparse(domain, Blocks(np.array([[0, rows]]), np.zeros(2, int), np.zeros((0, 2), int), rows, columns))
-    outputs = tuple(output.dtype for output in made.outputs)
-    return f"seed {seed}: {drawn}", planned(made, outputs, domain, PARALLEL, FACTS["nvidia"]).stages
+    outputs = tuple(output.dtype for output in passes.outputs)
+    return f"seed {seed}: {drawn}", passes.plan(Planner(domain, PARALLEL, FACTS["nvidia"]), outputs).stages
 
 
 def fits(seed: int, kind: str) -> None:

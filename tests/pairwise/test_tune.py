@@ -20,11 +20,14 @@ from support.random_blocks import Halves, drawn_blocks
 import clmapreduce as cm
 from clmapreduce.calls import ready
 from clmapreduce.calls.options import Options
+from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise import measured, search, tune
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
-from clmapreduce.planning import boxes, pairs
+from clmapreduce.planning import boxes
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.tuning import PairBox
+from clmapreduce.schemes.pairs import registry
+from clmapreduce.schemes.pairs.long_values import LongValues
+from clmapreduce.schemes.pairs.rows import Rows
 from clmapreduce.vector import Variable
 
 X, Y, B = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 1)
@@ -62,15 +65,12 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own, tables that hold nothing, and one number of a box to vary, once up and once down; without
     the schemes of matrix units.
     """
-    monkeypatch.setattr(pairs, "choose_matrix", lambda *_: None)
-    monkeypatch.setattr(boxes, "MATRIX_STARTS", ())
-    monkeypatch.setattr(boxes, "long_box_of", lambda *_: None)
-    monkeypatch.setattr(boxes, "wide_box_of", lambda *_: None)
+    monkeypatch.setattr(registry, "SCHEMES", registry.PORTABLE)
     monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
-    monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 1024)})
     tile = tile_of("parallel", context)
-    monkeypatch.setitem(boxes.PARALLEL, PairBox, {"tile": (tile // 4, tile)})
+    limits = {ComputeMode.SEQUENTIAL: {"tile": (256, 1024)}, ComputeMode.PARALLEL: {"tile": (tile // 4, tile)}}
+    monkeypatch.setattr(Rows, "limits", limits)
     return cm.Context(context.device)
 
 
@@ -163,8 +163,9 @@ def test_both_passes_of_long_weights(
 ) -> None:
     """Each has a box of its own; what is not faster stays."""
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
-    monkeypatch.setitem(boxes.SEQUENTIAL, boxes.WideBox, {"stage": (64, 128)})
-    monkeypatch.setitem(boxes.PARALLEL, boxes.WideBox, {"stage": (4, 8) if fresh.facts.kind == "cpu" else (16, 32)})
+    stages = (4, 8) if fresh.facts.kind == "cpu" else (16, 32)
+    limits = {ComputeMode.SEQUENTIAL: {"stage": (64, 128)}, ComputeMode.PARALLEL: {"stage": stages}}
+    monkeypatch.setattr(LongValues, "limits", limits)
     x, y, w = (Variable(k, dim, min(k, 1)) for k, dim in enumerate((2, 2, 20)))
     text, weight = "-SqDist(Vi(0,2),Vj(1,2))", vector("Vj(2,20)")
     asked = PairCall(vector(text), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, weight)
@@ -199,7 +200,7 @@ def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.
     version = secrets.token_hex(8)
     monkeypatch.setattr(measured, "__version__", version)
     monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
-    monkeypatch.setitem(boxes.SEQUENTIAL, PairBox, {"tile": (256, 256)})
+    monkeypatch.setattr(Rows, "limits", {ComputeMode.SEQUENTIAL: {"tile": (256, 256)}})
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 0.5))
     context = cm.Context(cm.devices()[0])
     assert tuned(context, lambda: reduce_pairs(ASKED, drawn(rng), mode="sequential", context=context))

@@ -19,7 +19,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
-from clmapreduce.schemes.tuning_matrix import MATRIX_NEAREST_CPU
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_NEAREST_CPU
 from clmapreduce.vector import Variable
 
 SMALL, LONG = (37, 90), 20

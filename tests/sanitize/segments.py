@@ -18,7 +18,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.domain.marked import TILE
 from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.schemes.tuning import SegmentBox, TeamBox, lanes_box, walk_box
+from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox, lanes_box, walk_box
 from clmapreduce.segmented import keys as keys_front
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 

@@ -20,7 +20,7 @@ from clmapreduce.calls.tracing import identity
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.schemes.tuning import TeamBox
+from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 

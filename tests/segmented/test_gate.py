@@ -13,7 +13,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.schemes.tuning import LanesBox, SegmentBox, TeamBox, lanes_box
+from clmapreduce.schemes.segments.boxes import LanesBox, SegmentBox, TeamBox, lanes_box
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 
 pytestmark = pytest.mark.drawn

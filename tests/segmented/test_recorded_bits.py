@@ -16,7 +16,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.schemes.tuning import SegmentBox, TeamBox
+from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 
 LENGTH = 300_000

@@ -10,7 +10,7 @@ from support.random_segments import check_segments, check_sums
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.domain.marked import TILE, marked
-from clmapreduce.schemes.tuning import TeamBox
+from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.segmented import keys as front
 from clmapreduce.segmented import run_ends as scheme
 

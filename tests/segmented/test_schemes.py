@@ -15,7 +15,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.schemes.tuning import LanesBox, SegmentBox, TeamBox
+from clmapreduce.schemes.segments.boxes import LanesBox, SegmentBox, TeamBox
 from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
 
 pytestmark = pytest.mark.drawn

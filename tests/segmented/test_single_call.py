@@ -10,7 +10,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls import ready
-from clmapreduce.schemes.tuning import TeamBox
+from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.segmented.single_call import SingleCall
 
 pytestmark = pytest.mark.drawn

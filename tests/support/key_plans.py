@@ -15,10 +15,10 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import operator
+from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.schemes.segments.run_ends import plan_marks
 from clmapreduce.schemes.segments.runs import plan_runs
-from clmapreduce.schemes.tuning import launch_box
 
 KEY = np.dtype([("a", "f4"), ("b", "i8")], align=True)
 

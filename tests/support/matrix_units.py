@@ -9,14 +9,8 @@ from typing import Any
 
 import pytest
 
-from clmapreduce.domain.dense import Pairwise
-from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts
-from clmapreduce.planning import pairs as planned
-from clmapreduce.schemes import tuning_matrix
-from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
-from clmapreduce.schemes.pairs.rows import PairProblem
-from clmapreduce.schemes.tuning_matrix import (
+from clmapreduce.schemes.pairs.matrix import boxes as matrix_boxes
+from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,
     MATRIX_LONG_CPU,
@@ -30,23 +24,26 @@ from clmapreduce.schemes.tuning_matrix import (
     MatrixWeightedBox,
     MatrixWideBox,
 )
+from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 
 SMALL = {
     MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU,
     MatrixChainedBox: MATRIX_CHAINED_CPU, MatrixWeightedBox: MATRIX_WEIGHTED_CPU,
-    MatrixNearestBox: MATRIX_NEAREST_CPU, type(None): None,
+    MatrixNearestBox: MATRIX_NEAREST_CPU,
 }  # fmt: skip
 
 
 def units_everywhere(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every device has them, and no problem is too small; the boxes that will be chosen, as they are."""
     found: list[Any] = []
+    default = MatrixScheme.default
 
-    def choose(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Any:
-        box = choose_matrix(layout, domain, mode, replace(facts, matrix_units=True))
-        found.append(box if facts.kind != "cpu" else SMALL[type(box)])
-        return found[-1]
+    def with_units(scheme: MatrixScheme[Any]) -> Any:
+        box = default(replace(scheme, facts=replace(scheme.facts, matrix_units=True)))
+        if box is not None:
+            found.append(box if scheme.facts.kind != "cpu" else SMALL[type(box)])
+        return box and found[-1]
 
-    monkeypatch.setattr(planned, "choose_matrix", choose)
-    monkeypatch.setattr(tuning_matrix, "MANY_PAIRS", 0)
+    monkeypatch.setattr(MatrixScheme, "default", with_units)
+    monkeypatch.setattr(matrix_boxes, "MANY_PAIRS", 0)
     return found

@@ -19,14 +19,13 @@ from clmapreduce.lowering.lower import lower
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.planning.pair_request import PairRequest, made_of
-from clmapreduce.planning.pairs import choose_box, plan_layout, planned
+from clmapreduce.planning.pair_request import PairRequest, passes_of
+from clmapreduce.planning.passes import Planner
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
-from clmapreduce.schemes.pairs.rows import Box, PairProblem
-from clmapreduce.schemes.pairs.tiles import choose_tiles
-from clmapreduce.schemes.tuning_matrix import (
+from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_CHAINED,
     MATRIX_CHAINED_CPU,
     MATRIX_CPU,
@@ -40,6 +39,9 @@ from clmapreduce.schemes.tuning_matrix import (
     MatrixBox,
     MatrixLongBox,
 )
+from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.registry import MATRIX, choose
+from clmapreduce.schemes.pairs.tiles import choose_tiles
 from clmapreduce.vector.node import Category, Variable, Vector
 from clmapreduce.vector.parse import parse
 from support.random_blocks import drawn_blocks
@@ -132,7 +134,14 @@ def pair_plan(
     domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
     if sparse:
         domain = blocks_of_pairs(domain, drawn_blocks(np.random.default_rng(3), rows, columns))
-    return plan_layout(layout, domain, mode, facts, box or choose_box(layout, domain, mode, facts))
+    scheme, box = choose(layout, domain, mode, facts, box)
+    return scheme.plan(box)
+
+
+def matrix_default(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box | None:
+    """The default box of the first scheme by matrix instructions that has one."""
+    found = (kind(layout, domain, mode, facts).default() for kind in MATRIX)
+    return next((box for box in found if box is not None), None)
 
 
 def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
@@ -169,20 +178,20 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
     if mode is ComputeMode.PARALLEL:
         yield from every_matrix_plan(facts)
     for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
-        made = made_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
+        passes = passes_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
         for rows, backend in ((10_000, "auto"), (3, "2D")):
             domain = Pairwise(rows, 100_000, 1, 4_000_000)
-            plan = planned(made, (FLOAT32,), domain, mode, facts, backend)
+            plan = passes.plan(Planner(domain, mode, facts, backend), (FLOAT32,))
             yield f"pairs with long weights {op} {rows}", plan
     both = "Concat(Exp(-SqDist(Vi(0,40),Vj(1,40))),Vi(0,40)*Vj(2,1))"
     for code in ("f4", "f2"):
-        made = made_of(form_of(both, code=code))
+        passes = passes_of(form_of(both, code=code))
         domain = Pairwise(10_000, 10_000, 6, 2_400_000)
-        yield f"pairs of parts {code}", planned(made, (np.dtype(code),), domain, mode, facts)
+        yield f"pairs of parts {code}", passes.plan(Planner(domain, mode, facts), (np.dtype(code),))
     cosine = "(Vi(0,40)|Vj(1,40))/(Norm2(Vi(0,40))*Norm2(Vj(1,40)))"
     for op, weight in (("Sum", None), ("SumSoftMaxWeight", "Vj(2,40)")):
-        made = made_of(form_of(cosine, op, weight))
-        yield f"pairs with asides {op}", planned(made, (FLOAT32,), Pairwise(10_000, 9_000, 1, 400_000), mode, facts)
+        passes = passes_of(form_of(cosine, op, weight))
+        yield f"pairs with asides {op}", passes.plan(Planner(Pairwise(10_000, 9_000, 1, 400_000), mode, facts), (FLOAT32,))
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
 

@@ -20,6 +20,7 @@ from clmapreduce.program.program import Program, shared
 from clmapreduce.program.step import Step
 from clmapreduce.program.tracing import tracing
 from clmapreduce.reductions import Bound, Operator, ReductionOp, operator
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, plan_fused
 from clmapreduce.schemes.line.map import plan_map
@@ -29,7 +30,6 @@ from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
-from clmapreduce.schemes.tuning import LaunchBox, launch_box, strictly_sequential
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
 from support.segment_plans import every_segment_plan

@@ -18,13 +18,13 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import bind_segment, segment_operator
+from clmapreduce.schemes.segments.boxes import TeamBox, lanes_box, team_box, walk_box
 from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
 from clmapreduce.schemes.segments.chunks import plan_cuts
-from clmapreduce.schemes.segments.lanes import plan_lanes, takes_lanes
+from clmapreduce.schemes.segments.lanes import Lanes, takes_lanes
 from clmapreduce.schemes.segments.statements import SegmentLayout
-from clmapreduce.schemes.segments.team import suits_teams
-from clmapreduce.schemes.segments.walk import plan_team, plan_walk
-from clmapreduce.schemes.tuning import TeamBox, lanes_box, team_box, walk_box
+from clmapreduce.schemes.segments.team import Teams, suits_teams
+from clmapreduce.schemes.segments.walk import Walk
 
 PAIR = aligned(np.dtype([("a", "f4"), ("b", "i8")]))
 SECOND = Operator(lambda a, b: a * 0 + b, 0, commutative=False, check=False, name="second")
@@ -71,13 +71,13 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
         layout = layout_of(facts, **how)
         for length, segments in ((1000, 10), (1_000_000, 90_000), (2**32, 7)):
             domain = Segments(length, segments)
-            yield f"segments {name}, {length}", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
+            yield f"segments {name}, {length}", Walk(layout, domain, mode, facts).plan(walk_box(mode, facts))
             if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
                 for near in (False, True):
                     box = team_box(length / segments, facts, near)
                     told = f"segments {name}, {length}, by teams{', near' if near else ''}"
-                    yield told, plan_team(layout, domain, mode, facts, box)
-                    yield f"{told}, looking", plan_team(layout, domain, mode, facts, box, looks=True)
+                    yield told, Teams(layout, domain, mode, facts).plan(box)
+                    yield f"{told}, looking", Teams(layout, domain, mode, facts).plan(box, looks=True)
                 share, closed = box.share(domain.weight), layout.closed
                 told = f"cuts for {name}, {length}"
                 yield told, plan_cuts(layout.offsets, closed, domain, share, box.tile, mode, facts)
@@ -87,15 +87,15 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
                     told = f"runs {name}, {length}, keys of {key}"
                     yield told, plan_keyed(layout, line, key, last, mode, facts, box)
             if takes_lanes(layout, domain, mode, facts):
-                yield f"segments {name}, {length}, in lanes", plan_lanes(layout, domain, mode, facts, lanes_box())
+                yield f"segments {name}, {length}, in lanes", Lanes(layout, domain, mode, facts).plan(lanes_box())
     layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)
     for columns in (3, 40):
         domain = Segments(10_000, 500, columns)
-        yield f"segments of {columns} columns", plan_walk(layout, domain, mode, facts, walk_box(mode, facts))
+        yield f"segments of {columns} columns", Walk(layout, domain, mode, facts).plan(walk_box(mode, facts))
         assert not suits_teams(layout, facts, columns)
         vectors = layout_of(facts, trailing=True, vectors=True, codes=["f4", "f4"], gathered=True)
         if mode is ComputeMode.PARALLEL and suits_teams(vectors, facts, columns):
             for length, near in ((1000, False), (1_000_000, False), (1_000_000, True)):
                 domain, box = Segments(length, 500, columns), team_box(length / 500, facts, near)
                 told = f"segments of {columns} columns, {length}, by teams{', near' if near else ''}"
-                yield told, plan_team(vectors, domain, mode, facts, box)
+                yield told, Teams(vectors, domain, mode, facts).plan(box)

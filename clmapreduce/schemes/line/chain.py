@@ -20,12 +20,12 @@ from clmapreduce.program.program import Program, needs, varies
 from clmapreduce.program.step import Kind, Result, Step
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.together import BoundTogether
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import plan_scan
 from clmapreduce.schemes.line.unfold import Powers, Reduction, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
-from clmapreduce.schemes.tuning import LaunchBox, launch_box, strictly_sequential
 
 
 @dataclass(eq=False)

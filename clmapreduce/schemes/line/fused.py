@@ -18,6 +18,7 @@ from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import (
     guarded_text,
     has_vectors,
@@ -26,7 +27,6 @@ from clmapreduce.schemes.common.kernel import (
     store_text,
     store_value,
 )
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""

@@ -8,8 +8,8 @@ from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import in_parameters
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
+from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, map_text, out_parameters
-from clmapreduce.schemes.tuning import LaunchBox
 
 
 def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:

@@ -6,8 +6,8 @@ from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.tuning import LaunchBox
 
 
 def plan_power_series(dtype: DType, terms: int, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:

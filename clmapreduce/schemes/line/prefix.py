@@ -8,8 +8,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, store_text
-from clmapreduce.schemes.tuning import LaunchBox
 
 
 def plan_prefix(

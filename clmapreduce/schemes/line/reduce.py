@@ -14,8 +14,8 @@ from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, stores, vectorisable
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""

@@ -8,9 +8,9 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, out_parameters, stores
 from clmapreduce.schemes.line.reduce import reduce_stage
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 
 def plan_scan(

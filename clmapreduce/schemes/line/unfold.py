@@ -15,9 +15,9 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import Store, kernel_spec, lanes_of, out_parameters, stores, vectorisable
 from clmapreduce.schemes.line.reduce import merge_stage
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:

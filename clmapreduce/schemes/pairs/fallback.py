@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clmapreduce.domain.partition import Partition
 from clmapreduce.plan import Stage
-from clmapreduce.schemes.tuning import TileBox
+from clmapreduce.schemes.pairs.boxes import TileBox
 
 
 @dataclass(frozen=True)

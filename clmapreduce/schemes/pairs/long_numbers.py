@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, MatrixWideBox
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox, MatrixWideBox
 
 
 class LongNumbers:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
@@ -13,10 +14,16 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Unfinished
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.scheme import GROUPS, PairScheme
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning import WIDE_SCRATCH, WideBox, wide_box
+from clmapreduce.schemes.pairs.value_blocks import flat
+
+PRIVATE_BYTES = 1 << 16
+"""Bytes of one private array of sums, at most."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,6 @@ class _Wide:
     @property
     def lanes(self) -> int:
         return self.box.lanes(self.layout.pair.dtype.itemsize)
-
-    @cached_property
-    def flat(self) -> Pairwise:
-        """The domain with every number of a row as a row of its own: what the merge sees."""
-        domain = self.domain
-        return Pairwise(domain.rows * self.size, domain.columns, domain.batch, domain.elements)
 
     @property
     def rows(self) -> int:
@@ -145,12 +146,42 @@ def redo_groups(
     return _Wide(layout, domain, mode, facts, box, after).stage()
 
 
-def plan_wide(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: WideBox) -> Plan:
-    """The plan of a row of numbers per row; needs at least one row and one column. The layout's operator is that of a
-    single number, a plain sum in the values' own dtype.
+class LongValues(PairScheme[WideBox]):
+    """Groups own rows and a stretch of the numbers of each. The layout's operator is that of a single number, a plain
+    sum in the values' own dtype.
     """
-    wide = _Wide(layout, domain, mode, facts, box)
-    stage, partition = wide.stage(), wide.partition
-    cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
-    text = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge([stage], {}, text, wide.flat, mode, facts, box, partition, f"{partition.why}; {cells}")
+
+    box_type = WideBox
+    limits: ClassVar = {
+        ComputeMode.PARALLEL: {
+            "block": (64, 256), "rows": (4, 16), "numbers": (2, 16), "stage": (4, 128), "unroll": (1, 16),
+            "loads": (1, 16), **GROUPS,
+        },
+        ComputeMode.SEQUENTIAL: {
+            "rows": (1, 8), "taken": (1, 16), "numbers": (16, 1024), "stage": (8, 1024), "groups": (1, 64),
+        },
+    }  # fmt: skip
+
+    @property
+    def suits(self) -> bool:
+        return self.layout.pair.expansion is not None
+
+    def default(self) -> WideBox | None:
+        return choose_wide(self.layout.pair, self.mode, self.facts)
+
+    def fits(self, box: WideBox) -> bool:
+        itemsize = self.layout.pair.dtype.itemsize
+        if self.mode is ComputeMode.SEQUENTIAL:
+            return box.rows * box.numbers * max(box.bytes, itemsize) <= PRIVATE_BYTES
+        width, most, warps = 16 // itemsize, box.block // 8, box.block // 32
+        whole = box.rows % max(4, width) == 0 and box.numbers % width == 0
+        broad = whole and max(box.rows, box.numbers) <= most and warps % (box.rows // 4) == 0
+        return broad and super().fits(box)
+
+    def plan(self, box: WideBox) -> Plan:
+        layout, narrow = self.layout, self.domain.narrow
+        wide = _Wide(layout, self.domain, self.mode, self.facts, box)
+        stage, partition = wide.stage(), wide.partition
+        cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
+        text, why = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False), f"{partition.why}; {cells}"
+        return self.with_merge([stage], {}, text, box, partition, why, flat(self.domain, wide.size))

@@ -4,77 +4,113 @@ would grow too long, columns are split over groups as well and accumulators merg
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
+from typing import ClassVar
 
-from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
-from clmapreduce.dtypes import DType, c_name
-from clmapreduce.lowering.pair import Pair, Role
-from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.lowering.pair import Pair
+from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.boxes import PairBox, clustered, ordering, pair_box
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning import PairBox, TileBox, WideBox
-from clmapreduce.schemes.tuning_matrix import MatrixBox, MatrixLongBox, MatrixWideBox
 
-Box: TypeAlias = "PairBox | TileBox | WideBox | MatrixBox | MatrixLongBox | MatrixWideBox"
-
-LONGEST_CHAIN = 1024
-"""Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
 SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""
-PLACE_BYTES = 8
-"""Bytes of a column's place in local memory, where columns lie apart."""
 SHARED_BYTES = 64
 """Bytes of an accumulator that items which share rows hand over."""
-TEAM_ROWS = 4096
-"""Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
 
 
-@dataclass(frozen=True)
-class PairProblem:
-    """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
-    columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D"). wide: the
-    same for a vector of a few numbers as if it were a long one, for who can take it so.
-    """
+class Rows(PairScheme[PairBox]):
+    """Every item owns rows. What no other scheme computes, this one does."""
 
-    pair: Pair
-    bound: PairBound
-    outputs: tuple[DType, ...]
-    few: bool = False
-    backend: str = "auto"
-    wide: PairProblem | None = None
+    box_type = PairBox
+    limits: ClassVar = {
+        ComputeMode.PARALLEL: {
+            "block": (32, 256), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **GROUPS,
+        },
+        ComputeMode.SEQUENTIAL: {
+            "vectors": (1, 8), "taken": (1, 16), "tile": (16, 1024), "unroll": (1, 8), "groups": (1, 64),
+        },
+    }  # fmt: skip
+    template: ClassVar[str] = "pairs/pairwise"
 
+    @property
+    def suits(self) -> bool:
+        return self.layout.pair.expansion is None and not self.layout.few
 
-def plan_pairwise(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox) -> Plan:
-    """The plan of one result per row; needs at least one row and one column."""
-    if layout.few and mode is ComputeMode.PARALLEL:
-        box = replace(box, block=group_of(box.block, layout.bound, facts))
-    text = _text(layout, domain, mode, box)
-    if text.staged:
-        text, box = fitting(text, box, facts, PLACE_BYTES * domain.scattered)
-    sharing = domain.scattered and text.staged and shares(text, box, facts)
-    partition = _spread(layout, domain, facts, box, sharing)
-    cells = f"{rows_of(layout, box)} rows a group, {box.tile} columns a tile"
-    if layout.few:
-        cells = f"a few rows, {rows_of(layout, box)} at a time, and every item has columns of its own"
-    stages = [pair_stage(text, layout, domain, mode, facts, box, partition, sharing)]
-    why = f"{partition.why}; {cells}"
-    return with_merge(stages, {}, text, domain, mode, facts, box, partition, why)
+    def default(self) -> PairBox | None:
+        if not self.suits:
+            return None
+        pair, domain = self.layout.pair, self.domain
+        rows, loops = domain.rows * domain.batch, bool(pair.contractions)
+        cluster, columns = domain.typical
+        terms, cost = len(pair.terms.rows), cost_of(pair, self.layout.bound)
+        box = pair_box(_kind(self.layout.bound), terms, cost, loops, rows, int(columns), self.mode, self.facts)
+        return clustered(in_order(box, self.layout), cluster, pair.dtype.itemsize)
 
+    def fits(self, box: PairBox) -> bool:
+        return super().fits(box) and box.vectors * max(box.taken, box.unroll) <= LONGEST_TEXT
 
-def with_merge(
-    stages: list[Stage], scratch: dict[str, int], text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    box: Box, partition: Partition, why: str,
-) -> Plan:  # fmt: skip
-    """The plan of launches, and of the one that merges what they leave."""
-    if partition.partial:
-        stages = [*stages, merge_stage(text, domain, mode, facts, box, partition)]
-        scratch = {**scratch, "scratch0": text.bound.layout.itemsize * partition.parts * domain.batch}
-    return Plan(tuple(stages), scratch, mode, Scope.DEVICE, domain.narrow, why, tables=partition.tables)
+    def plan(self, box: PairBox) -> Plan:
+        text = self._text(box)
+        if text.staged:
+            text, box = fitting(text, box, self.facts, PLACE_BYTES * self.domain.scattered)
+        sharing = self.domain.scattered and text.staged and shares(text, box, self.facts)
+        partition = self._partition(box, sharing)
+        stage = self._stage(text, box, partition, sharing)
+        return self.with_merge([stage], {}, text, box, partition, f"{partition.why}; {self._cells(box)}")
+
+    def rows(self, box: PairBox) -> int:
+        """Rows that a group owns."""
+        return box.vectors * self._block(box)
+
+    def _block(self, box: PairBox) -> int:
+        """Rows that lie side by side, for a vector of every item."""
+        return box.block * box.lanes(self.layout.pair.dtype.itemsize)
+
+    def _cells(self, box: PairBox) -> str:
+        return f"{self.rows(box)} rows a group, {box.tile} columns a tile"
+
+    def _text(self, box: PairBox) -> PairText:
+        """What the launch over all pairs is made from."""
+        layout, lanes = self.layout, box.lanes(self.layout.pair.dtype.itemsize)
+        staged = self.mode is ComputeMode.PARALLEL
+        return PairText(layout.pair, layout.bound, layout.outputs, lanes, self.domain.narrow, staged)
+
+    def _partition(self, box: PairBox, sharing: bool) -> Partition:
+        """How the domain is cut."""
+        groups, tile = self.facts.compute_units * box.groups, box.tile
+        limits = PartitionLimits(
+            self._block(box), box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, self.domain.parts(),
+            self.layout.backend, sharing,
+        )  # fmt: skip
+        return self.domain.partition(limits)
+
+    def _loop(self, text: PairText, box: PairBox, sharing: bool) -> dict[str, int]:
+        """The numbers of the kernel's loop over columns."""
+        return {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
+
+    def _stage(self, text: PairText, box: PairBox, partition: Partition, sharing: bool) -> Stage:
+        """The launch over all pairs. sharing: as in PartitionLimits."""
+        pair, bound = self.layout.pair, self.layout.bound
+        numbers = {
+            "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile,
+            "partial": partition.partial, "domain": partition.word, **self._loop(text, box, sharing),
+        }  # fmt: skip
+        targets, out = targets_of(partition, text.outputs)
+        spec = kernel_spec(
+            self.template, self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+            lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
+        )
+        names = tuple(given.name for given in pair.inputs)
+        arguments: Arguments = (*names, *targets, *partition.behind)
+        groups = partition.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *partition.read), targets)
 
 
 def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tuple[PairText, PairBox]:
@@ -88,17 +124,6 @@ def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tupl
     return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 
-def _spread(layout: PairProblem, domain: Pairwise, facts: Facts, box: PairBox, sharing: bool) -> Partition:
-    """How the domain is cut."""
-    block = 1 if layout.few else box.block * box.lanes(layout.pair.dtype.itemsize)
-    groups, tile = facts.compute_units * box.groups, box.tile
-    limits = PartitionLimits(
-        block, box.vectors, tile, tile * box.tiles, tile * LONGEST_CHAIN, groups, domain.parts(), layout.backend,
-        sharing,
-    )  # fmt: skip
-    return domain.partition(limits)
-
-
 def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
     """Whether items may share rows: accumulators meet in any order, and are small enough to be handed over."""
     bound = text.bound
@@ -108,89 +133,21 @@ def shares(text: PairText, box: PairBox, facts: Facts) -> bool:
     return bound.commutative and small and fits and box.block > 1
 
 
-def group_of(block: int, bound: PairBound, facts: Facts) -> int:
-    """The work-items, `block` at most and 32 at least where the device allows, of which each may keep an accumulator in
-    local memory and leave half of that to a second group.
-    """
-    while block > facts.max_group_size or (block > 32 and block * bound.layout.itemsize > facts.local_memory // 2):
-        block //= 2
-    return block
+def cost_of(pair: Pair, bound: PairBound) -> int:
+    """Operations per pair; where vectors are put in order, those on what is kept too, or builds would take minutes."""
+    return pair.cost + (len(bound.components) if bound.one_by_one and pair.width > 1 else 0)
 
 
-def rows_of(layout: PairProblem, box: PairBox) -> int:
-    """Rows that a group owns."""
-    return box.vectors if layout.few else box.vectors * box.block * box.lanes(layout.pair.dtype.itemsize)
+def in_order(box: PairBox, layout: PairProblem) -> PairBox:
+    """The box for an operator that puts numbers in order, if it is one."""
+    bound = layout.bound
+    return ordering(box, bound.layout.itemsize, layout.pair.dtype.itemsize) if bound.one_by_one else box
 
 
-def _text(layout: PairProblem, domain: Pairwise, mode: ComputeMode, box: PairBox) -> PairText:
-    """What the launch over all pairs is made from."""
-    staged = mode is ComputeMode.PARALLEL and not layout.few
-    along = Role.COLUMN if layout.few else Role.ROW
-    lanes = box.lanes(layout.pair.dtype.itemsize)
-    return PairText(layout.pair, layout.bound, layout.outputs, lanes, domain.narrow, staged, along)
-
-
-def pair_stage(
-    text: PairText, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: PairBox,
-    partition: Partition, sharing: bool,
-) -> Stage:  # fmt: skip
-    """The launch over all pairs. sharing: as in PartitionLimits."""
-    pair, bound = layout.pair, layout.bound
-    numbers = {
-        "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile, "partial": partition.partial,
-        "domain": partition.word,
-    }  # fmt: skip
-    if not layout.few:
-        numbers |= {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
-    targets, out = targets_of(partition, text.outputs)
-    spec = kernel_spec(
-        "pairs/pairwise_few" if layout.few else "pairs/pairwise", mode, facts, domain.narrow, False, numbers,
-        {"pair": pair, "bound": bound},
-        lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
-    )  # fmt: skip
-    names = tuple(given.name for given in pair.inputs)
-    arguments: Arguments = (*names, *targets, *partition.behind)
-    return Stage(spec, partition.groups * domain.batch, box.block, arguments, (*names, *partition.read), targets)
-
-
-def targets_of(partition: Partition, outputs: Sequence[DType]) -> tuple[tuple[str, ...], list[str]]:
-    """The arrays that the launch over all pairs writes, and the kernel's parameters for them."""
-    parts = (("scratch0",), ["__global uchar *restrict parts"]) if partition.partial else ((), [])
-    if partition.always_partial:
-        return parts
-    return (*parts[0], *out_names(outputs)), [*parts[1], *out_parameters(outputs)]
-
-
-def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, partition: Partition, wanted: str = "",
-) -> Stage:  # fmt: skip
-    """The launch that merges the accumulators of every row whose columns are split. wanted: an array that tells which
-    rows are to have results, if not all.
-    """
-    rows = partition.parts * domain.batch // partition.splits
-    block = group_of(box.merge_block, text.bound, facts)
-    fits = block * text.bound.layout.itemsize <= facts.local_memory
-    team = mode is ComputeMode.PARALLEL and rows <= TEAM_ROWS and text.bound.commutative and fits
-    share = 1 if team else max(block, -(-rows // (facts.compute_units * 8)))
-    groups, behind = partition.merge_launch(rows, domain.columns, share)
-    bound = text.bound
-    narrow = domain.narrow
-    whole = replace(text, lanes=1, staged=False)
-    numbers = {"block": block, "team": team, "domain": partition.word, "some": bool(wanted)}
-    given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
-    spec = kernel_spec(
-        "pairs/pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
-        lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
-    )  # fmt: skip
-    targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
-    return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *partition.merge_tables), targets)
-
-
-def out_names(outputs: Sequence[DType]) -> tuple[str, ...]:
-    """The names of the result arrays."""
-    return tuple(f"out{k}" for k in range(len(outputs)))
-
-
-def out_parameters(outputs: Sequence[DType]) -> list[str]:
-    """The kernel's parameters for them."""
-    return [f"__global {c_name(dtype)} *restrict out{k}" for k, dtype in enumerate(outputs)]
+def _kind(bound: PairBound) -> str:
+    """Which launch box suits an operator."""
+    if bound.one_by_one:
+        return "kmin"
+    if bound.scale != 1:
+        return "logsumexp"
+    return "argument" if bound.rare else "sum"

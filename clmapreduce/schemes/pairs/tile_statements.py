@@ -17,9 +17,9 @@ from clmapreduce.dtypes import HEX, c_name, literal
 from clmapreduce.formula.node import postorder
 from clmapreduce.lowering.pair import Contraction, PairInput, Role
 from clmapreduce.schemes.common.arrays import element
+from clmapreduce.schemes.pairs.boxes import TileBox
 from clmapreduce.schemes.pairs.centred import LEAST, Distance
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning import TileBox
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
@@ -14,25 +15,30 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.centred import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 from clmapreduce.schemes.pairs.sides import coordinates_of
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
-from clmapreduce.schemes.tuning import TileBox, tile_box, tile_box_of
 
 
 def choose_tiles(
     pair: Pair, bound: PairBound, mode: ComputeMode, facts: Facts, rows: float = float("inf"), redo: bool = False
 ) -> TileBox | None:
-    """The box, where the scheme suits: sums over coordinates, none inside another, work-items, and an order of merging
-    that is free. rows: of a cluster. redo: for what another scheme leaves.
-    """
-    if mode is ComputeMode.SEQUENTIAL or not pair.contractions or pair.nested or not bound.commutative:
+    """The box, where the scheme suits. rows: of a cluster. redo: for what another scheme leaves."""
+    if not suits_tiles(pair, bound, mode):
         return None
     words = sum(-(-c.result.dtype.itemsize // 4) for c in pair.contractions)
     return tile_box(words, _words(bound), facts, rows, redo)
+
+
+def suits_tiles(pair: Pair, bound: PairBound, mode: ComputeMode) -> bool:
+    """Sums over coordinates, none inside another, work-items, and an order of merging that is free."""
+    return mode is ComputeMode.PARALLEL and bool(pair.contractions) and not pair.nested and bound.commutative
 
 
 def _words(bound: PairBound) -> int:
@@ -226,22 +232,45 @@ def norms_stage(
     return Stage(spec, blocks * domain.batch, block, arguments, names, left)
 
 
-def plan_tiles(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: TileBox) -> Plan:
-    """The plan of one result per row; needs at least one row and one column. Stages are as deep as the box says, or as
-    local memory allows.
-    """
-    tiling = _Tiling(layout, domain, mode, facts, box).fitted()
-    box, shape, distance = tiling.box, tiling.shape, tiling.distance
-    stages = [*tiling.pack_stages(), tiling.stage()]
-    scratch = dict(tiling.packs)
-    cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
-    if distance is not None:
-        padded = -(-distance.row.dim // box.depth) * box.depth
-        given = (distance.row, distance.column)
-        norms = NormsText(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
-        stages = [norms_stage(layout.pair, norms, domain, mode, facts, box.block, padded), *stages]
-        sizes = (padded, domain.rows, domain.columns)
-        scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
-        cells += "; distances by products where they lose no digits"
-    why = f"{tiling.partition.why}; {cells}"
-    return with_merge(stages, scratch, tiling.text, domain, mode, facts, box, tiling.partition, why)
+class Tiles(PairScheme[TileBox]):
+    """Groups compute tiles of pairs; the coordinates of their rows and columns are staged."""
+
+    box_type = TileBox
+    limits: ClassVar = {
+        ComputeMode.PARALLEL: {
+            "block": (32, 256), "rows": (1, 8), "columns": (2, 8), "depth": (4, 64), "unroll": (1, 40),
+            "folded": (1, 8), **GROUPS,
+        },
+    }  # fmt: skip
+
+    @property
+    def suits(self) -> bool:
+        return suits_tiles(self.layout.pair, self.layout.bound, self.mode)
+
+    def default(self) -> TileBox | None:
+        if not self.domain.columns:
+            return None
+        return choose_tiles(self.layout.pair, self.layout.bound, self.mode, self.facts, self.domain.typical[0])
+
+    def fits(self, box: TileBox) -> bool:
+        return super().fits(box) and box.rows * box.columns <= LONGEST_TEXT
+
+    def plan(self, box: TileBox) -> Plan:
+        """Stages are as deep as the box says, or as local memory allows."""
+        domain = self.domain
+        tiling = _Tiling(self.layout, domain, self.mode, self.facts, box).fitted()
+        box, shape, distance = tiling.box, tiling.shape, tiling.distance
+        stages = [*tiling.pack_stages(), tiling.stage()]
+        scratch = dict(tiling.packs)
+        cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
+        if distance is not None:
+            padded = -(-distance.row.dim // box.depth) * box.depth
+            given = (distance.row, distance.column)
+            norms = NormsText(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
+            first = norms_stage(self.layout.pair, norms, domain, self.mode, self.facts, box.block, padded)
+            stages = [first, *stages]
+            sizes = (padded, domain.rows, domain.columns)
+            scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
+            cells += "; distances by products where they lose no digits"
+        why = f"{tiling.partition.why}; {cells}"
+        return self.with_merge(stages, scratch, tiling.text, box, tiling.partition, why)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.plan import Facts
-from clmapreduce.schemes.tuning import WIDE_SCRATCH
-from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox, MatrixWideBox
+from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, MatrixWideBox
 
 
 def flat(domain: Pairwise, size: int) -> Pairwise:

@@ -13,10 +13,11 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
 from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters
+from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
 from clmapreduce.schemes.segments.statements import SegmentLayout
-from clmapreduce.schemes.segments.team import TEAM, TeamText, suits_teams
-from clmapreduce.schemes.tuning import TeamBox
+from clmapreduce.schemes.segments.team import suits_teams
+from clmapreduce.schemes.segments.team_statements import TEAM, TeamText
 
 WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 

@@ -18,8 +18,8 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.schemes.segments.statements import SegmentText
-from clmapreduce.schemes.tuning import SegmentBox, TeamBox
 
 GATE = "gate"
 """An array whose first byte says that there is nothing to be done: offsets found wrong while the kernel was waiting."""

@@ -7,10 +7,11 @@ from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
+from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
 from clmapreduce.schemes.segments.chunks import plan_chunks
 from clmapreduce.schemes.segments.lane_statements import LanesText, window_formula
+from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentLayout
-from clmapreduce.schemes.tuning import LanesBox
 
 GATHER_AHEAD = 1024
 """Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""
@@ -36,18 +37,26 @@ def _gathers(formula: Formula) -> bool:
     return any(given.access is Access.GATHERED for given in formula.inputs)
 
 
-def plan_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts, box: LanesBox) -> Plan:
-    """The plan for what `takes_lanes`."""
-    op, formula = layout.op, layout.formula
-    windowed = window_formula(formula) if _gathers(formula) else None
-    widest = max((windowed or formula).widest, *(c.dtype.itemsize for c in op.tile.components))
-    lanes = box.lanes(widest, True)
-    numbers = {
-        "lanes": lanes, "widths": box.widths, "unroll": box.unroll, "long": box.long, "window": box.window,
-        "few": int(lanes * box.few), "ahead": (GATHER_AHEAD if windowed else AHEAD) // widest,
-    }  # fmt: skip
-    text, told = LanesText(layout, domain.narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
-    return plan_chunks(
-        "segments/segmented_lanes", text, domain, mode, facts, box, numbers,
-        (Scope.ITEM, f"one item walks it all, {told}"), f"an item each, {told}",
-    )  # fmt: skip
+class Lanes(SegmentScheme[LanesBox]):
+    """What `takes_lanes`."""
+
+    box_type = LanesBox
+
+    def default(self) -> LanesBox | None:
+        return lanes_box() if takes_lanes(self.layout, self.domain, self.mode, self.facts) else None
+
+    def plan(self, box: LanesBox, looks: bool = False) -> Plan:
+        layout, narrow = self.layout.chained, self.domain.narrow
+        op, formula = layout.op, layout.formula
+        windowed = window_formula(formula) if _gathers(formula) else None
+        widest = max((windowed or formula).widest, *(c.dtype.itemsize for c in op.tile.components))
+        lanes = box.lanes(widest, True)
+        numbers = {
+            "lanes": lanes, "widths": box.widths, "unroll": box.unroll, "long": box.long, "window": box.window,
+            "few": int(lanes * box.few), "ahead": (GATHER_AHEAD if windowed else AHEAD) // widest,
+        }  # fmt: skip
+        text, how = LanesText(layout, narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
+        return plan_chunks(
+            "segments/segmented_lanes", text, self.domain, self.mode, self.facts, box, numbers,
+            (Scope.ITEM, f"one item walks it all, {how}"), f"an item each, {how}",
+        )  # fmt: skip

@@ -7,8 +7,8 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.tuning import LaunchBox
 
 STRETCH = 8
 """Elements per item and step: the search for their segment is paid once for all."""

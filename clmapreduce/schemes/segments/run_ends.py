@@ -15,10 +15,10 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
 from clmapreduce.schemes.segments.keys import KeysText
-from clmapreduce.schemes.segments.team import TEAM
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
+from clmapreduce.schemes.segments.team_statements import TEAM
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, out_parameters, vectorisable
 from clmapreduce.schemes.line.reduce import reduce_stage
 from clmapreduce.schemes.segments.keys import KeysText
-from clmapreduce.schemes.tuning import LaunchBox, within_local_memory
 
 STRETCH = 16
 """Pairs of neighbours per item and step."""

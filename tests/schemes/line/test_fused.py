@@ -36,8 +36,8 @@ from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box
 from clmapreduce.schemes.line.fused import FIXED, Fused, View, plan_fused
-from clmapreduce.schemes.tuning import LaunchBox, launch_box
 
 SUM, TOP, SCAN = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Scan("sum")
 LAST, POWERS = cm.Reduce(SECOND), cm.Unfold("product")

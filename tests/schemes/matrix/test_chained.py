@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import layout_of, pair_plan, vector
+from support.pair_plans import layout_of, matrix_default, pair_plan, vector
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 from support.random_blocks import Halves, drawn_blocks, mask_of
 
@@ -21,11 +21,10 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix import chained_statements
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.schemes.pairs.matrix.chained import chained_products_of
-from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
 from clmapreduce.schemes.pairs.matrix.parts import results
 from clmapreduce.schemes.pairs.matrix.parts.pack import REDO
-from clmapreduce.schemes.tuning_matrix import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -539,10 +538,10 @@ def test_where_it_is_chosen() -> None:
     domain = Pairwise(10000, 10000, 1, 10**6)
     for text in (LONG, SLOPE):
         layout = layout_of(text)
-        found = choose_matrix(layout, domain, PARALLEL, FACTS["nvidia"])
+        found = matrix_default(layout, domain, PARALLEL, FACTS["nvidia"])
         assert isinstance(found, MatrixChainedBox) and 8 * found.numbers >= SIZE
         without = replace(FACTS["nvidia"], matrix_units=False)
-        assert choose_matrix(layout, domain, PARALLEL, without) is None
+        assert matrix_default(layout, domain, PARALLEL, without) is None
 
 
 def test_local_memory_of_any_size() -> None:

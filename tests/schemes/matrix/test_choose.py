@@ -8,19 +8,14 @@ from typing import Any
 import ml_dtypes  # noqa: F401  # names bfloat16
 import numpy as np
 import pytest
-from support.pair_plans import DISTANCE, form_of, layout_of, pair_plan
+from support.pair_plans import DISTANCE, form_of, layout_of, matrix_default, pair_plan
 from support.plans import FACTS, PARALLEL, SEQUENTIAL
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.planning.pair_request import made_of
-from clmapreduce.planning.pairs import choose_box, planned
-from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
-from clmapreduce.schemes.pairs.matrix.few import plan_matrix
-from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.matrix.parts.products import long_products
-from clmapreduce.schemes.pairs.rows import PairProblem
-from clmapreduce.schemes.tuning import WideBox
-from clmapreduce.schemes.tuning_matrix import (
+from clmapreduce.planning.pair_request import passes_of
+from clmapreduce.planning.passes import Planner
+from clmapreduce.schemes.pairs.boxes import WideBox
+from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
@@ -32,6 +27,11 @@ from clmapreduce.schemes.tuning_matrix import (
     matrix_long_box,
     matrix_wide_box,
 )
+from clmapreduce.schemes.pairs.matrix.few import FewNumbers
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
+from clmapreduce.schemes.pairs.matrix.parts.products import long_products
+from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.registry import choose
 
 NEW = FACTS["nvidia"]
 GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
@@ -39,7 +39,7 @@ GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
 
 def chosen(layout: PairProblem, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
     domain = Pairwise(rows, columns, 1, 4 * (rows + columns))
-    return choose_box(layout, domain, mode, facts)
+    return choose(layout, domain, mode, facts)[1]
 
 
 def test_gradients_of_few_columns_are_made_of_differences() -> None:
@@ -53,11 +53,12 @@ def test_softmaxes_of_long_weights() -> None:
     kernels = ((3, "cmr_pairwise_matrix_wide"), (40, "cmr_pairwise_matrix_chained"))
     for dim, kernel in kernels:
         for text in (f"Vi(0,{dim})|Vj(1,{dim})", f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))"):
-            made = made_of(form_of(text, "SumSoftMaxWeight", "Vj(2,64)"))
-            plan = planned(made, (np.dtype("f4"),), Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW)
+            passes = passes_of(form_of(text, "SumSoftMaxWeight", "Vj(2,64)"))
+            plan = passes.plan(Planner(Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW), (np.dtype("f4"),))
             assert kernel in [stage.spec.kernel for stage in plan.stages], text
             if dim > 16:
-                (product,) = long_products(replace(made.pair, expansion=None), made.bound)
+                main = passes.main
+                (product,) = long_products(replace(main.pair, expansion=None), main.bound)
                 assert product.slopes is not None and len(product.slopes) == 1
 
 
@@ -109,7 +110,7 @@ def test_products_go_to_the_units(text: str, op: str, kind: type[Any], code: str
     ],
 )  # fmt: skip
 def test_what_has_no_such_products_does_not(text: str, op: str, code: str) -> None:
-    assert choose_matrix(layout_of(text, op, code), Pairwise(10**5, 10**5, 1, 10**6), PARALLEL, NEW) is None
+    assert matrix_default(layout_of(text, op, code), Pairwise(10**5, 10**5, 1, 10**6), PARALLEL, NEW) is None
 
 
 def test_a_few_rows_are_walked_by_items_of_their_own() -> None:
@@ -128,17 +129,17 @@ def test_little_is_walked_at_once() -> None:
     for rows, columns in ((1000, 1000), (3000, 3000), (10**4, 500)):
         domain = Pairwise(rows, columns, 1, 10**6)
         layout = layout_of(GAUSS.format(3))
-        box = choose_matrix(layout, domain, PARALLEL, NEW)
+        box = matrix_default(layout, domain, PARALLEL, NEW)
         assert isinstance(box, MatrixBox) and box.across == box.block // 32
-        assert len(plan_matrix(layout, domain, PARALLEL, NEW, box).stages) == 1
+        assert len(FewNumbers(layout, domain, PARALLEL, NEW).plan(box).stages) == 1
 
 
 @pytest.mark.parametrize(("rows", "computed"), [(100, 104), (104, 104), (105, 112), (112, 112), (33, 40)])
 def test_few_rows_are_rounded_up_to_eight(rows: int, computed: int) -> None:
     domain, layout = Pairwise(rows, 10**7, 1, 10**8), layout_of(GAUSS.format(3))
-    box = choose_matrix(layout, domain, PARALLEL, NEW)
+    box = matrix_default(layout, domain, PARALLEL, NEW)
     assert isinstance(box, MatrixBox)
-    assert f"; {computed} rows a group" in plan_matrix(layout, domain, PARALLEL, NEW, box).why
+    assert f"; {computed} rows a group" in FewNumbers(layout, domain, PARALLEL, NEW).plan(box).why
 
 
 def test_exponentials_are_shared_where_there_is_time() -> None:

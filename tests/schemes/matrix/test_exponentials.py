@@ -19,8 +19,8 @@ from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairs.matrix.exponentials import plan_matrix_wide, wide_factoring_of
-from clmapreduce.schemes.tuning_matrix import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
+from clmapreduce.schemes.pairs.matrix.exponentials import Exponentials, wide_factoring_of
 from clmapreduce.vector import OPERATIONS, Variable
 
 
@@ -280,10 +280,10 @@ def test_registers_are_limited_where_a_compiler_obeys() -> None:
     """NVIDIA's does where it is not told how many items a group has."""
     layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
     for vendor, options in (("nvidia", ("-cl-nv-maxrregcount=96",)), ("amd", ())):
-        plan = plan_matrix_wide(layout, Pairwise(1000, 1000), PARALLEL, FACTS[vendor], MATRIX_WIDE_FEW[1])
+        plan = Exponentials(layout, Pairwise(1000, 1000), PARALLEL, FACTS[vendor]).plan(MATRIX_WIDE_FEW[1])
         spec = plan.stages[1].spec
         assert spec.options == options
         assert ("reqd_work_group_size" in source_of(spec)) == (not options)
     few = replace(MATRIX_WIDE_FEW[1], registers=0)
-    free = plan_matrix_wide(layout, Pairwise(1000, 1000), PARALLEL, FACTS["nvidia"], few).stages[1].spec
+    free = Exponentials(layout, Pairwise(1000, 1000), PARALLEL, FACTS["nvidia"]).plan(few).stages[1].spec
     assert not free.options and "reqd_work_group_size" in source_of(free)

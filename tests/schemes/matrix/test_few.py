@@ -15,9 +15,9 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CPU, MatrixBox
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import OperandPieces
-from clmapreduce.schemes.tuning_matrix import MATRIX_CPU, MatrixBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -19,11 +19,11 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.lowering.pair import Role
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts import results
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandText
 from clmapreduce.schemes.pairs.matrix.parts.pack import products_of
-from clmapreduce.schemes.tuning_matrix import MATRIX_LONG, MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

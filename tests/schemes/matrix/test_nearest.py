@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import layout_of, pair_plan, vector
+from support.pair_plans import layout_of, matrix_default, pair_plan, vector
 from support.plans import FACTS, PARALLEL, SEQUENTIAL
 from support.random_blocks import Halves, drawn_blocks, mask_of
 
@@ -21,9 +21,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
-from clmapreduce.schemes.pairs.matrix.choose import choose_matrix
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_NEAREST, MATRIX_NEAREST_CPU, MatrixLongBox, MatrixNearestBox
 from clmapreduce.schemes.pairs.matrix.parts.ranking import MOST_KEPT, Nearest, nearest_of
-from clmapreduce.schemes.tuning_matrix import MATRIX_NEAREST, MATRIX_NEAREST_CPU, MatrixLongBox, MatrixNearestBox
 from clmapreduce.vector import Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -327,29 +326,29 @@ def test_where_it_is_chosen() -> None:
     """
     facts, many, few = FACTS["nvidia"], Pairwise(10**5, 10**5, 1, 10**7), Pairwise(1000, 1000, 1, 10**6)
     one, ten = layout_of(DISTANCE, "ArgMin"), layout_of(DISTANCE, "ArgKMin", k=10)
-    assert choose_matrix(one, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=0)
-    assert choose_matrix(ten, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=SAMPLE)
+    assert matrix_default(one, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=0)
+    assert matrix_default(ten, many, PARALLEL, facts) == replace(MATRIX_NEAREST, sample=SAMPLE)
     samples = []
     for columns in (1, 2, 16, 1024):
         columns *= MATRIX_NEAREST.tile * MATRIX_NEAREST.tiles
-        box = choose_matrix(ten, Pairwise(10**6, columns, 1, 10**7), PARALLEL, facts)
+        box = matrix_default(ten, Pairwise(10**6, columns, 1, 10**7), PARALLEL, facts)
         assert isinstance(box, MatrixNearestBox)
         samples.append(box.sample)
     assert samples == [2, 2, 8, 32]
-    assert choose_matrix(ten, few, PARALLEL, facts) is None
+    assert matrix_default(ten, few, PARALLEL, facts) is None
     most = layout_of(DISTANCE, "ArgKMin", k=MOST_KEPT)
-    assert isinstance(choose_matrix(most, many, PARALLEL, facts), MatrixNearestBox)
-    assert choose_matrix(ten, many, SEQUENTIAL, facts) is None
-    assert choose_matrix(ten, many, PARALLEL, replace(facts, matrix_units=False)) is None
-    assert type(choose_matrix(layout_of(f"Exp(-{DISTANCE})"), many, PARALLEL, facts)) is MatrixLongBox
-    assert choose_matrix(ten, Pairwise(10**9, 1000, 1, 10**9), PARALLEL, facts) is None
+    assert isinstance(matrix_default(most, many, PARALLEL, facts), MatrixNearestBox)
+    assert matrix_default(ten, many, SEQUENTIAL, facts) is None
+    assert matrix_default(ten, many, PARALLEL, replace(facts, matrix_units=False)) is None
+    assert type(matrix_default(layout_of(f"Exp(-{DISTANCE})"), many, PARALLEL, facts)) is MatrixLongBox
+    assert matrix_default(ten, Pairwise(10**9, 1000, 1, 10**9), PARALLEL, facts) is None
     for size, box in ((1000, MATRIX_NEAREST), (16, replace(MATRIX_NEAREST, block=64, rows=1))):
         box = replace(box, sample=SAMPLE)
         begins = np.arange(0, 96_000, size)
         clusters = np.stack([begins, begins + size], 1)
         whole = np.tile([[0, 10**5]], (len(begins), 1))
         blocks = Blocks(clusters, np.arange(len(begins) + 1), whole, 96_000, 10**5)
-        assert choose_matrix(ten, sparse(Pairwise(96_000, 10**5, 1, 10**7), blocks), PARALLEL, facts) == box
+        assert matrix_default(ten, sparse(Pairwise(96_000, 10**5, 1, 10**7), blocks), PARALLEL, facts) == box
 
 
 def test_what_is_told() -> None:

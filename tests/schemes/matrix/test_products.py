@@ -18,8 +18,8 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
-from clmapreduce.schemes.tuning_matrix import MATRIX_LONG_CPU, MatrixLongBox
 from clmapreduce.vector import Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

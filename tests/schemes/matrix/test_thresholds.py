@@ -17,8 +17,8 @@ from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.plan import Plan, Stage
 from clmapreduce.planning.mode import FEW_ROWS
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
-from clmapreduce.schemes.pairs.matrix.few import plan_matrix
-from clmapreduce.schemes.tuning_matrix import MATRIX_CPU, MatrixBox
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CPU, MatrixBox
+from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -138,7 +138,7 @@ def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: 
     box, columns = box_of(context), 1024 * more(context)
 
     def first_launches(static: Plan, layout: Any, domain: Any, mode: Any, facts: Any) -> Plan:
-        plan = plan_matrix(layout, domain, mode, facts, box)
+        plan = FewNumbers(layout, domain, mode, facts).plan(box)
         assert templates(plan)[:2] == [LOOK, BARS]
         return replace(plan, stages=tuple(as_output(stage) for stage in plan.stages[:2]), finish_on_host=False)
 

@@ -18,8 +18,8 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_WEIGHTED, MATRIX_WEIGHTED_CPU, MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.weighted import suits_weights
-from clmapreduce.schemes.tuning_matrix import MATRIX_WEIGHTED, MATRIX_WEIGHTED_CPU, MatrixWeightedBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -13,7 +13,8 @@ import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, explain_pairs, prepare_pairs, reduce_pairs
-from clmapreduce.planning.pair_request import made_of
+from clmapreduce.planning.pair_request import passes_of
+from clmapreduce.planning.passes import Concatenated, OnePass
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
@@ -107,9 +108,12 @@ def test_out_and_repeats(context: cm.Context, mode: str, rng: np.random.Generato
 def test_what_is_taken_apart() -> None:
     """Long parts of sums alone; short ones between them stay together."""
     long, short = "Vi(0,40)*Vj(1,1)", "Vj(1,1)"
-    sizes = [part.outputs[0].shape for part in made_of(form_of(f"Concat({short},{short},{long},{short})")).parts]
+    parts = passes_of(form_of(f"Concat({short},{short},{long},{short})"))
+    assert isinstance(parts, Concatenated)
+    sizes = [part.outputs[0].shape for part in parts.parts]
     assert sizes == [(2,), (40,), (1,)]
-    assert made_of(form_of(f"Concat({short},{short},{long},{short})")).outputs[0].shape == (43,)
-    assert made_of(form_of(long)).parts == () == made_of(form_of(f"Concat({short},Vi(2,10))")).parts
-    assert made_of(form_of(f"Concat({short},{long})", "Max")).parts == ()
-    assert made_of(form_of(f"Concat({short},{long})", "Sum", scheme="kahan_scheme")).parts == ()
+    assert parts.outputs[0].shape == (43,)
+    assert isinstance(passes_of(form_of(long)), OnePass)
+    assert isinstance(passes_of(form_of(f"Concat({short},Vi(2,10))")), OnePass)
+    assert isinstance(passes_of(form_of(f"Concat({short},{long})", "Max")), OnePass)
+    assert isinstance(passes_of(form_of(f"Concat({short},{long})", "Sum", scheme="kahan_scheme")), OnePass)

@@ -12,7 +12,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
-from clmapreduce.schemes.tuning import WideBox
+from clmapreduce.schemes.pairs.boxes import WideBox
 from clmapreduce.vector import OPERATIONS, Variable
 from clmapreduce.vector.derivative import gradient
 

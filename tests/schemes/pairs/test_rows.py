@@ -17,10 +17,11 @@ from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.planning.mode import FEW_COLUMNS, FEW_ROWS, FEW_ROWS_SEQUENTIAL, choose_few
-from clmapreduce.planning.pairs import choose_box
 from clmapreduce.reductions import Operator
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, TEAM_ROWS, rows_of
-from clmapreduce.schemes.tuning import PairBox
+from clmapreduce.schemes.pairs.boxes import PairBox
+from clmapreduce.schemes.pairs.merge import TEAM_ROWS
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
+from clmapreduce.schemes.pairs.registry import choose
 
 SECOND = Operator(lambda a, b: a * 0 + b, 0.0, commutative=False, check=False)
 SHAPES = [
@@ -171,7 +172,7 @@ def test_other_sizes_need_no_other_kernel(few: bool) -> None:
     layout = layout_of(few=few, backend="1D")
     for facts in FACTS.values():
         for mode in MODES:
-            box = choose_box(layout, Pairwise(100_000, 100_000), mode, facts)
+            _, box = choose(layout, Pairwise(100_000, 100_000), mode, facts)
             stages = [
                 pair_plan(layout, m, n, mode, facts, box=box).stages[0] for m, n in ((5, 7), (10_000, 10), (1, 10_000))
             ]
@@ -243,7 +244,7 @@ def test_every_pair_is_met_once(backend: str, mode: ComputeMode, few: bool, rng:
             tiles=1,
         )
         layout = layout_of(few=few, backend=backend, rank=1)
-        own, lanes = rows_of(layout, box), box.lanes(4)
+        own, lanes = vectors * (1 if few else block * box.lanes(4)), box.lanes(4)
         rows = int(rng.choice([1, own - 1 or 1, own, own + 1, 3 * own + 1]))
         columns = int(rng.choice([1, tile - 1, tile, tile + 1, 5 * tile + 1]))
         batch = int(rng.choice([1, 3]))

@@ -12,8 +12,8 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
+from clmapreduce.schemes.pairs.boxes import TileBox
 from clmapreduce.schemes.pairs.tile_statements import Shape
-from clmapreduce.schemes.tuning import TileBox
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn

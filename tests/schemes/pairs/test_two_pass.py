@@ -14,7 +14,8 @@ import clmapreduce as cm
 from clmapreduce import LazyTensor
 from clmapreduce.calls.options import Options
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
-from clmapreduce.planning.pair_request import made_of
+from clmapreduce.planning.pair_request import passes_of
+from clmapreduce.planning.passes import OnePass, TwoPasses
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import OPERATIONS, Variable
 
@@ -144,8 +145,8 @@ def test_lazy_tensors_take_it(rng: np.random.Generator) -> None:
 def test_what_still_takes_one_pass() -> None:
     """Short weights, sums in another dtype or added one by one, and weights that mix coordinates."""
     long = "Vj(2,40)"
-    assert made_of(form_of(DISTANCE, "SumSoftMaxWeight", long)).first is not None
+    assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", long)), TwoPasses)
     mixed = "Concat(Vj(2,20),Vj(3,20))"
     others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, mixed)]
     for options, weight in others:
-        assert made_of(form_of(DISTANCE, "SumSoftMaxWeight", weight, **options)).first is None
+        assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", weight, **options)), OnePass)

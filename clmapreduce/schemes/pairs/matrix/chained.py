@@ -7,21 +7,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
-from clmapreduce.domain.dense import Pairwise
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
 from clmapreduce.schemes.pairs.matrix.chained_statements import MatrixChainedText
-from clmapreduce.schemes.pairs.matrix.parts.pack import OPERANDS, REDO, LongSides, norms_of, products_of
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, norms_of, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
-from clmapreduce.schemes.pairs.rows import PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.value_blocks import flat
-from clmapreduce.schemes.tuning_matrix import MatrixChainedBox
+
+SHORTEST = 5
+"""Numbers of a vector that is better taken as a long one."""
+DIFFERENCES = 64
+"""Columns from which on gradients may be made of sums of numbers: these are exact as vectors, but with few columns a
+coordinate's differences may all be small beside its numbers.
+"""
 
 
 def scalar_of(layout: PairProblem) -> PairProblem:
@@ -104,24 +114,55 @@ class _Chained(LongSides):
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 
 
-def plan_matrix_chained(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixChainedBox
-) -> Plan:  # fmt: skip
-    """The plan of a row of numbers per row; needs at least one row, one column and a product. The layout's operator is
-    that of a single number, a plain sum in the values' own dtype. Stages are as deep as the box says, or as local
-    memory allows.
+class Chained(MatrixScheme[MatrixChainedBox]):
+    """Products of long vectors, and the scalars made of them times long weights. The layout's operator is that of a
+    single number, a plain sum in the values' own dtype.
     """
-    products = chained_products_of(layout, mode, facts)
-    assert products
-    chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
-    while box.depth * box.columns > 1 and chained.text.least_memory > facts.local_memory:
-        shallow = box.depth == 1
-        box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
-        chained = _Chained(scalar_of(layout), products, domain, mode, facts, box, layout)
-    weights = chained.weights
-    partition, cells = weights.partition, f"{weights.text.cells}, {box.tile} columns at once"
-    stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]
-    why = f"{partition.why}; {cells}, by matrix instructions"
-    exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    numbers = flat(domain, exact.expansion.size)
-    return with_merge(stages, chained.scratch, exact, numbers, mode, facts, box, partition, why)
+
+    box_type = MatrixChainedBox
+    limits: ClassVar = {
+        ComputeMode.PARALLEL: {**GROUPS, "rows": (1, 4), "columns": (2, 8), "depth": (1, 8), "chains": (1, 8)},
+    }
+
+    @cached_property
+    def products(self) -> tuple[LongProduct, ...]:
+        """Those that the scalar is made of."""
+        return chained_products_of(self.long_form, self.mode, self.facts)
+
+    @property
+    def suits(self) -> bool:
+        return bool(self.products)
+
+    @property
+    def pays(self) -> bool:
+        expansion = self.long_form.pair.expansion
+        return expansion is not None and expansion.size >= SHORTEST
+
+    @property
+    def box(self) -> MatrixChainedBox | None:
+        expansion = self.long_form.pair.expansion
+        if expansion is None or not self.suits or (expansion.rows and self.domain.typical[1] < DIFFERENCES):
+            return None
+        return matrix_chained_box(expansion.size, self.domain.padded(ALIGNED))
+
+    def fits(self, box: MatrixChainedBox) -> bool:
+        return super().fits(box) and box.block // 32 % box.across == 0
+
+    def plan(self, box: MatrixChainedBox) -> Plan:
+        """Stages are as deep as the box says, or as local memory allows."""
+        chained = self._tiling(box)
+        while box.depth * box.columns > 1 and chained.text.least_memory > self.facts.local_memory:
+            shallow = box.depth == 1
+            box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
+            chained = self._tiling(box)
+        weights, layout, narrow = chained.weights, self.long_form, self.domain.narrow
+        partition, cells = weights.partition, f"{weights.text.cells}, {box.tile} columns at once"
+        stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]
+        why = f"{partition.why}; {cells}, by matrix instructions"
+        exact = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
+        numbers = flat(self.domain, exact.expansion.size)
+        return self.with_merge(stages, chained.scratch, exact, box, partition, why, numbers)
+
+    def _tiling(self, box: MatrixChainedBox) -> _Chained:
+        layout = self.long_form
+        return _Chained(scalar_of(layout), self.products, self.domain, self.mode, self.facts, box, layout)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clmapreduce.lowering.pair import Role
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning_matrix import MatrixChainedBox
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
@@ -15,17 +15,26 @@ from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideText
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, MatrixText
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedText, is_power
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
-from clmapreduce.schemes.tuning_matrix import MatrixWideBox, redo_box
 
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""
+
+SHORTEST = 7
+"""Numbers of a vector that is better taken as a long one."""
+SHORT = 512
+"""Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
+group again.
+"""
 
 
 def wide_factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
@@ -164,22 +173,54 @@ class _Wide:
 PARAMETERS = ("__global const uint *restrict packed",)
 
 
-def plan_matrix_wide(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWideBox
-) -> Plan:  # fmt: skip
-    """The plan of a row of numbers per row; needs at least one row, one column and a factoring. The layout's operator
-    is that of a single number, a plain sum in the values' own dtype. Stages are as long as the box says, or as local
-    memory allows.
+class Exponentials(MatrixScheme[MatrixWideBox]):
+    """Exponentials of products of a few numbers, times long weights. The layout's operator is that of a single number,
+    a plain sum in the values' own dtype.
     """
-    factoring = wide_factoring_of(layout, mode)
-    assert factoring is not None
-    wide = _Wide(layout, factoring, domain, mode, facts, box)
-    while box.tile > DEPTH and wide.text.bytes > facts.local_memory:
-        box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
-        wide = _Wide(layout, factoring, domain, mode, facts, box)
-    text, partition = wide.text, wide.partition
-    cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
-    stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
-    why = f"{partition.why}; {cells}, by matrix instructions"
-    exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-    return with_merge(stages, wide.scratch, exact, flat(domain, text.size), mode, facts, box, partition, why)
+
+    box_type = MatrixWideBox
+    limits: ClassVar = {
+        ComputeMode.PARALLEL: {
+            **MATRIX_LIMITS, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 8), "unroll": (1, 8),
+        },
+    }  # fmt: skip
+
+    @cached_property
+    def factoring(self) -> Factoring | None:
+        """The products that the exponents are made of."""
+        return wide_factoring_of(self.long_form, self.mode)
+
+    @property
+    def suits(self) -> bool:
+        return self.factoring is not None
+
+    @property
+    def pays(self) -> bool:
+        expansion = self.long_form.pair.expansion
+        torn = self.layout.wide is not None and self.domain.interval < SHORT
+        return expansion is not None and expansion.size >= SHORTEST and not torn
+
+    @property
+    def box(self) -> MatrixWideBox | None:
+        expansion = self.long_form.pair.expansion
+        if expansion is None or not self.suits:
+            return None
+        return matrix_wide_box(expansion.size, self.domain.padded())
+
+    def fits(self, box: MatrixWideBox) -> bool:
+        return super().fits(box) and whole_tiles(box)
+
+    def plan(self, box: MatrixWideBox) -> Plan:
+        """Stages are as long as the box says, or as local memory allows."""
+        assert self.factoring is not None
+        layout, domain = self.long_form, self.domain
+        wide = _Wide(layout, self.factoring, domain, self.mode, self.facts, box)
+        while box.tile > DEPTH and wide.text.bytes > self.facts.local_memory:
+            box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
+            wide = _Wide(layout, self.factoring, domain, self.mode, self.facts, box)
+        text, partition = wide.text, wide.partition
+        cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
+        stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
+        why = f"{partition.why}; {cells}, by matrix instructions"
+        exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
+        return self.with_merge(stages, wide.scratch, exact, box, partition, why, flat(domain, text.size))

@@ -4,21 +4,31 @@ columns as in `pairwise`, a warp computes 16 rows and 8 columns at a time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.bilinear import Factoring, factored_pair
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import FilterText
-from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText
+from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText, OperandPieces
+from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PLACE_BYTES, PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning_matrix import MatrixBox
+
+FILTERED = 6
+"""Operations per pair from which on a filter in front of them is worth it."""
+STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
+"""Boxes from which tuning starts."""
 
 
 def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
@@ -116,24 +126,68 @@ class _Matrix:
         return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), targets)
 
 
-def plan_matrix(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixBox) -> Plan:
-    """The plan of one result per row; needs at least one row, one column and a factoring. Tiles are as long as the box
-    says, or as local memory allows; where little is left for them, groups are smaller.
-    """
-    factoring = factoring_of(layout, mode)
-    assert factoring is not None
-    matrix = _Matrix(layout, factoring, domain, mode, facts, box)
-    while (box.tile > 8 or box.block > 32) and matrix.local_memory + PADDING > facts.local_memory:
-        if box.tile > SHORT_TILE or box.block == 32:
-            box = replace(box, tile=box.tile // 2)
-        else:
-            box = replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
-        matrix = _Matrix(layout, factoring, domain, mode, facts, box)
-    text, partition, sample = matrix.text, matrix.partition, matrix.sample
-    cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
-    why = f"{partition.why}; {cells}"
-    if sample is not None:
-        why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
-    stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
-    scratch = sample.scratch if sample is not None else {}
-    return with_merge(stages, scratch, text.exact, domain, mode, facts, box, partition, why)
+class FewNumbers(MatrixScheme[MatrixBox]):
+    """Products of vectors of a few numbers: exponents, or a value that decides which columns are computed at all."""
+
+    box_type = MatrixBox
+    limits: ClassVar = {
+        ComputeMode.PARALLEL: {
+            **MATRIX_LIMITS, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16),
+            "sample": (0, 64),
+        },
+    }  # fmt: skip
+
+    @cached_property
+    def factoring(self) -> Factoring | None:
+        """The products that the values are made of."""
+        return factoring_of(self.layout, self.mode)
+
+    @property
+    def suits(self) -> bool:
+        return self.factoring is not None
+
+    @property
+    def pays(self) -> bool:
+        pair, side = self.layout.pair, self.layout.bound.side
+        return pair.expansion is None and not pair.contractions and not (side and pair.cost < FILTERED)
+
+    @property
+    def box(self) -> MatrixBox | None:
+        if self.factoring is None:
+            return None
+        pair, bound, products = self.layout.pair, self.layout.bound, self.factoring.products
+        steps = sum(OperandPieces(len(product.rows)).steps for product in products)
+        rows, columns, padded = self.domain.rows * self.domain.batch, self.domain.columns, self.domain.padded()
+        if bound.side:
+            return filter_box(steps, bound.kept, rows, columns, padded)
+        left = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
+        return matrix_box(steps, left.cost, len(left.terms.rows), rows, columns, padded)
+
+    def starts(self) -> Sequence[MatrixBox]:
+        return STARTS if self.layout.pair.expansion is None and self.suits else ()
+
+    def fits(self, box: MatrixBox) -> bool:
+        return super().fits(box) and whole_tiles(box)
+
+    def plan(self, box: MatrixBox) -> Plan:
+        """Tiles are as long as the box says, or as local memory allows; where little is left for them, groups are
+        smaller.
+        """
+        matrix = self._tiling(box)
+        while (box.tile > 8 or box.block > 32) and matrix.local_memory + PADDING > self.facts.local_memory:
+            if box.tile > SHORT_TILE or box.block == 32:
+                box = replace(box, tile=box.tile // 2)
+            else:
+                box = replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
+            matrix = self._tiling(box)
+        text, partition, sample = matrix.text, matrix.partition, matrix.sample
+        cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
+        why = f"{partition.why}; {cells}"
+        if sample is not None:
+            why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
+        stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
+        return self.with_merge(stages, sample.scratch if sample is not None else {}, text.exact, box, partition, why)
+
+    def _tiling(self, box: MatrixBox) -> _Matrix:
+        assert self.factoring is not None
+        return _Matrix(self.layout, self.factoring, self.domain, self.mode, self.facts, box)

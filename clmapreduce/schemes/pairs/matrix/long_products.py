@@ -6,20 +6,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
-from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN, PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
+from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
+from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
-from clmapreduce.schemes.tuning_matrix import MatrixLongBox
 
 
 @dataclass(frozen=True)
@@ -81,28 +85,51 @@ class _Tiling(LongSides):
         return Stage(spec, groups, box.block, arguments, (*names, *partition.read), (*targets, *flags))
 
 
-def plan_matrix_long(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixLongBox
-) -> Plan:  # fmt: skip
-    """The plan of one result per row; needs at least one row, one column and a product. Warps are as broad as the box
-    says, or as registers and local memory allow.
-    """
-    products = products_of(layout, mode, facts)
-    assert products
-    tiling = _Tiling(layout, products, domain, mode, facts, box)
-    several = len(products) > 1 or tiling.text.steps > LONGEST  # two sums per pair
-    if several and box.rows * box.columns > 16:
-        box = replace(box, columns=16 // box.rows)
-        tiling = _Tiling(layout, products, domain, mode, facts, box)
-    while box.rows * box.columns > 1 and tiling.text.least_memory > facts.local_memory:
-        columns = max(1, box.columns // 2)
-        box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
-        tiling = _Tiling(layout, products, domain, mode, facts, box)
-    text, partition = tiling.text, tiling.partition
-    cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
-    if tiling.may_give_up:
-        cells += ", distances by differences where they lost digits"
-    fallback = tiling.fallback()
-    stages = [*tiling.before(), tiling.stage(), *fallback.stages]
-    why = f"{partition.why}; {cells}"
-    return with_merge(stages, tiling.scratch | fallback.scratch, text.pairs, domain, mode, facts, box, partition, why)
+class LongProducts(MatrixScheme[MatrixLongBox]):
+    """Inner products and distances of long vectors."""
+
+    box_type = MatrixLongBox
+    limits: ClassVar = {ComputeMode.PARALLEL: GROUPS}
+
+    @cached_property
+    def products(self) -> tuple[LongProduct, ...]:
+        """Those that the pair is made of."""
+        return products_of(self.layout, self.mode, self.facts)
+
+    @property
+    def suits(self) -> bool:
+        return bool(self.products)
+
+    @property
+    def pays(self) -> bool:
+        return self.layout.pair.expansion is None and bool(self.layout.pair.contractions)
+
+    @property
+    def box(self) -> MatrixLongBox | None:
+        return matrix_long_box(self.domain.padded(ALIGNED)) if self.suits else None
+
+    def fits(self, box: MatrixLongBox) -> bool:
+        return super().fits(box) and box.block // 32 % box.across == 0
+
+    def plan(self, box: MatrixLongBox) -> Plan:
+        """Warps are as broad as the box says, or as registers and local memory allow."""
+        tiling = self._tiling(box)
+        several = len(self.products) > 1 or tiling.text.steps > LONGEST  # two sums per pair
+        if several and box.rows * box.columns > 16:
+            box = replace(box, columns=16 // box.rows)
+            tiling = self._tiling(box)
+        while box.rows * box.columns > 1 and tiling.text.least_memory > self.facts.local_memory:
+            columns = max(1, box.columns // 2)
+            box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
+            tiling = self._tiling(box)
+        text, partition = tiling.text, tiling.partition
+        cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
+        if tiling.may_give_up:
+            cells += ", distances by differences where they lost digits"
+        fallback = tiling.fallback()
+        stages = [*tiling.before(), tiling.stage(), *fallback.stages]
+        scratch, why = tiling.scratch | fallback.scratch, f"{partition.why}; {cells}"
+        return self.with_merge(stages, scratch, text.pairs, box, partition, why)
+
+    def _tiling(self, box: MatrixLongBox) -> _Tiling:
+        return _Tiling(self.layout, self.products, self.domain, self.mode, self.facts, box)

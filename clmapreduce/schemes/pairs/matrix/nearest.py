@@ -6,32 +6,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixNearestBox, matrix_nearest_box
 from clmapreduce.schemes.pairs.matrix.nearest_statements import LISTS, ListedText, NearestText
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
+from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
+from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
-from clmapreduce.schemes.pairs.rows import (
-    LONGEST_CHAIN,
-    PairProblem,
-    merge_stage,
-    out_names,
-    out_parameters,
-)
+from clmapreduce.schemes.pairs.merge import merge_stage, out_names, out_parameters
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
+from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.tiles import fallback_after, fallback_by_tiles
-from clmapreduce.schemes.tuning import WIDE_SCRATCH
-from clmapreduce.schemes.tuning_matrix import MatrixNearestBox
+from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles
 
 CHAINS, MOST_CHAINS = 2, 8
 """Buckets of an item for each of its rows, and the most of blocks: they are registers."""
@@ -209,30 +208,71 @@ def lists_fit(layout: PairProblem, domain: Pairwise, box: MatrixNearestBox) -> b
     return domain.typical[1] >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
 
 
-def plan_matrix_nearest(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixNearestBox
-) -> Plan:  # fmt: skip
-    """The plan of one result per row; needs at least one row, one column and a distance. Warps are as broad as the box
-    says, or as registers and local memory allow.
+class NearestColumns(MatrixScheme[MatrixNearestBox]):
+    """The K best of many products of long vectors: work-items, columns that 32 bits count, tiles for what is in doubt,
+    and a centre that local memory holds.
     """
-    found = nearest_of(layout.pair, layout.bound)
-    assert found is not None
-    made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
-    if made.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
-        box = replace(box, columns=16 // box.rows)
-        made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
-    while box.rows * box.columns > 1 and made.text.least_memory > facts.local_memory:
-        columns = max(1, box.columns // 2)
-        box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
-        made = _Nearest(layout, (found.product,), domain, mode, facts, box, found)
-    text, partition, fallback = made.text, made.partition, made.fallback
-    cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
-    lists = text.lists_each * partition.splits
-    why = f"{partition.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
-    if made.barred:
-        buckets = made.buckets * made.looked.splits
-        why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
-    stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *fallback.stages]
-    if fallback.partition.partial:
-        stages.append(merge_stage(made.exact, domain, mode, facts, fallback.box, fallback.partition, REDO))
-    return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=partition.tables)
+
+    box_type = MatrixNearestBox
+    limits: ClassVar = {ComputeMode.PARALLEL: {**GROUPS, "rows": (1, 4), "columns": (2, 8), "sample": (0, 64)}}
+
+    @cached_property
+    def nearest(self) -> Nearest | None:
+        """The product, and how the columns are ranked by it."""
+        layout = self.layout
+        if self.mode is ComputeMode.SEQUENTIAL or layout.few or not self.domain.narrow:
+            return None
+        if choose_tiles(layout.pair, layout.bound, self.mode, self.facts, redo=True) is None:
+            return None
+        found = nearest_of(layout.pair, layout.bound)
+        return None if found is None or 4 * (found.product.size + DEPTH) > self.facts.local_memory else found
+
+    @property
+    def suits(self) -> bool:
+        return self.nearest is not None
+
+    @property
+    def pays(self) -> bool:
+        return self.layout.pair.expansion is None and bool(self.layout.pair.contractions)
+
+    @property
+    def box(self) -> MatrixNearestBox | None:
+        """None as well for too few pairs, and for lists that memory does not hold."""
+        if not self.suits:
+            return None
+        domain = self.domain
+        box = matrix_nearest_box(
+            self.layout.bound.kept, domain.typical[1], domain.pairs, domain.padded(ALIGNED)
+        )  # fmt: skip
+        return box if box is not None and lists_fit(self.layout, domain, box) else None
+
+    def fits(self, box: MatrixNearestBox) -> bool:
+        return super().fits(box) and box.block // 32 % box.across == 0
+
+    def plan(self, box: MatrixNearestBox) -> Plan:
+        """Warps are as broad as the box says, or as registers and local memory allow."""
+        made = self._tiling(box)
+        if made.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
+            box = replace(box, columns=16 // box.rows)
+            made = self._tiling(box)
+        while box.rows * box.columns > 1 and made.text.least_memory > self.facts.local_memory:
+            columns = max(1, box.columns // 2)
+            box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
+            made = self._tiling(box)
+        text, partition, fallback = made.text, made.partition, made.fallback
+        cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
+        lists = text.lists_each * partition.splits
+        why = f"{partition.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
+        if made.barred:
+            buckets = made.buckets * made.looked.splits
+            why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
+        stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *fallback.stages]
+        domain, mode, tables = self.domain, self.mode, partition.tables
+        if fallback.partition.partial:
+            stages.append(merge_stage(made.exact, domain, mode, self.facts, fallback.box, fallback.partition, REDO))
+        return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
+
+    def _tiling(self, box: MatrixNearestBox) -> _Nearest:
+        found = self.nearest
+        assert found is not None
+        return _Nearest(self.layout, (found.product,), self.domain, self.mode, self.facts, box, found)

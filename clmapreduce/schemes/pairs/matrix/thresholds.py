@@ -23,10 +23,10 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, sample_box
 from clmapreduce.schemes.pairs.matrix.filter import NearText
-from clmapreduce.schemes.pairs.rows import LONGEST_CHAIN
-from clmapreduce.schemes.tuning import WIDE_SCRATCH
-from clmapreduce.schemes.tuning_matrix import MatrixBox, sample_box
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 
 FEWEST_BUCKETS, BUCKETS = 2, 4
 """Buckets for each value that is kept: at least, lest several of the best columns meet in one and bars are loose; and

@@ -6,20 +6,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.matrix.parts.pack import REDO
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES, PairProblem, targets_of, with_merge
+from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
+from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.statements import PairText, is_product
 from clmapreduce.schemes.pairs.value_blocks import flat
-from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox
+
+SHORTEST = 13
+"""Numbers of a vector that is better taken as a long one."""
+MOST_TERMS = 24
+"""Numbers of a row, or of a column, that registers and local memory have room for beside weights."""
 
 
 def suits_weights(layout: PairProblem, mode: ComputeMode) -> bool:
@@ -89,22 +98,49 @@ class _Weighted:
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
 
 
-def plan_matrix_weighted(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, box: MatrixWeightedBox
-) -> Plan:  # fmt: skip
-    """The plan of a row of numbers per row; needs at least one row, one column and a long value that suits. The
-    layout's operator is that of a single number, a plain sum in the values' own dtype. Tiles are as broad as the box
-    says, or as local memory allows.
+class Weighted(MatrixScheme[MatrixWeightedBox]):
+    """Scalars of any formula, times long weights. The layout's operator is that of a single number, a plain sum in the
+    values' own dtype.
     """
-    assert suits_weights(layout, mode)
-    made = _Weighted(layout, domain, mode, facts, box)
-    while box.columns > 1 and made.bytes > facts.local_memory:
-        box = replace(box, columns=box.columns // 2)
-        made = _Weighted(layout, domain, mode, facts, box)
-    weights = made.weights
-    partition = weights.partition
-    stages = [weights.stage(), made.stage(), weights.redo_stage()]
-    why = f"{partition.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
-    exact = made.text.wide
-    numbers = flat(domain, made.text.size)
-    return with_merge(stages, weights.scratch, exact, numbers, mode, facts, box, partition, why)
+
+    box_type = MatrixWeightedBox
+    limits: ClassVar = {ComputeMode.PARALLEL: {**GROUPS, "rows": (1, 4), "columns": (2, 8), "chains": (1, 8)}}
+
+    @property
+    def suits(self) -> bool:
+        return suits_weights(self.long_form, self.mode)
+
+    @property
+    def pays(self) -> bool:
+        expansion = self.long_form.pair.expansion
+        return expansion is not None and expansion.size >= SHORTEST
+
+    @property
+    def box(self) -> MatrixWeightedBox | None:
+        """None as well where registers and local memory have no room for the scalars' numbers."""
+        expansion = self.long_form.pair.expansion
+        if expansion is None or not self.suits:
+            return None
+        terms = replace(self.long_form.pair, expansion=None).terms
+        if max(len(terms.rows), len(terms.columns)) > MOST_TERMS:
+            return None
+        return matrix_weighted_box(expansion.size, len(terms.rows), self.domain.padded(ALIGNED))
+
+    def fits(self, box: MatrixWeightedBox) -> bool:
+        return super().fits(box) and box.block // 32 % box.across == 0
+
+    def plan(self, box: MatrixWeightedBox) -> Plan:
+        """Tiles are as broad as the box says, or as local memory allows."""
+        made = self._tiling(box)
+        while box.columns > 1 and made.bytes > self.facts.local_memory:
+            box = replace(box, columns=box.columns // 2)
+            made = self._tiling(box)
+        weights = made.weights
+        partition = weights.partition
+        stages = [weights.stage(), made.stage(), weights.redo_stage()]
+        why = f"{partition.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
+        numbers = flat(self.domain, made.text.size)
+        return self.with_merge(stages, weights.scratch, made.text.wide, box, partition, why, numbers)
+
+    def _tiling(self, box: MatrixWeightedBox) -> _Weighted:
+        return _Weighted(self.long_form, self.domain, self.mode, self.facts, box)

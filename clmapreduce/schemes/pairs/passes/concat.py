@@ -10,9 +10,9 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.arrays import stored
+from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.tuning import launch_box
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import stored
+from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.tuning import launch_box
 
 MARKS, SUMS = "marks", "sums"
 """Every row's marks, and its sums: (batch, rows, marks or size)."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from clmapreduce.lowering.pair import Role
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning_matrix import MatrixLongBox
 
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""

@@ -22,9 +22,9 @@ from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning_matrix import MatrixBox
 
 DEPTH = 16
 """Pieces that one instruction takes."""

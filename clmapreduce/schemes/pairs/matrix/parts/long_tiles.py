@@ -11,7 +11,7 @@ from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
-from clmapreduce.schemes.pairs.rows import PLACE_BYTES
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES
 
 OPERAND = 16 * DEPTH
 """Words of both pieces of 16 rows in a step; of 8 columns, half of it."""

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from clmapreduce.schemes.pairs.long_numbers import LongNumbers, weight_of
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.tuning_matrix import MatrixWeightedBox
 
 BESIDE = 4
 """Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""

@@ -1,4 +1,4 @@
-"""Launch boxes: numbers only, by scheme and kind of device.
+"""Launch boxes of the portable schemes for pairs: numbers only, by kind of device.
 
 Each row was measured; docs/benchmarks.md says where and what lost.
 """
@@ -6,104 +6,25 @@ Each row was measured; docs/benchmarks.md says where and what lost.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
-from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
 
 
-@dataclass(frozen=True)
-class LaunchBox:
-    """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and
-    step. streams: stretches a group reads side by side. groups: per compute unit at most.
+class Box(Protocol):
+    """A launch box of any scheme: a frozen dataclass of whole numbers. block: work-items per group. groups: per compute
+    unit, to aim at when columns are split. merge_block: work-items per group of the merge.
     """
 
-    block: int
-    bytes: int
-    unroll: int
-    streams: int = 1
-    groups: int = 64
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    def lanes(self, itemsize: int, vectorisable: bool) -> int:
-        """How many numbers of this size one vector holds."""
-        return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
-
-
-_CPU = LaunchBox(block=1, bytes=64, unroll=4)
-_GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
-
-_SEQUENTIAL = {
-    "map": replace(_CPU, unroll=2),
-    "reduce": replace(_CPU, unroll=1, streams=2),
-    "reduce2": replace(_CPU, unroll=1, streams=2),
-    "locate": replace(_CPU, unroll=8),
-    "logsumexp": replace(_CPU, unroll=16),
-    "scan": _CPU,
-    "runs": _CPU,
-    "unfold": _CPU,
-    "unfold_reduce": replace(_CPU, bytes=32, unroll=8),
-    "upsweep": replace(_CPU, unroll=1024),
-    "prefix": _CPU,
-    "power_series": replace(_CPU, unroll=1),
-    "fused_group": replace(_CPU, unroll=1),
-    "fused_small": replace(_CPU, unroll=1),
-    "fused_rows": replace(_CPU, unroll=1),
-}
-_PARALLEL_GPU = {
-    "map": replace(_GPU, unroll=1, groups=1 << 20),
-    "reduce": replace(_GPU, unroll=1, groups=6),
-    "reduce2": replace(_GPU, unroll=1, groups=6),
-    "locate": replace(_GPU, unroll=2, groups=4),
-    "logsumexp": replace(_GPU, unroll=8, groups=4),
-    "scan": replace(_GPU, block=128, unroll=2),
-    "bases": replace(_GPU, block=512),
-    "runs": replace(_GPU, block=128, groups=32),
-    "unfold": replace(_GPU, groups=32),
-    "unfold_reduce": replace(_GPU, groups=32),
-    "upsweep": replace(_GPU, unroll=8),
-    "prefix": replace(_GPU, groups=32),
-    "power_series": replace(_GPU, unroll=1, groups=32),
-    "fused_group": replace(_GPU, unroll=1, groups=32),
-    "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
-    "fused_rows": replace(_GPU, block=128, unroll=1, groups=1 << 20),
-}
-# On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
-_PARALLEL_CPU = {
-    name: replace(box, block=32, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
-    for name, box in _PARALLEL_GPU.items()
-}
-
-
-def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
-    """The box for a scheme on a device; a group never exceeds what the device allows."""
-    if mode is ComputeMode.SEQUENTIAL:
-        box = _SEQUENTIAL[scheme]
-        # Elsewhere this mode is only there to be right; few groups keep the chain of accumulators short.
-        return box if facts.kind == "cpu" else replace(box, bytes=16, groups=2)
-    box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
-    while box.block > facts.max_group_size:
-        box = replace(box, block=box.block // 2)
-    return box
-
-
-def within_local_memory(box: LaunchBox, bytes_per_item: int, facts: Facts) -> LaunchBox:
-    """The box with as many work-items as half the local memory serves; the other half lets a second group run beside.
-
-    Raises DeviceMemoryError when all of it does not serve one.
-    """
-    while box.block > 1 and box.block * bytes_per_item > facts.local_memory // 2:
-        box = replace(box, block=box.block // 2)
-    if box.block * bytes_per_item > facts.local_memory:
-        raise DeviceMemoryError(
-            f"a work-item needs {bytes_per_item} bytes of local memory, the device has {facts.local_memory}; "
-            "use mode='sequential', which needs none"
-        )
-    return box
-
-
-def strictly_sequential(box: LaunchBox) -> LaunchBox:
-    """One work-item, one lane, one tile over the whole length: the oracle for everything else."""
-    return replace(box, bytes=0, streams=1, groups=0, unroll=1)
+    @property
+    def block(self) -> int: ...
+    @property
+    def groups(self) -> int: ...
+    @property
+    def merge_block(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -344,106 +265,3 @@ def wide_box(itemsize: int, rows: int, cost: int, loops: bool, mode: ComputeMode
     if rows and not loops:  # they stay in registers beside the sums
         box = replace(box, numbers=4)
     return box if box.block <= facts.max_group_size else _WIDE_PARALLEL_CPU
-
-
-@dataclass(frozen=True)
-class SegmentBox:
-    """For segments. block: work-items per group. bytes: of one vector of columns. vectors: an item walks for so many at
-    once. least, chunks: a chunk weighs at least so much, and there are at most so many. join_block: work-items per
-    group of the launch that joins pieces.
-    """
-
-    block: int
-    least: int
-    chunks: int
-    bytes: int = 1
-    join_block: int = 1
-    vectors: int = 1
-
-    def share(self, weight: int) -> int:
-        """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
-        return max(self.least, -(-weight // self.chunks))
-
-    def lanes(self, itemsize: int, vectorisable: bool) -> int:
-        """How many columns one vector holds."""
-        return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
-
-
-def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
-    """The box for segments whose chunks are walked by one item each."""
-    if mode is ComputeMode.SEQUENTIAL:
-        wide = facts.kind == "cpu"
-        return SegmentBox(1, 2048, 128, bytes=64 if wide else 1, vectors=2 if wide else 1)
-    block = 32 if facts.kind == "cpu" else 128
-    return SegmentBox(block, 64, 1 << 16, join_block=block)
-
-
-@dataclass(frozen=True)
-class TeamBox:
-    """For segments whose chunks are streamed by teams. block: work-items per team. most, least, chunks: a chunk weighs
-    that much at most and at least, in between as much as gives so many chunks; those of 2^k tiles begin on the same
-    channels of memory, and are slower. window: offsets that one item holds. unroll: of the loop that stores results.
-    join_block: as in a SegmentBox. blocked: a tile is turned until an item's elements are neighbours; else it stays as
-    it was loaded, in registers where items are a warp. teams: so many warps make a group, with chunks side by side.
-    """
-
-    block: int = 32
-    most: int = 15360
-    least: int = 1024
-    chunks: int = 14564
-    window: int = 8
-    unroll: int = 2
-    join_block: int = 128
-    blocked: bool = True
-    teams: int = 1
-
-    def share(self, weight: int) -> int:
-        """What one chunk weighs: from the sizes alone, so that every device cuts alike."""
-        return min(self.most, max(self.least, -(-weight // self.chunks)))
-
-    @property
-    def tile(self) -> int:
-        """Elements that a team takes at once."""
-        return 16 * self.block
-
-
-TEAM_COLUMNS = 4
-"""With up to so many numbers an element, teams for each of them; with more, walks that take them side by side."""
-
-
-def team_box(mean: float, facts: Facts, near: bool = False) -> TeamBox:
-    """The box for segments whose chunks are streamed by teams. mean: length of a segment. near: teams are warps, and
-    gather elements that those of chunks side by side gather too.
-    """
-    if facts.kind == "cpu":
-        return TeamBox(most=4096, join_block=32)
-    if near:
-        return TeamBox(most=12288, chunks=4096, window=3, unroll=1, blocked=False, teams=16)
-    if mean < 6:
-        return TeamBox(unroll=1) if mean < 2 else TeamBox()
-    return TeamBox(unroll=1, window=4) if mean < 24 else TeamBox(window=2)
-
-
-def marked_team_box() -> TeamBox:
-    """The box for runs whose ends are marked: their chunks begin without a search, and 36 tiles were best."""
-    return TeamBox(most=18432)
-
-
-@dataclass(frozen=True)
-class LanesBox(SegmentBox):
-    """For segments in vectors. bytes: of one vector. widths: the batches of as many short segments as a vector has
-    lanes go by their longest one. few: the share of a batch that may be longer. unroll: vectors at once of a longer
-    segment. long: elements that the tile's accumulators take before they are widened. window: elements computed ahead
-    where they are gathered.
-    """
-
-    widths: tuple[int, ...] = (4, 8, 16, 32)
-    unroll: int = 4
-    few: float = 0.5
-    long: int = 1024
-    window: int = 1024
-
-
-def lanes_box() -> LanesBox:
-    """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
-    return LanesBox(1, 2048, 128, bytes=64)

@@ -49,6 +49,11 @@ class MatrixWideBox(MatrixBox):
     longest: int = 4096
 
 
+def whole_tiles(box: MatrixBox) -> bool:
+    """Whether warps share rows evenly, and a tile is of whole turns of the loop over it."""
+    return box.block // 32 % box.across == 0 and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
+
+
 MATRIX_FEW, SHARED_BY_TWO = 7, 5
 """With rows of up to so many blocks all warps of a group share them; from how many on the group is of two warps."""
 LITTLE, SOME_PAIRS, MANY_PAIRS = 10**7, 4 * 10**7, 2 * 10**8

@@ -1,0 +1,190 @@
+"""The passes over all pairs that a reduction takes: one, two for long weights, one for each long part of a
+concatenation; and in front of them, numbers of a single side. Each knows its results and its plan.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from clmapreduce.domain.dense import Pairwise
+from clmapreduce.dtypes import DType
+from clmapreduce.lowering.pair import Pair, PairInput, Role
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.mode import choose_few
+from clmapreduce.reductions.pairs.base import PairBound, PairOutput
+from clmapreduce.schemes.pairs.boxes import Box, pair_box
+from clmapreduce.schemes.pairs.passes.concat import plan_parts
+from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
+from clmapreduce.schemes.pairs.passes.two_pass import plan_weighted
+from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.registry import choose
+from clmapreduce.schemes.pairs.rows import Rows
+
+Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
+"""Gives the plan to use in the place of one with the default box."""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """What plans depend on beside the formula. box: instead of the default one. look: asked for every pass over all
+    pairs, where there is no box.
+    """
+
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    backend: str = "auto"
+    box: Box | None = None
+    look: Look | None = None
+
+
+class Passes(ABC):
+    """What a reduction over pairs computes, in plans of one result per row, or per row and number."""
+
+    @property
+    @abstractmethod
+    def main(self) -> OnePass:
+        """The pass over all pairs; of several, the one that stands for them."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[PairOutput, ...]:
+        """The result arrays."""
+
+    @abstractmethod
+    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+        """The plan. outputs: dtypes of the results in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnePass(Passes):
+    """A pair with its operator. wide: the same for a vector of a few numbers as if it were a long one."""
+
+    pair: Pair
+    bound: PairBound
+    wide: tuple[Pair, PairBound] | None = None
+
+    @property
+    def main(self) -> OnePass:
+        return self
+
+    @property
+    def outputs(self) -> tuple[PairOutput, ...]:
+        return _widened(self.bound, self.pair)
+
+    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+        domain, mode, facts = planner.domain, planner.mode, planner.facts
+        shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
+        long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, planner.backend)
+        problem = PairProblem(self.pair, self.bound, outputs, shared, planner.backend, long)
+        scheme, box = choose(problem, domain, mode, facts, planner.box)
+        plan = scheme.plan(box)
+        if planner.look is None or planner.box is not None:
+            return plan
+        return planner.look(plan, problem, domain, mode, facts)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPasses(Passes):
+    """Long weights: a pass that finds what every row's exponentials are relative to, one that sums weights, and the
+    operator that makes results of both.
+    """
+
+    first: OnePass
+    second: OnePass
+    last: PairBound
+
+    @property
+    def main(self) -> OnePass:
+        return self.second
+
+    @property
+    def outputs(self) -> tuple[PairOutput, ...]:
+        return _widened(self.last, self.second.pair)
+
+    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+        pair, domain = self.second.pair, planner.domain
+        assert pair.expansion is not None
+        first = self.first.plan(replace(planner, box=None), (pair.dtype,))
+        second = self.second.plan(planner, (pair.dtype,))
+        (marks,), size = self.first.bound.outputs[0].shape, pair.expansion.size
+        return plan_weighted(first, second, self.last, marks, size, outputs[0], domain, planner.mode, planner.facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenated(Passes):
+    """Parts of a concatenation, which are reduced by themselves, their results side by side."""
+
+    parts: tuple[OnePass, ...]
+
+    @property
+    def main(self) -> OnePass:
+        return self.parts[0]
+
+    @property
+    def outputs(self) -> tuple[PairOutput, ...]:
+        (one, *_) = self.main.outputs
+        return (PairOutput(one.dtype, (sum(self.sizes),)),)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of every part."""
+        return tuple(part.outputs[0].shape[0] for part in self.parts)
+
+    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+        dtype = self.main.pair.dtype
+        plans = [part.plan(planner, (dtype,)) for part in self.parts]
+        return plan_parts(plans, self.sizes, dtype, outputs[0], planner.domain, planner.mode, planner.facts)
+
+
+@dataclass(frozen=True, eq=False)
+class SideValue:
+    """A number of every row, or column, or of all pairs, that is computed before them. given: what it becomes for the
+    pairs. pair: it, as the formula of a row, with the operator that sums it over a single column.
+    """
+
+    given: PairInput
+    pair: Pair
+    bound: PairBound
+
+    def plan(self, planner: Planner) -> SideValuePlan:
+        """The plan of its launches."""
+        pair, domain, mode, facts = self.pair, planner.domain, planner.mode, planner.facts
+        count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(self.given.role, 1)
+        batch = domain.batch if any(one.rank for one in pair.inputs) else 1
+        alone = Pairwise(count, 1, batch, domain.elements)
+        box = pair_box("sum", len(pair.terms.rows), pair.cost, True, count * batch, 1, mode, facts)
+        plan = Rows(PairProblem(pair, self.bound, (pair.dtype,)), alone, mode, facts).plan(box)
+        return SideValuePlan(self.given.name, plan, count, batch, pair.dtype.itemsize)
+
+
+@dataclass(frozen=True, eq=False)
+class WithSideValues(Passes):
+    """Numbers of a single side, and the passes that read them."""
+
+    values: tuple[SideValue, ...]
+    pairs: Passes
+
+    @property
+    def main(self) -> OnePass:
+        return self.pairs.main
+
+    @property
+    def outputs(self) -> tuple[PairOutput, ...]:
+        return self.pairs.outputs
+
+    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+        pairs = self.pairs.plan(planner, outputs)
+        return plan_asides([value.plan(planner) for value in self.values], pairs, planner.domain.batch)
+
+
+def _widened(bound: PairBound, pair: Pair) -> tuple[PairOutput, ...]:
+    """The results of an operator; of a long value, one for each of its numbers in the place of the last."""
+    if pair.expansion is None:
+        return bound.outputs
+    (one,) = bound.outputs
+    return (PairOutput(one.dtype, (one.shape[0] - 1 + pair.expansion.size,)),)

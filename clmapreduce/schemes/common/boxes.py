@@ -1,0 +1,106 @@
+"""Launch boxes: numbers only, by scheme and kind of device.
+
+Each row was measured; docs/benchmarks.md says where and what lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clmapreduce.errors import DeviceMemoryError
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts
+
+
+@dataclass(frozen=True)
+class LaunchBox:
+    """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and
+    step. streams: stretches a group reads side by side. groups: per compute unit at most.
+    """
+
+    block: int
+    bytes: int
+    unroll: int
+    streams: int = 1
+    groups: int = 64
+
+    def lanes(self, itemsize: int, vectorisable: bool) -> int:
+        """How many numbers of this size one vector holds."""
+        return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
+
+
+_CPU = LaunchBox(block=1, bytes=64, unroll=4)
+_GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
+
+_SEQUENTIAL = {
+    "map": replace(_CPU, unroll=2),
+    "reduce": replace(_CPU, unroll=1, streams=2),
+    "reduce2": replace(_CPU, unroll=1, streams=2),
+    "locate": replace(_CPU, unroll=8),
+    "logsumexp": replace(_CPU, unroll=16),
+    "scan": _CPU,
+    "runs": _CPU,
+    "unfold": _CPU,
+    "unfold_reduce": replace(_CPU, bytes=32, unroll=8),
+    "upsweep": replace(_CPU, unroll=1024),
+    "prefix": _CPU,
+    "power_series": replace(_CPU, unroll=1),
+    "fused_group": replace(_CPU, unroll=1),
+    "fused_small": replace(_CPU, unroll=1),
+    "fused_rows": replace(_CPU, unroll=1),
+}
+_PARALLEL_GPU = {
+    "map": replace(_GPU, unroll=1, groups=1 << 20),
+    "reduce": replace(_GPU, unroll=1, groups=6),
+    "reduce2": replace(_GPU, unroll=1, groups=6),
+    "locate": replace(_GPU, unroll=2, groups=4),
+    "logsumexp": replace(_GPU, unroll=8, groups=4),
+    "scan": replace(_GPU, block=128, unroll=2),
+    "bases": replace(_GPU, block=512),
+    "runs": replace(_GPU, block=128, groups=32),
+    "unfold": replace(_GPU, groups=32),
+    "unfold_reduce": replace(_GPU, groups=32),
+    "upsweep": replace(_GPU, unroll=8),
+    "prefix": replace(_GPU, groups=32),
+    "power_series": replace(_GPU, unroll=1, groups=32),
+    "fused_group": replace(_GPU, unroll=1, groups=32),
+    "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
+    "fused_rows": replace(_GPU, block=128, unroll=1, groups=1 << 20),
+}
+# On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
+_PARALLEL_CPU = {
+    name: replace(box, block=32, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
+    for name, box in _PARALLEL_GPU.items()
+}
+
+
+def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
+    """The box for a scheme on a device; a group never exceeds what the device allows."""
+    if mode is ComputeMode.SEQUENTIAL:
+        box = _SEQUENTIAL[scheme]
+        # Elsewhere this mode is only there to be right; few groups keep the chain of accumulators short.
+        return box if facts.kind == "cpu" else replace(box, bytes=16, groups=2)
+    box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
+    while box.block > facts.max_group_size:
+        box = replace(box, block=box.block // 2)
+    return box
+
+
+def within_local_memory(box: LaunchBox, bytes_per_item: int, facts: Facts) -> LaunchBox:
+    """The box with as many work-items as half the local memory serves; the other half lets a second group run beside.
+
+    Raises DeviceMemoryError when all of it does not serve one.
+    """
+    while box.block > 1 and box.block * bytes_per_item > facts.local_memory // 2:
+        box = replace(box, block=box.block // 2)
+    if box.block * bytes_per_item > facts.local_memory:
+        raise DeviceMemoryError(
+            f"a work-item needs {bytes_per_item} bytes of local memory, the device has {facts.local_memory}; "
+            "use mode='sequential', which needs none"
+        )
+    return box
+
+
+def strictly_sequential(box: LaunchBox) -> LaunchBox:
+    """One work-item, one lane, one tile over the whole length: the oracle for everything else."""
+    return replace(box, bytes=0, streams=1, groups=0, unroll=1)

@@ -1,0 +1,51 @@
+"""A few rows and many columns: all items share the rows, and every item has columns of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from clmapreduce.lowering.pair import Role
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Plan
+from clmapreduce.schemes.pairs.boxes import PairBox, few_box
+from clmapreduce.schemes.pairs.merge import group_of
+from clmapreduce.schemes.pairs.rows import Rows, cost_of, in_order
+from clmapreduce.schemes.pairs.statements import PairText
+
+
+class SharedRows(Rows):
+    """Where the planner has found too few rows for items to own some."""
+
+    template: ClassVar[str] = "pairs/pairwise_few"
+
+    @property
+    def suits(self) -> bool:
+        return self.layout.pair.expansion is None and self.layout.few
+
+    def default(self) -> PairBox | None:
+        if not self.suits:
+            return None
+        pair, bound = self.layout.pair, self.layout.bound
+        terms, cost = len(pair.terms.rows), cost_of(pair, bound)
+        return in_order(few_box(terms, cost, self.domain.rows, self.mode, self.facts), self.layout)
+
+    def fits(self, box: PairBox) -> bool:
+        return super().fits(box) and box.vectors <= self.domain.rows
+
+    def plan(self, box: PairBox) -> Plan:
+        if self.mode is ComputeMode.PARALLEL:
+            box = replace(box, block=group_of(box.block, self.layout.bound, self.facts))
+        return super().plan(box)
+
+    def _block(self, box: PairBox) -> int:
+        return 1
+
+    def _cells(self, box: PairBox) -> str:
+        return f"a few rows, {self.rows(box)} at a time, and every item has columns of its own"
+
+    def _text(self, box: PairBox) -> PairText:
+        return replace(super()._text(box), staged=False, along=Role.COLUMN)
+
+    def _loop(self, text: PairText, box: PairBox, sharing: bool) -> dict[str, int]:
+        return {}

@@ -15,7 +15,7 @@ from support.child_processes import with_library
 from support.oracles import assert_same
 
 import clmapreduce as cm
-import clmapreduce.device.kept_plans
+import clmapreduce.device.cache
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from hostsched import build
@@ -28,7 +28,7 @@ SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {
 @pytest.fixture
 def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own with room for a few plans and programs."""
-    monkeypatch.setattr(clmapreduce.device.kept_plans, "PLANS_KEPT", KEPT)
+    monkeypatch.setattr(clmapreduce.device.cache, "PLANS", KEPT)
     monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_PROGRAMS", KEPT)
     return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
 
@@ -41,7 +41,7 @@ def test_plans_and_kernels_beyond_the_last_are_dropped(few: cm.Context) -> None:
     for factor in range(2, 8):
         assert_same(scaled(few, factor), np.arange(9) * factor)
     gc.collect()
-    assert len(few._executables) == len(few._kernels) == len(few.queue.space.programs) == KEPT
+    assert len(few.caches().plans) == len(few._kernels) == len(few.queue.space.programs) == KEPT
     assert_same(scaled(few, 2), np.arange(9) * 2)
 
 
@@ -71,23 +71,23 @@ def test_threads_that_drop_each_others_plans(few: cm.Context) -> None:
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(work, range(6))) == [None] * 6
     gc.collect()
-    assert len(few._executables) == len(few._kernels) == KEPT
+    assert len(few.caches().plans) == len(few._kernels) == KEPT
 
 
 def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of plans used last stay; plans of other lengths share a kernel, which counts once."""
     own = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     one = program_bytes(own.queue.space)
-    monkeypatch.setattr(clmapreduce.device.kept_plans, "KERNEL_BYTES", KEPT * one)
+    monkeypatch.setattr(clmapreduce.device.cache, "KERNEL_BYTES", KEPT * one)
     monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_BYTES", KEPT * one)
     for length in range(1, 9):
         cm.Map("x * 2")(np.arange(length), context=own)
-    assert len(own._executables) == 8 and own._executables.nbytes == one
+    assert len(own.caches().plans) == 8 and own.caches().plans.nbytes == one
     maps = {factor: cm.Map(f"x * {factor}") for factor in range(3, 9)}
     for factor in maps:
         maps[factor](np.arange(9), context=own)
         maps[3](np.arange(9), context=own)
-        assert own._executables.nbytes <= KEPT * one
+        assert own.caches().plans.nbytes <= KEPT * one
         assert len(own.queue.space.programs) <= KEPT
     gc.collect()
     kept = set(own._kernels)

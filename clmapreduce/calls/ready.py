@@ -4,8 +4,6 @@ on device arrays only binds and submits.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -16,10 +14,6 @@ from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.formula.formula import Access
-
-KEPT = 64
-"""Calls kept per context."""
-_lock = threading.Lock()
 
 
 class ReadyCall:
@@ -79,28 +73,11 @@ def is_kept(prepared: Prepared) -> bool:
 
 
 def find(context: Context, key: Hashable, owner: Any = None) -> ReadyCall | None:
-    """The call kept under a key. owner: as in `keep`."""
-    with _lock:
-        kept = _calls(context, owner)
-        found = kept.get(key)
-        if found is not None:
-            kept.move_to_end(key)
-        return found
+    """The call kept under a key. owner: what else the call depends on, and with which it is forgotten."""
+    found: ReadyCall | None = context.caches(owner).calls.get(key)
+    return found
 
 
 def keep(context: Context, key: Hashable, call: ReadyCall, owner: Any = None) -> None:
-    """Keeps a call, and forgets the one that was not made for longest. owner: what else the call depends on, and with
-    which it is forgotten.
-    """
-    with _lock:
-        kept = _calls(context, owner)
-        kept[key] = call
-        if len(kept) > KEPT:
-            kept.popitem(last=False)
-
-
-def _calls(context: Context, owner: Any) -> OrderedDict[Hashable, ReadyCall]:
-    if owner is None:
-        return context.calls
-    found: OrderedDict[Hashable, ReadyCall] = context.belongings(owner).setdefault("warm calls", OrderedDict())
-    return found
+    """Keeps a call, and forgets the one that was not made for longest. owner: as above."""
+    context.caches(owner).calls.put(key, call)

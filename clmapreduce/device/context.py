@@ -8,23 +8,21 @@ import logging
 import os
 import threading
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, MutableMapping
+from collections.abc import MutableMapping
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
 from clmapreduce.checks import quoted, switch
-from clmapreduce.device.kept_plans import KeptPlans
+from clmapreduce.device.cache import Caches
 from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import DeviceError, SettingError
-from clmapreduce.plan import Facts, KernelSpec, Plan
+from clmapreduce.plan import Facts, KernelSpec
+from clmapreduce.planning.request import PlanRequest
 from hostsched import Device as Device
 
-OWNED_PLANS_KEPT = 512
-"""Per owner, those used last."""
 LOG = logging.getLogger("clmapreduce")
 LOG.addHandler(logging.NullHandler())
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -70,7 +68,6 @@ class Context:
 
     device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share
     between threads. The plans and kernels used last are kept, a few hundred; a kernel lives while a plan needs it.
-    calls: what `warm` keeps here.
     """
 
     def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
@@ -80,10 +77,9 @@ class Context:
             self.queue = hostsched.Queue(self.device, profile, cl_context)
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
-        self._executables = KeptPlans()
-        self.calls: OrderedDict[Hashable, Any] = OrderedDict()
+        self._caches = Caches()
         self._tables: WeakKeyDictionary[LaunchTable, SentTable] = WeakKeyDictionary()
-        self._belongings: WeakKeyDictionary[Any, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
+        self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):
             _check_trace(os.environ["CLMR_TRACE"])
@@ -103,38 +99,23 @@ class Context:
     ) -> None:
         _default.context, _default.outer = _default.outer
 
-    def belongings(self, owner: Any) -> OrderedDict[Hashable, Any]:
-        """What is kept for as long as both the owner and the context live. Nothing in it may refer to the owner."""
+    def caches(self, owner: Any = None) -> Caches:
+        """The caches of this context; with an owner, those that go when either goes. No entry may refer to it."""
+        if owner is None:
+            return self._caches
         with self._lock:
-            return self._belongings.setdefault(owner, OrderedDict())
+            return self._owned.setdefault(owner, Caches())
 
-    def executable(
-        self, key: Hashable, plan: Callable[[], Plan], owner: Any = None, work: float = 0.0
-    ) -> Executable:
-        """The built plan for `key`, made by `plan()` when it is not kept yet.
-
-        Everything the plan depends on must be in the key, or the owner's, as whose belonging it is kept then. work: the
-        plan's operations, roughly; where they take long, launches go out in pieces.
-        """
+    def executable(self, request: PlanRequest, owner: Any = None) -> Executable:
+        """The built plan of a request; equal requests share it. owner: what the plan is kept with, and only there."""
+        key = request.key
         with self._lock:
-            owned = None if owner is None else self.belongings(owner)
-            found: Executable | None = self._executables.get(key) if owned is None else owned.get(key)
+            plans = self.caches(owner).plans
+            found = plans.get(key)
             if found is None:
-                found = Executable(plan(), self.queue, self._kernels, self._sent, work)
-                LOG.debug(
-                    "planned %s: %s, %s",
-                    key[0] if isinstance(key, tuple) else key,
-                    found.plan.scope.name,
-                    found.plan.why,
-                )
-                if owned is None:
-                    self._executables.add(key, found)
-                else:
-                    owned[key] = found
-                    if len(owned) > OWNED_PLANS_KEPT:
-                        owned.popitem(last=False)
-            elif owned is not None:
-                owned.move_to_end(key)
+                found = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
+                LOG.debug("planned %s: %s, %s", type(request).__name__, found.plan.scope.name, found.plan.why)
+                plans.put(key, found)
             return found
 
     def _sent(self, table: LaunchTable) -> SentTable:

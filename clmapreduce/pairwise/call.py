@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, product
@@ -19,7 +18,6 @@ from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.domain.sparse import sparse
 from clmapreduce.dtypes import FLOAT32, INT32, INT64, DType, widened
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
@@ -28,7 +26,8 @@ from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
 from clmapreduce.pairwise.measured import MeasuredChoice, recorder, tunings
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.planning.pair_request import PairRequest, passes_of
-from clmapreduce.planning.passes import Look, Planner
+from clmapreduce.planning.pairs import PairsRequest
+from clmapreduce.planning.passes import Look
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.schemes.pairs.boxes import Box
@@ -155,11 +154,10 @@ def prepare_pairs(
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
     backend = BACKENDS[asked.backend]
-    key = ("pairs", passes, stored, domain, compute, box, backend, tunings())
-    spread = domain if blocks is None else sparse(domain, blocks)
-    planner = Planner(spread, compute, context.facts, backend, box, look or MeasuredChoice(context))
-    work = spread.pairs * max(1, passes.main.pair.cost)
-    executable = context.executable(key, partial(passes.plan, planner, stored), blocks if look is None else look, work)
+    request = PairsRequest(
+        passes, stored, domain, compute, backend, box, tunings(), blocks, look or MeasuredChoice(context)
+    )  # fmt: skip
+    executable = context.executable(request, blocks if look is None else look)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 

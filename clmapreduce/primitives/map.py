@@ -13,17 +13,15 @@ from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import Traced, check_numbers
 from clmapreduce.checks import quoted
 from clmapreduce.device.context import Context
-from clmapreduce.domain.line import Line
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import as_value, call, name_of
-from clmapreduce.plan import Layout
+from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.schemes.line.map import plan_map
 
 
 class Map(Primitive):
@@ -95,12 +93,7 @@ class Map(Primitive):
         mode = choose_mode(options.mode, context.facts)
         box = options.box("map", mode, context)
         streaming = streams_past_caches(options, outputs)
-        key = ("map", formula, arguments.length, mode, box, streaming)
-        layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=streaming)
-        executable = context.executable(
-            key, lambda: plan_map(layout, Line(arguments.length), mode, context.facts, box),
-            work=arguments.length * formula.operations,
-        )  # fmt: skip
+        executable = context.executable(MapRequest(formula, arguments.length, mode, box, streaming))
         return prepare(arguments, executable, outputs, options, partly=guarded(formula.outputs))
 
 

@@ -19,19 +19,16 @@ from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
-from clmapreduce.plan import Plan
+from clmapreduce.planning.lines import PartialsRequest, PrefixRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import kept
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
-from clmapreduce.schemes.line.prefix import plan_prefix
-from clmapreduce.schemes.line.upsweep import plan_upsweep
 
 
 class Partials(Primitive):
@@ -67,12 +64,7 @@ class Partials(Primitive):
         formula, bound = self._operand.bind(arguments)
         mode = choose_mode(options.mode, context.facts)
         box = options.box("upsweep", mode, context)
-        line = Line(arguments.length)
-        key = ("upsweep", formula, bound, arguments.length, mode, box)
-        executable = context.executable(
-            key, lambda: plan_upsweep(formula, bound, line, mode, context.facts, box),
-            work=arguments.length * formula.operations,
-        )  # fmt: skip
+        executable = context.executable(PartialsRequest(formula, arguments.length, mode, box, bound))
         return keeps(arguments, executable, bound, options)
 
 
@@ -143,11 +135,5 @@ class KeptPartials:
             return empty_results(arguments, outputs, options)[0]
         mode = choose_mode(options.mode, context.facts)
         box = options.box("prefix", mode, context)
-        key = ("prefix", bound, queries is not None, whole, count, self._length, mode, box)
-
-        def plan() -> Plan:
-            return plan_prefix(
-                bound, queries is not None, whole, Line(count), self._length + 1, mode, context.facts, box
-            )
-
-        return prepare(arguments, context.executable(key, plan), outputs, options).run()[0]
+        request = PrefixRequest(bound, queries is not None, whole, count, self._length, mode, box)
+        return prepare(arguments, context.executable(request), outputs, options).run()[0]

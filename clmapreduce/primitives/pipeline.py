@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import update_wrapper
 from typing import Any
 
@@ -16,15 +16,13 @@ from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device, check_weak
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
 from clmapreduce.device.context import Context
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.trace import as_value, call, name_of
-from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.mode import choose_mode, choose_scope
+from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.compiled import Compiled, Lowered
 from clmapreduce.primitives.partials import keeps
@@ -34,36 +32,8 @@ from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
-from clmapreduce.schemes.common.boxes import launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
-from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused
-
-
-@dataclass(frozen=True, eq=False)
-class TracedPipeline:
-    """A pipeline traced for some signatures, and its two lowerings: one launch for whole lines, and a chain of launches
-    for one long line.
-    """
-
-    program: Program
-    outputs: tuple[DType, ...]
-    chain: Chain
-    fused: Fused | None
-
-    def plan(self, length: int, rows: int, scope: Scope, mode: ComputeMode, facts: Facts, detail: _Detail) -> Plan:
-        """The plan for `rows` lines of `length`."""
-        if scope is Scope.DEVICE or self.fused is None:
-            return self.chain.plan(Line(length), mode, facts, detail.streaming, detail.strict)
-        box = launch_box(fused_box(scope, rows, length), mode, facts)
-        box = strictly_sequential(box) if detail.strict else box
-        return plan_fused(self.fused, rows, length, scope, mode, facts, box, detail.why)
-
-
-@dataclass(frozen=True)
-class _Detail:
-    streaming: bool
-    strict: bool
-    why: str
+from clmapreduce.schemes.line.fused import Fused
 
 
 class Pipeline(Primitive):
@@ -143,11 +113,9 @@ class Pipeline(Primitive):
         chain = traced.chain
         launches = 1 if len(chain.links) == 1 else chain.launches
         scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode, context.facts)
-        detail = _Detail(streams_past_caches(options, outputs), strict, why)
-        line, rows, facts = arguments.line, arguments.rows, context.facts
-        key = ("pipeline", traced, line, rows, mode, scope, detail)
-        work = line * rows * (len(program.nodes) + len(program.inputs))
-        executable = context.executable(key, lambda: traced.plan(line, rows, scope, mode, facts, detail), work=work)
+        streaming = streams_past_caches(options, outputs)
+        request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why)
+        executable = context.executable(request)
         return Lowered(arguments, outputs, executable, kept, not program.steps, guarded(program.outputs))
 
     def compile(

@@ -21,13 +21,12 @@ from clmapreduce.device.array import DeviceArray, write
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Record
-from clmapreduce.plan import Layout
+from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.host import finished, merged
@@ -35,7 +34,7 @@ from clmapreduce.program.build import reduced
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
-from clmapreduce.schemes.line.reduce import box_name, plan_reduce
+from clmapreduce.schemes.line.reduce import box_name
 
 ACCUMULATE = get_args(Accumulate)
 FINISH = ("auto", "device", "host")
@@ -139,13 +138,8 @@ class Reduce(Primitive):
             return [identity_result(bound, arguments, options, self.op.name)]
         mode = choose_mode(options.mode, context.facts)
         box = options.box(box_name(bound, formula), mode, context)
-        line, on_host = Line(arguments.length), finish == "host"
-        key = ("reduce", formula, bound, arguments.length, mode, box, on_host)
-        executable = context.executable(
-            key,
-            lambda: plan_reduce(Layout(formula, (bound.result,)), bound, line, mode, context.facts, box, on_host),
-            work=arguments.length * formula.operations,
-        )
+        request = ReduceRequest(formula, arguments.length, mode, box, bound, finish == "host")
+        executable = context.executable(request)
         if executable.plan.finish_on_host:
             return self._finish_on_host(bound, arguments, executable, options)
         return prepare(arguments, executable, outputs, options)

@@ -13,9 +13,8 @@ from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
 from clmapreduce.checks import switch
 from clmapreduce.device.context import Context
-from clmapreduce.domain.line import Line
 from clmapreduce.errors import ShapeError
-from clmapreduce.plan import Layout, Plan
+from clmapreduce.planning.lines import ScanRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
@@ -23,7 +22,6 @@ from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import ReductionOp
 from clmapreduce.schemes.line.reduce import box_name
-from clmapreduce.schemes.line.scan import plan_scan
 
 
 class Scan(Primitive):
@@ -79,13 +77,8 @@ class Scan(Primitive):
         box = options.box("scan", mode, context)
         reduce_box = options.box(box_name(wide, formula), mode, context)
         streaming = streams_past_caches(options, outputs)
-        key = ("scan", formula, narrow, wide, self.exclusive, arguments.length, mode, box, streaming)
-
-        def plan() -> Plan:
-            layout = Layout(formula, (wide.result,), streaming=streaming)
-            return plan_scan(
-                layout, narrow, wide, self.exclusive, Line(arguments.length), mode, context.facts, box, reduce_box
-            )
-
-        executable = context.executable(key, plan, work=arguments.length * formula.operations)
+        request = ScanRequest(
+            formula, arguments.length, mode, box, narrow, wide, self.exclusive, reduce_box, streaming
+        )  # fmt: skip
+        executable = context.executable(request)
         return prepare(arguments, executable, outputs, options)

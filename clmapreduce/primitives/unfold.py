@@ -14,13 +14,12 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
 from clmapreduce.device.context import Context
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, check_constant, check_supported
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import index
-from clmapreduce.plan import Layout, Plan
+from clmapreduce.planning.lines import UnfoldRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
@@ -28,8 +27,6 @@ from clmapreduce.program.build import check_unfolds, closed_form, line_length, u
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.user import fields
-from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 
 
 class Unfold(Primitive):
@@ -96,16 +93,8 @@ class Unfold(Primitive):
         scheme = "unfold" if bound is not None else "map"
         box = options.box(scheme, mode, context)
         streaming = streams_past_caches(options, outputs)
-        key = (scheme, formula, bound, self._first_power, length, mode, box, streaming)
-
-        def plan() -> Plan:
-            layout = Layout(formula, (dtype,), streaming=streaming)
-            if bound is None:
-                return plan_map(layout, Line(length), mode, context.facts, box)
-            powers = Powers(bound, dtype, self._first_power)
-            return plan_unfold(layout, powers, Line(length), mode, context.facts, box)
-
-        executable = context.executable(key, plan, work=length * formula.operations)
+        request = UnfoldRequest(formula, length, mode, box, bound, dtype, self._first_power, streaming)
+        executable = context.executable(request)
         return prepare(arguments, executable, outputs, options)
 
     def split(self, values: Sequence[Any]) -> tuple[Any, int]:

@@ -26,6 +26,7 @@ from clmapreduce.formula.formula import Access, Formula, Input, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.segments import SegmentsRequest
 from clmapreduce.primitives.reduce import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
@@ -199,10 +200,7 @@ def prepare_segments(
     far = any(product(element.array.shape) >= NARROW_LIMIT for element, one in read if one.limited)
     domain, mode = Segments(length, segments, columns, far), choose_mode(options.mode, context.facts)
     scheme, box = choose(layout, domain, mode, context.facts, near, box)
-    executable = context.executable(
-        ("segments", layout, domain, mode, box, looks), lambda: scheme.plan(box, looks),
-        work=domain.weight * columns * layout.formula.operations,
-    )  # fmt: skip
+    executable = context.executable(SegmentsRequest(layout, domain, mode, box, looks))
     cuts = None
     tile = scheme.tile_of_cuts(box)
     if tile is not None:

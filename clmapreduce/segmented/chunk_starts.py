@@ -16,7 +16,7 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
-from clmapreduce.schemes.segments.chunks import plan_cuts
+from clmapreduce.planning.segments import CutsRequest
 from clmapreduce.segmented.remembered import ArrayFact
 
 _held: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
@@ -83,10 +83,8 @@ class ChunkStarts:
         made, offsets, array = self.cutting, self._offsets, self.array
         assert offsets is not None
         context = offsets.context
-        executable = context.executable(
-            ("cuts", made, offsets.dtype),
-            lambda: plan_cuts(offsets.dtype, made.closed, made.domain, made.share, made.tile, made.mode, context.facts),
-        )
+        request = CutsRequest(offsets.dtype, made.closed, made.domain, made.share, made.tile, made.mode)
+        executable = context.executable(request)
         given = (Argument(offsets, Signature(offsets.dtype, Access.VECTOR)),)
         arguments = Arguments(context, given, array.shape, True)
         outputs = [(array.shape, array.dtype)]

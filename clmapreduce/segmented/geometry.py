@@ -19,7 +19,7 @@ from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.planning.mode import choose_mode
-from clmapreduce.schemes.segments.places import plan_expand
+from clmapreduce.planning.segments import PlacesRequest
 from clmapreduce.segmented.check import Check, check_offsets, settled
 from clmapreduce.segmented.inputs import indices
 
@@ -89,10 +89,7 @@ def _expanded(offsets: Any, sources: Any, count: int, length: int, options: Opti
     given = tuple(Argument(v, Signature(v.dtype, Access.VECTOR)) for v in (offsets, sources))
     if not length:
         return array(np.zeros(0, places), context)
-    key = ("expand", domain, offsets.dtype, sources.dtype, places, mode, box)
-    executable = context.executable(
-        key, lambda: plan_expand(domain, offsets.dtype, sources.dtype, places, mode, context.facts, box)
-    )
+    executable = context.executable(PlacesRequest(domain, offsets.dtype, sources.dtype, places, mode, box))
     arguments = Arguments(context, given, (length,), True)
     made = prepare(arguments, executable, [((length,), places)], Options(wait_for=options.wait_for), in_step=False)
     found: DeviceArray = made.run()[0]

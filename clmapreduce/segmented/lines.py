@@ -18,15 +18,13 @@ from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
-from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
-from clmapreduce.plan import Layout
+from clmapreduce.planning.lines import MapRequest, ReduceRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.reductions import Bound, operator
-from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.line.reduce import box_name, plan_reduce
+from clmapreduce.schemes.line.reduce import box_name
 from clmapreduce.segmented.kept import array_places
 
 
@@ -112,14 +110,10 @@ def _prepared(
     op: str, function: Callable[..., Any], rows: Sequence[Row], length: int, options: Options, context: Context
 ) -> Prepared:
     formula, given = formula_of(function, rows)
-    bound, line = _bound(op, formula), Line(length)
+    bound = _bound(op, formula)
     mode = choose_mode(options.mode, context.facts)
     box = options.box(box_name(bound, formula), mode, context)
-    layout = Layout(formula, (bound.result,))
-    key = ("reduce", formula, bound, length, mode, box, False)
-    executable = context.executable(
-        key, lambda: plan_reduce(layout, bound, line, mode, context.facts, box), work=length * formula.operations
-    )
+    executable = context.executable(ReduceRequest(formula, length, mode, box, bound))
     arguments = Arguments(context, given, (length,), True)
     return prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
 
@@ -135,10 +129,6 @@ def mapped(
     outputs = [((length,), value_dtype(value)) for value in formula.outputs]
     mode = choose_mode(options.mode, context.facts)
     box = options.box("map", mode, context)
-    layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=False)
-    key = ("map", formula, length, mode, box, False)
-    executable = context.executable(
-        key, lambda: plan_map(layout, Line(length), mode, context.facts, box), work=length * formula.operations
-    )
+    executable = context.executable(MapRequest(formula, length, mode, box))
     arguments = Arguments(context, given, (length,), on_device)
     return prepare(arguments, executable, outputs, Options(wait_for=options.wait_for, out=options.out)).run()

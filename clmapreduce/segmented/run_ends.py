@@ -16,9 +16,10 @@ from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.segments import ByKeyRequest, RunEndsRequest
 from clmapreduce.schemes.segments.boxes import TeamBox, marked_team_box
-from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
-from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype, plan_marks
+from clmapreduce.schemes.segments.by_key import suits_marks
+from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
@@ -57,11 +58,7 @@ def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: 
     mode = ComputeMode.PARALLEL
     added, _ = counted(changes)
     scan_box = options.box("bases", mode, context)
-    executable = context.executable(
-        ("marks", added, line, last, kept, scan_box),
-        lambda: plan_marks(added, line, last, kept, mode, context.facts, scan_box),
-        work=len(keys) * added.operations,
-    )
+    executable = context.executable(RunEndsRequest(added, line, last, kept, scan_box))
     outputs = [((line.words,), MARKS), ((line.chunks + 1,), bases_dtype(line)), ((), np.dtype(np.int64))]
     if kept:
         outputs.append(((len(keys) + 1,), keys.dtype))
@@ -96,11 +93,7 @@ def prepare_marked(
         key = marks.spare.dtype
         given.append(_vector(marks.spare))
         outputs.append(((runs,), key))
-    executable = context.executable(
-        ("keyed", layout, marks.line, key, marks.last, marks.box),
-        lambda: plan_keyed(layout, marks.line, key, marks.last, ComputeMode.PARALLEL, context.facts, marks.box),
-        work=values.length * layout.formula.operations,
-    )
+    executable = context.executable(ByKeyRequest(layout, marks.line, key, marks.last, marks.box))
     arguments = Arguments(context, tuple(given), (runs,), on_device)
     return prepare(arguments, executable, outputs, options, in_step=False)
 

@@ -18,17 +18,16 @@ from clmapreduce.device.array import DeviceArray, await_events
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, components
 from clmapreduce.formula.trace import check_arity, own
-from clmapreduce.plan import Plan
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.segments import RunCountsRequest, RunsRequest
 from clmapreduce.reductions import Bound, operator
-from clmapreduce.schemes.segments.runs import begins_dtype, plan_runs
+from clmapreduce.schemes.segments.runs import RunsProblem, begins_dtype
 from clmapreduce.segmented.inputs import Gathered
 from clmapreduce.segmented.lines import Row, formula_of
 
@@ -159,17 +158,9 @@ def _executables(
     added, bound = counted(changes)
     mode = choose_mode(options.mode, context.facts)
     box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
-    made: list[tuple[Plan, Plan]] = []
-
-    def plan(which: int) -> Plan:
-        if not made:
-            made.append(plan_runs(added, bound, Line(pairs), last, padded, mode, context.facts, box, reduce_box))
-        return made[0][which]
-
-    key = ("runs", added, pairs, mode, box, reduce_box)
-    work = pairs * added.operations
-    first = context.executable((*key, "count"), lambda: plan(0), work=work)
-    return first, context.executable((*key, last, padded), lambda: plan(1), work=work), begins_dtype(pairs)
+    problem = RunsProblem(added, bound, pairs, mode, box, reduce_box)
+    count, write = RunCountsRequest(problem), RunsRequest(problem, last, padded)
+    return context.executable(count), context.executable(write), begins_dtype(pairs)
 
 
 def _at_most_one(keys: Any, context: Context, count: str, options: Options) -> Runs:

@@ -19,17 +19,15 @@ from clmapreduce.checks import dtype_of
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import cast
 from clmapreduce.math import where
-from clmapreduce.plan import Plan
+from clmapreduce.planning.lines import PowerSeriesRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce, delivered
-from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
 
 _TERMS = Map(lambda coefficient, power: where(coefficient == 0, 0, coefficient * power)) >> Reduce("sum")
@@ -112,13 +110,8 @@ def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device
         return empty_results(arguments, outputs, options)[0]
     mode = choose_mode(options.mode, home.facts)
     box = options.box("power_series", mode, home)
-    length, terms = arguments.length, table.size
-
-    def plan() -> Plan:
-        return plan_power_series(dtype, terms, Line(length), mode, home.facts, box)
-
-    key = ("power_series", dtype, terms, length, mode, box)
-    executable = home.executable(key, plan, work=2 * length * terms)
+    request = PowerSeriesRequest(dtype, table.size, arguments.length, mode, box)
+    executable = home.executable(request)
     return prepare(arguments, executable, outputs, options).run()[0]
 
 

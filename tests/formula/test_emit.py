@@ -15,7 +15,6 @@ import clmapreduce as cm
 from clmapreduce.calls.arguments import gather
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
-from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.emit import Emitter, Text, index_text
@@ -25,9 +24,8 @@ from clmapreduce.formula.node import Index, Literal, Node, Record, Symbol
 from clmapreduce.formula.statements import Statements
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Layout
+from clmapreduce.planning.lines import MapRequest
 from clmapreduce.schemes.common.boxes import launch_box
-from clmapreduce.schemes.line.map import plan_map
 
 CODES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 
@@ -351,11 +349,7 @@ def launched(
     outputs = [(arguments.shape, node.dtype) for node in formula.outputs if not isinstance(node, Record)]
     chosen = ComputeMode.SEQUENTIAL if mode == "sequential" else ComputeMode.PARALLEL
     box = replace(launch_box("map", chosen, context.facts), bytes=bytes)
-    layout = Layout(formula, tuple(dtype for _, dtype in outputs), streaming=False)
-    executable = context.executable(
-        ("test", formula, mode, bytes),
-        lambda: plan_map(layout, Line(arguments.length), chosen, context.facts, box),
-    )
+    executable = context.executable(MapRequest(formula, arguments.length, chosen, box))
     return prepare(arguments, executable, outputs, Options()).run()
 
 

@@ -14,6 +14,7 @@ from support.pair_plans import vector
 import clmapreduce as cm
 from clmapreduce import LazyTensor
 from clmapreduce.calls import ready
+from clmapreduce.device.cache import CALLS
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
@@ -163,9 +164,9 @@ def test_wrong_arrays_are_refused_after_right_ones(context: cm.Context, rng: np.
 
 def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
     context = cm.Context(cm.devices()[0])
-    for rows in range(1, ready.KEPT + 12):
+    for rows in range(1, CALLS + 12):
         reduce_pairs(ASKED, on(context, drawn(rng, rows, 3)))
-    assert len(context.calls) == ready.KEPT
+    assert len(context.caches().calls) == CALLS
     given = drawn(rng, 1, 3)
     close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
     context.wait()
@@ -179,7 +180,7 @@ def test_a_context_ends_with_its_calls() -> None:
         for _ in range(2):
             result = reduce_pairs(ASKED, on(context, drawn(np.random.default_rng(0))))
         result.to_numpy()
-        (call,) = context.calls.values()
+        (call,) = context.caches().calls.values()
         return [weakref.ref(context), weakref.ref(call)]
 
     gone = used()

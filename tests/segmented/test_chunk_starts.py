@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 import weakref
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,12 @@ from support.random_segments import CHUNKS, EDGES, geometries, shaped
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.tracing import identity
+from clmapreduce.device.cache import Caches
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import TeamBox
+from clmapreduce.schemes.segments.team import Teams
 from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
 from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 
@@ -140,8 +141,8 @@ def test_teams_see_wrong_offsets(
 ) -> None:
     """No launch reads them before the reduction; nothing is written but results that nobody gets."""
     box = TeamBox(most=4096, join_block=32, blocked=blocked, window=3)
-    monkeypatch.setattr(context, "calls", OrderedDict())
-    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: box)
+    monkeypatch.setattr(context, "_caches", Caches())
+    monkeypatch.setattr(Teams, "default", lambda _: box)
     monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
     values = rng.standard_normal(60_000).astype("f4")
     given = cm.array(values, context)
@@ -170,7 +171,7 @@ def test_teams_see_wrong_offsets(
 def test_what_is_remembered_of_offsets_keeps_no_context(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
+    monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
     own = cm.Context(context.device)
     offsets = cm.array(shaped("eights", rng), own)
     values = cm.array(np.ones(24_000, "f4"), own)
@@ -187,7 +188,7 @@ def test_a_plan_keeps_a_call_behind_its_cuts(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another thread that found it before would read cuts that nobody has made."""
-    monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
+    monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
     plan = cm.SegmentPlan(cm.array(shaped("eights", rng), context), 24_000, mode="parallel")
     values = cm.array(np.ones(24_000, "f4"), context)
     seen, fill = [], ChunkStarts.fill

@@ -72,7 +72,7 @@ def test_later_calls_check_and_plan_nothing(
 
     for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "_expanded")):
         monkeypatch.setattr(module, name, refused)
-    monkeypatch.setattr("clmapreduce.segmented.call._planned", refused)
+    monkeypatch.setattr("clmapreduce.segmented.call.choose", refused)
     monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refused)
     assert_same(plan.reduce(x), first)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,9 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls import ready
+from clmapreduce.device.cache import Caches
 from clmapreduce.schemes.segments.boxes import TeamBox
+from clmapreduce.schemes.segments.team import Teams
 from clmapreduce.segmented.single_call import SingleCall
 
 pytestmark = pytest.mark.drawn
@@ -22,9 +23,9 @@ def short_ways(
     request: pytest.FixtureRequest, context: cm.Context, monkeypatch: pytest.MonkeyPatch
 ) -> list[SingleCall]:
     """The calls that went the short way, from none kept on."""
-    monkeypatch.setattr(context, "calls", OrderedDict())
+    monkeypatch.setattr(context, "_caches", Caches())
     if request.param:
-        monkeypatch.setattr("clmapreduce.segmented.call._box", lambda *_: TeamBox(most=4096, join_block=32))
+        monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
     calls: list[SingleCall] = []
     plain = ready.ReadyCall.__call__
 

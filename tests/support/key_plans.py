@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from clmapreduce.domain.line import Line
 from clmapreduce.domain.marked import marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64, DType
@@ -18,7 +17,7 @@ from clmapreduce.reductions import operator
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.schemes.segments.run_ends import plan_marks
-from clmapreduce.schemes.segments.runs import plan_runs
+from clmapreduce.schemes.segments.runs import RunsProblem
 
 KEY = np.dtype([("a", "f4"), ("b", "i8")], align=True)
 
@@ -36,7 +35,8 @@ def every_key_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tup
     bound = operator("sum").bind(INT32, "auto", facts.fp64)
     boxes = launch_box("runs", mode, facts), launch_box("reduce", mode, facts)
     for dtype, last, padded in ((INT32, False, False), (np.dtype("f2"), True, False), (KEY, True, True)):
-        counting, writing = plan_runs(changes_of(dtype), bound, Line(length), last, padded, mode, facts, *boxes)
+        problem = RunsProblem(changes_of(dtype), bound, length, mode, *boxes)
+        counting, writing = problem.plan_counts(facts), problem.plan_runs(last, padded, facts)
         told = f"runs of {dtype.name}{' padded' if padded else ''}"
         yield f"count {told}", counting
         yield told, writing

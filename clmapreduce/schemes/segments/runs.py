@@ -60,39 +60,75 @@ class RunsText(KeysText):
         return self.copy(1, run, at) if last is self.last else ""
 
 
-def plan_runs(
-    changes: Formula, bound: Bound, line: Line, last: bool, padded: bool, mode: ComputeMode, facts: Facts,
-    box: LaunchBox, reduce_box: LaunchBox,
-) -> tuple[Plan, Plan]:  # fmt: skip
-    """The plans of the changes' counts, one per group in "out0", and of the runs: "out0" their begins, "out1" their
-    keys, "out2" their number; "in2" holds the counts.
-
-    changes: of keys and keys one ahead. bound: adds up its values. line: pairs of neighbours, one at least.
+@dataclass(frozen=True)
+class RunsProblem:
+    """Runs of equal keys in two launches: one counts changes, a number per group; the next writes. changes: of keys and
+    keys one ahead. bound: adds up its values. pairs: of neighbours, one at least. box, reduce_box: of what writes, and
+    of what counts.
     """
-    if mode is ComputeMode.PARALLEL:
-        box = within_local_memory(box, bound.layout.itemsize, facts)
-        reduce_box = within_local_memory(reduce_box, bound.layout.itemsize, facts)
-    narrow = Line(line.length + 2).narrow
-    vectors = mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(changes, facts)
-    stretch = STRETCH * (VECTORS if vectors else 1)
-    groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * stretch)
-    layout = Layout(changes, (bound.result,))
-    stage = reduce_stage(layout, bound, line, mode, facts, reduce_box, "out0", single=False)
-    counting = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
-    text = RunsText(changes, narrow, last, begins_dtype(line.length))
-    spec = kernel_spec(
-        "segments/runs", mode, facts, narrow, False,
-        {"block": box.block, "stretch": stretch, "padded": padded, "last": last, "vectors": vectors},
-        {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
-    )  # fmt: skip
-    outputs = ("out0", "out1", "out2")
-    arguments: Arguments = ("in0", "in1", "in2", *outputs, ("idx", line.length), ("idx", share))
-    writing = Stage(spec, groups, box.block, arguments, ("in0", "in1", "in2"), outputs)
-    scope = Scope.DEVICE if groups > 1 else Scope.GROUP
-    return (
-        Plan((counting,), {}, mode, scope, line.narrow, f"{groups} groups count changes"),
-        Plan((writing,), {}, mode, scope, narrow, f"{groups} groups write where their runs begin"),
-    )
+
+    changes: Formula
+    bound: Bound
+    pairs: int
+    mode: ComputeMode
+    box: LaunchBox
+    reduce_box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        """Operations of either launch."""
+        return self.pairs * self.changes.operations
+
+    def plan_counts(self, facts: Facts) -> Plan:
+        """The plan of the changes' counts, one per group in "out0"."""
+        line, layout = Line(self.pairs), Layout(self.changes, (self.bound.result,))
+        box = self._fitted(self.reduce_box, facts)
+        groups, share = self._shares(facts)
+        stage = reduce_stage(layout, self.bound, line, self.mode, facts, box, "out0", single=False)
+        stage = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
+        return Plan((stage,), {}, self.mode, _scope(groups), line.narrow, f"{groups} groups count changes")
+
+    def plan_runs(self, last: bool, padded: bool, facts: Facts) -> Plan:
+        """The plan of the runs: "out0" their begins, "out1" their keys, "out2" their number; "in2" holds the counts.
+        last: each run's last key, not its first. padded: arrays have room for as many runs as keys.
+        """
+        changes, bound, mode, box = self.changes, self.bound, self.mode, self._fitted(self.box, facts)
+        narrow = Line(self.pairs + 2).narrow
+        groups, share = self._shares(facts)
+        text = RunsText(changes, narrow, last, begins_dtype(self.pairs))
+        spec = kernel_spec(
+            "segments/runs", mode, facts, narrow, False,
+            {"block": box.block, "stretch": self._stretch(facts), "padded": padded, "last": last,
+             "vectors": self._vectors(facts)},
+            {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
+        )  # fmt: skip
+        outputs = ("out0", "out1", "out2")
+        arguments: Arguments = ("in0", "in1", "in2", *outputs, ("idx", self.pairs), ("idx", share))
+        stage = Stage(spec, groups, box.block, arguments, ("in0", "in1", "in2"), outputs)
+        return Plan((stage,), {}, mode, _scope(groups), narrow, f"{groups} groups write where their runs begin")
+
+    def _fitted(self, box: LaunchBox, facts: Facts) -> LaunchBox:
+        """The box with as many items as local memory serves."""
+        if self.mode is ComputeMode.SEQUENTIAL:
+            return box
+        return within_local_memory(box, self.bound.layout.itemsize, facts)
+
+    def _vectors(self, facts: Facts) -> bool:
+        """Whether items compare vectors of keys."""
+        return self.mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(self.changes, facts)
+
+    def _stretch(self, facts: Facts) -> int:
+        """Pairs of an item and turn."""
+        return STRETCH * (VECTORS if self._vectors(facts) else 1)
+
+    def _shares(self, facts: Facts) -> tuple[int, int]:
+        """Groups, and pairs of each: the same for both launches."""
+        box = self._fitted(self.box, facts)
+        return Line(self.pairs).shares(max(1, facts.compute_units * box.groups), box.block * self._stretch(facts))
+
+
+def _scope(groups: int) -> Scope:
+    return Scope.DEVICE if groups > 1 else Scope.GROUP
 
 
 def begins_dtype(pairs: int) -> DType:

@@ -1,0 +1,103 @@
+"""Caches of what calls need again: built plans, and calls that are ready to be repeated. Each keeps the entries used
+last.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+
+from clmapreduce.device.runtime import Executable
+
+PLANS = 512
+"""Plans of a cache."""
+CALLS = 64
+"""Calls of a cache."""
+KERNEL_BYTES = 224 << 20
+"""Bytes that the kernels of a cache's plans hold, by estimate. 5,000 formulas then stay below 400 MiB on Intel's
+runtime, whose compiler holds 120 MiB itself.
+"""
+
+V = TypeVar("V")
+
+
+class Cache(Generic[V]):
+    """Entries by key, at most `most` of them. Safe to share between threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._entries: OrderedDict[Hashable, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def values(self) -> list[V]:
+        """The entries, those used last at the end."""
+        with self._lock:
+            return list(self._entries.values())
+
+    def get(self, key: Hashable) -> V | None:
+        """The entry under a key; it counts as used."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(key)
+            return entry
+
+    def put(self, key: Hashable, entry: V) -> None:
+        """Adds an entry, and drops those not used for longest where there are too many; never the new one."""
+        with self._lock:
+            before = self._entries.pop(key, None)
+            if before is not None:
+                self._removed(before)
+            self._entries[key] = entry
+            self._added(entry)
+            while len(self._entries) > 1 and self._too_many():
+                self._removed(self._entries.popitem(last=False)[1])
+
+    def _too_many(self) -> bool:
+        return len(self._entries) > self._most
+
+    def _added(self, entry: V) -> None:
+        """Counts an entry that comes."""
+
+    def _removed(self, entry: V) -> None:
+        """Counts an entry that goes."""
+
+
+class PlanCache(Cache[Executable]):
+    """Built plans, bounded by their kernels' memory as well. A kernel counts once, however many plans launch it: plans
+    of several lengths share it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(PLANS)
+        self._uses: Counter[Any] = Counter()
+        self.nbytes = 0
+
+    def _too_many(self) -> bool:
+        return super()._too_many() or self.nbytes > KERNEL_BYTES
+
+    def _added(self, entry: Executable) -> None:
+        for kernel in entry.kernels:
+            self._uses[kernel] += 1
+            if self._uses[kernel] == 1:
+                self.nbytes += kernel.nbytes
+
+    def _removed(self, entry: Executable) -> None:
+        for kernel in entry.kernels:
+            self._uses[kernel] -= 1
+            if not self._uses[kernel]:
+                del self._uses[kernel]
+                self.nbytes -= kernel.nbytes
+
+
+class Caches:
+    """What is kept of calls in one place: by a context, or by an owner in a context."""
+
+    def __init__(self) -> None:
+        self.plans = PlanCache()
+        self.calls: Cache[Any] = Cache(CALLS)

@@ -1,0 +1,145 @@
+"""Requests of the primitives over one line: maps, reductions, scans, unfolds, partials, power series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
+from clmapreduce.formula.formula import Formula, value_dtype
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Layout, Plan
+from clmapreduce.planning.request import PlanRequest
+from clmapreduce.reductions.base import Bound
+from clmapreduce.schemes.common.boxes import LaunchBox
+from clmapreduce.schemes.line.map import plan_map
+from clmapreduce.schemes.line.power_series import plan_power_series
+from clmapreduce.schemes.line.prefix import plan_prefix
+from clmapreduce.schemes.line.reduce import plan_reduce
+from clmapreduce.schemes.line.scan import plan_scan
+from clmapreduce.schemes.line.unfold import Powers, plan_unfold
+from clmapreduce.schemes.line.upsweep import plan_upsweep
+
+
+@dataclass(frozen=True)
+class LineRequest(PlanRequest):
+    """A formula at every index of a line. box: the launch box of the scheme."""
+
+    formula: Formula
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        return self.length * self.formula.operations
+
+    @property
+    def line(self) -> Line:
+        return Line(self.length)
+
+
+@dataclass(frozen=True)
+class MapRequest(LineRequest):
+    """streaming: stores go past the caches."""
+
+    streaming: bool = False
+
+    def plan(self, facts: Facts) -> Plan:
+        outputs = tuple(value_dtype(value) for value in self.formula.outputs)
+        return plan_map(Layout(self.formula, outputs, streaming=self.streaming), self.line, self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class ReduceRequest(LineRequest):
+    """on_host: the host merges the accumulators of the groups."""
+
+    bound: Bound
+    on_host: bool = False
+
+    def plan(self, facts: Facts) -> Plan:
+        layout = Layout(self.formula, (self.bound.result,))
+        return plan_reduce(layout, self.bound, self.line, self.mode, facts, self.box, self.on_host)
+
+
+@dataclass(frozen=True)
+class ScanRequest(LineRequest):
+    """narrow, wide: the operator inside a tile, and between tiles. reduce_box: of the launch that sums the tiles."""
+
+    narrow: Bound
+    wide: Bound
+    exclusive: bool
+    reduce_box: LaunchBox
+    streaming: bool = False
+
+    def plan(self, facts: Facts) -> Plan:
+        layout = Layout(self.formula, (self.wide.result,), streaming=self.streaming)
+        return plan_scan(
+            layout, self.narrow, self.wide, self.exclusive, self.line, self.mode, facts, self.box, self.reduce_box
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class UnfoldRequest(LineRequest):
+    """Powers of a base, the formula's value, from `first_power` on. bound: multiplies them; None for the formula's
+    values themselves. dtype: of the results.
+    """
+
+    bound: Bound | None
+    dtype: DType
+    first_power: int
+    streaming: bool = False
+
+    def plan(self, facts: Facts) -> Plan:
+        layout = Layout(self.formula, (self.dtype,), streaming=self.streaming)
+        if self.bound is None:
+            return plan_map(layout, self.line, self.mode, facts, self.box)
+        powers = Powers(self.bound, self.dtype, self.first_power)
+        return plan_unfold(layout, powers, self.line, self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class PartialsRequest(LineRequest):
+    """The reductions of stretches of a line, kept for prefixes."""
+
+    bound: Bound
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_upsweep(self.formula, self.bound, self.line, self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class PrefixRequest(PlanRequest):
+    """Prefixes of kept partials. count: of prefixes. length: of the line. queried: for an array of places, not for all
+    of them. whole: prefixes, not the partials themselves.
+    """
+
+    bound: Bound
+    queried: bool
+    whole: bool
+    count: int
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    def plan(self, facts: Facts) -> Plan:
+        line, entries = Line(self.count), self.length + 1
+        return plan_prefix(self.bound, self.queried, self.whole, line, entries, self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class PowerSeriesRequest(PlanRequest):
+    """Σ table[k] xᵏ of so many terms, for `length` numbers x."""
+
+    dtype: DType
+    terms: int
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        return 2.0 * self.length * self.terms
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_power_series(self.dtype, self.terms, Line(self.length), self.mode, facts, self.box)

@@ -2,7 +2,7 @@
 write.
 """
 
-from .build import Kernel, Program, build
+from .build import build
 from .choice import devices, select_device
 from .context import SharedContext
 from .device import Device, DeviceFacts
@@ -24,6 +24,7 @@ from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from .memory import Arena, Buffer
 from .pinned import read_back
 from .profile import Profile, Record, trace_events
+from .program import Kernel, Program
 from .progress import following
 from .queue import Queue
 from .replay import Launch, Replay

@@ -1,8 +1,7 @@
 """What queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
 
 One context per device and process: buffers and events made through one queue may be used through any other of that
-device. Enqueuing a kernel with another context's buffer is a segmentation fault, so every buffer and kernel names its
-context here.
+device.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict, deque
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -21,39 +19,33 @@ from .device import Device
 from .errors import DeviceNotFound, OutOfDeviceMemory
 from .failures import failure_of
 from .idle_queues import IdleQueues
+from .locked_context import LockedContext
 from .memory import Arena
-from .refusal import guard, opencl_in_use
+from .program import Program
+from .refusal import opencl_in_use
 from .settings import driver_settings
-
-if TYPE_CHECKING:
-    from .build import Program
 
 __all__ = ["SharedContext", "shared_context"]
 
 
-class SharedContext:
-    """One OpenCL context.
+class SharedContext(LockedContext):
+    """One OpenCL context and what is kept with it.
 
-    `lock` is reentrant and held over every sequence of calls that must not be torn apart: a kernel's arguments and its
-    launch, a buffer's events and the command that follows from them. `arena` is the
-    context's memory, `programs` what was built in it last, by source and options, `idle_queues` command queues that
-    were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed` whether a
-    command was seen to fail.
+    `arena` is the context's memory, `programs` what was built in it last, by source and options, `idle_queues` command
+    queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed`
+    whether a command was seen to fail.
     """
 
-    __slots__ = ("__weakref__", "arena", "cl", "device", "failed", "idle_queues", "lock", "pinned", "programs")
+    __slots__ = ("arena", "failed", "idle_queues", "pinned", "programs")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
-        self.device = device
-        self.cl = context
-        self.lock: AbstractContextManager[Any] = threading.RLock()
+        super().__init__(device, context)
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
         self.failed = False
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()
         self.pinned: deque[np.ndarray[Any, Any]] = deque()
         weakref.finalize(self, self.idle_queues.release).atexit = False
-        guard(self)
 
 
 _registry_lock = threading.Lock()

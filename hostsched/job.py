@@ -16,8 +16,8 @@ import pyopencl as cl
 from .memory import Buffer
 
 if TYPE_CHECKING:
-    from .build import Kernel
     from .pace import Pace
+    from .program import Kernel
     from .queue import Queue
 
 __all__ = ["CopyJob", "FillJob", "Job", "KernelJob", "MapJob", "ReadJob", "WriteJob"]

@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -15,11 +15,9 @@ from . import opencl
 from .errors import HostSchedError, OutOfDeviceMemory
 from .failures import MEMORY_CODES, code_name, failure_of
 from .headroom import host_headroom, memory_limit, resident
+from .locked_context import LockedContext
 from .settings import switch
 from .waiting import ended
-
-if TYPE_CHECKING:
-    from .context import SharedContext
 
 __all__ = ["Arena", "Buffer", "size_class"]
 
@@ -35,7 +33,7 @@ _LOOKS = ((), (-1,), (-1, -2), (-1, -2, -3), (-1, -2, -3, -4, 0, 1, 2, 3))
 class Buffer:
     """A piece of device memory.
 
-    `cl` is the OpenCL buffer of `nbytes` bytes, valid in `space` (a SharedContext). `last_write` and `readers` are the
+    `cl` is the OpenCL buffer of `nbytes` bytes, valid in `space` (a LockedContext). `last_write` and `readers` are the
     events of the commands that last wrote it and that have read it since: only `graph.py` derives waits from them.
     `host` is the array whose memory this is (see Arena.borrow), else None. It outlives the buffer and every command on
     it. Else the host may hand out its addresses again while a driver still has the old pages pinned, and copies to and
@@ -48,7 +46,7 @@ class Buffer:
         self,
         buffer: cl.Buffer | cl.SVM[Any],
         nbytes: int,
-        space: SharedContext,
+        space: LockedContext,
         host: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self.cl = buffer
@@ -88,7 +86,7 @@ class Arena:
     that is dropped without being given back is freed.
     """
 
-    def __init__(self, space: SharedContext) -> None:
+    def __init__(self, space: LockedContext) -> None:
         self._space = space
         self._facts = space.device.facts
         self._idle: defaultdict[int, deque[Buffer]] = defaultdict(deque)

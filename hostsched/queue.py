@@ -13,7 +13,6 @@ import numpy as np
 import pyopencl as cl
 
 from . import opencl
-from .build import Kernel
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
 from .ending import watch
@@ -21,6 +20,7 @@ from .errors import ForkedProcess, WrongArgument
 from .failures import failure, failure_of
 from .in_flight import Entry, InFlight, keep_for_ever
 from .memory import Arena, Buffer
+from .program import Kernel
 from .refusal import guard, refuse_if_forked
 from .submission import events_of
 from .waiting import COMPLETE, ended, poll

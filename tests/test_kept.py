@@ -19,7 +19,7 @@ import clmapreduce.device.cache
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from hostsched import build
-from hostsched.build import program_bytes
+from hostsched.program import program_bytes
 
 KEPT = 3
 SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {0}; }}"

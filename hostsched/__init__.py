@@ -2,6 +2,8 @@
 write.
 """
 
+from .arena import Arena
+from .buffer import Buffer
 from .build import build
 from .choice import devices, select_device
 from .context import SharedContext
@@ -21,7 +23,6 @@ from .errors import (
 )
 from .graph import JobGraph
 from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
-from .memory import Arena, Buffer
 from .pinned import read_back
 from .profile import Profile, Record, trace_events
 from .program import Kernel, Program

@@ -15,12 +15,12 @@ import numpy as np
 import pyopencl as cl
 
 from . import opencl
+from .arena import Arena
 from .device import Device
 from .errors import DeviceNotFound, OutOfDeviceMemory
 from .failures import failure_of
 from .idle_queues import IdleQueues
 from .locked_context import LockedContext
-from .memory import Arena
 from .program import Program
 from .refusal import opencl_in_use
 from .settings import driver_settings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyopencl as cl
 
-from .memory import Buffer
+from .buffer import Buffer
 
 if TYPE_CHECKING:
     from .pace import Pace

@@ -16,7 +16,7 @@ from .graph import JobGraph
 from .job import ReadJob
 
 if TYPE_CHECKING:
-    from .memory import Buffer
+    from .buffer import Buffer
     from .queue import Queue
 
 __all__ = ["SLOT", "read_back"]

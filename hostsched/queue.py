@@ -13,13 +13,14 @@ import numpy as np
 import pyopencl as cl
 
 from . import opencl
+from .arena import Arena
+from .buffer import Buffer
 from .context import SharedContext, shared_context
 from .device import Device, DeviceFacts
 from .ending import watch
 from .errors import ForkedProcess, WrongArgument
 from .failures import failure, failure_of
 from .in_flight import Entry, InFlight, keep_for_ever
-from .memory import Arena, Buffer
 from .program import Kernel
 from .refusal import guard, refuse_if_forked
 from .submission import events_of

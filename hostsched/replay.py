@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .buffer import Buffer
 from .graph import COUNTED, JobGraph, add_reader, settle
 from .job import KernelJob
-from .memory import Buffer
 from .pieces import AT_ONCE
 from .program import Kernel
 from .submission import NO_EVENTS, Submission

@@ -11,7 +11,7 @@ import pyopencl as cl
 import pytest
 
 from hostsched import Device, FillJob, JobGraph, OutOfDeviceMemory, Queue, ReadJob, devices
-from hostsched.memory import size_class
+from hostsched.arena import size_class
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_memory_that_was_taken_but_not_touched_counts(device: Device, child: Cal
     if device.kind != "cpu":
         pytest.skip("its memory is not the host's")
     code = f"""
-import hostsched.memory
+import hostsched.arena
 from hostsched import OutOfDeviceMemory, Queue, devices
-hostsched.memory.host_headroom = lambda: 1 << 28
+hostsched.arena.host_headroom = lambda: 1 << 28
 queue = Queue(devices()[{devices().index(device)}])
 first = queue.arena.take(160 << 20)
 try:

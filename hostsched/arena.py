@@ -1,4 +1,4 @@
-"""Device memory: buffers that know which events still use them, and an arena that hands them out again afterwards."""
+"""The arena: hands out device memory, and hands it out again once the events that use it have ended."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from . import opencl
+from .buffer import Buffer
 from .errors import HostSchedError, OutOfDeviceMemory
 from .failures import MEMORY_CODES, code_name, failure_of
 from .headroom import host_headroom, memory_limit, resident
@@ -19,7 +20,7 @@ from .locked_context import LockedContext
 from .settings import switch
 from .waiting import ended
 
-__all__ = ["Arena", "Buffer", "size_class"]
+__all__ = ["Arena", "size_class"]
 
 _SMALLEST = 256
 _LARGEST_POWER = 1 << 20
@@ -28,39 +29,6 @@ _IDLE_SHARE = 4  # idle memory is freed when it exceeds this part of the device'
 # Which idle buffers are asked whether their events have ended: of up to three all, else four of the newest, which may
 # still be in the caches, and four of the oldest.
 _LOOKS = ((), (-1,), (-1, -2), (-1, -2, -3), (-1, -2, -3, -4, 0, 1, 2, 3))
-
-
-class Buffer:
-    """A piece of device memory.
-
-    `cl` is the OpenCL buffer of `nbytes` bytes, valid in `space` (a LockedContext). `last_write` and `readers` are the
-    events of the commands that last wrote it and that have read it since: only `graph.py` derives waits from them.
-    `host` is the array whose memory this is (see Arena.borrow), else None. It outlives the buffer and every command on
-    it. Else the host may hand out its addresses again while a driver still has the old pages pinned, and copies to and
-    from new arrays go to those (NVIDIA 580.159). CPython clears slots in alphabetical order: `cl` first.
-    """
-
-    __slots__ = ("__weakref__", "_arena", "_counted", "_idle", "cl", "host", "last_write", "nbytes", "readers", "space")
-
-    def __init__(
-        self,
-        buffer: cl.Buffer | cl.SVM[Any],
-        nbytes: int,
-        space: LockedContext,
-        host: np.ndarray[Any, Any] | None = None,
-    ) -> None:
-        self.cl = buffer
-        self.nbytes = nbytes
-        self.space = space
-        self.host = host
-        self.last_write: cl.Event | None = None
-        self.readers: list[cl.Event] = []
-        self._arena: Arena | None = None
-        self._counted: weakref.finalize[[int], Buffer] | None = None
-        self._idle = False
-
-    def __repr__(self) -> str:
-        return f"<Buffer of {self.nbytes} bytes on {self.space.device.name!r}>"
 
 
 def size_class(nbytes: int) -> int:
@@ -140,11 +108,11 @@ class Arena:
 
         Raises ValueError if it was given back already: it may be someone else's by now.
         """
-        if buffer._arena is not self:
+        if buffer.arena is not self:
             return
-        if buffer._idle:
+        if buffer.idle:
             raise ValueError(f"{buffer!r} was given back twice")
-        buffer._idle = True
+        buffer.idle = True
         self._returned.append(buffer)
 
     def trim(self) -> int:
@@ -208,7 +176,7 @@ class Arena:
         """Sorts what finalizers and `give` left behind. The lock is held."""
         while self._returned:
             buffer = self._returned.popleft()
-            if buffer._counted is None or not buffer._counted.alive:
+            if buffer.counted is None or not buffer.counted.alive:
                 self._count(buffer)  # a finalizer gave it back when it was already counted as freed
             self._idle[buffer.nbytes].append(buffer)
             self._idle_bytes += buffer.nbytes
@@ -227,7 +195,7 @@ class Arena:
                 self._idle_bytes -= size
                 buffer.last_write = None
                 buffer.readers = []
-                buffer._idle = False
+                buffer.idle = False
                 return buffer
         return None
 
@@ -236,15 +204,15 @@ class Arena:
         self._make_room(size, asked)
         made = self._create(lambda: opencl.new_buffer(self._space.cl, cl.mem_flags.READ_WRITE, size=size), asked)
         buffer = Buffer(made, size, self._space)
-        buffer._arena = self
+        buffer.arena = self
         self._count(buffer)
         return buffer
 
     def _count(self, buffer: Buffer) -> None:
         """Counts the buffer as reserved until Python frees it."""
         self._reserved += buffer.nbytes
-        buffer._counted = weakref.finalize(buffer, self._lost.append, buffer.nbytes)
-        buffer._counted.atexit = False
+        buffer.counted = weakref.finalize(buffer, self._lost.append, buffer.nbytes)
+        buffer.counted.atexit = False
 
     def _create(self, make: Callable[[], cl.Buffer], asked: int) -> cl.Buffer:
         """What `make` returns; when the driver is out of memory, a second try after freeing what is idle."""

@@ -11,17 +11,14 @@ import atexit
 import logging
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyopencl as cl
 
+from .context import SharedContext
 from .errors import InterpreterEnding
 from .refusal import is_forked, refuse_from_now_on
 from .waiting import COMPLETE, join_threads, poll
-
-if TYPE_CHECKING:
-    from .context import SharedContext
-    from .queue import Queue
 
 __all__ = ["watch"]
 
@@ -30,11 +27,26 @@ _LONGEST = 60.0
 _LOCKED = 10.0
 """Seconds that another thread may go on with what it began, such as a build."""
 _log = logging.getLogger("clmapreduce.hostsched")
-_queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+
+
+class Watched(Protocol):
+    """What the end of the interpreter asks of a queue."""
+
+    @property
+    def space(self) -> SharedContext: ...
+
+    def cancel(self) -> None: ...
+
+    def last_event(self) -> cl.Event: ...
+
+    def leak(self) -> None: ...
+
+
+_queues: weakref.WeakSet[Watched] = weakref.WeakSet()
 _spaces: weakref.WeakSet[SharedContext] = weakref.WeakSet()
 
 
-def watch(queue: Queue) -> None:
+def watch(queue: Watched) -> None:
     """Waits for the commands of this queue, and of those used before it in its context, when the interpreter ends."""
     _queues.add(queue)
     _spaces.add(queue.space)

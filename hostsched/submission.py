@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from .errors import LaunchError, WrongArgument
 from .waiting import COMPLETE, status_of
-
-if TYPE_CHECKING:
-    from .queue import Queue
 
 __all__ = ["NO_EVENTS", "Submission", "events_of"]
 
@@ -21,6 +19,17 @@ NO_EVENTS: Any = ()
 _CONSEQUENCES = (-14, -1)
 
 
+class Waiter(Protocol):
+    """What a Submission asks of the queue that its jobs were enqueued in."""
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+
+    def marker(self, waits: Sequence[Any], /) -> Any: ...
+
+    def wait(self, event: Any, /) -> None: ...
+
+
 class Submission:
     """Jobs on their way. `events` has one event per job, `terminal` those that no other job here waits for, `before`
     the events that jobs here wait for.
@@ -29,7 +38,7 @@ class Submission:
     __slots__ = ("_before", "_done", "events", "queue", "terminal")
 
     def __init__(
-        self, queue: Queue, events: Sequence[Any], terminal: Sequence[Any], before: Sequence[Any] = ()
+        self, queue: Waiter, events: Sequence[Any], terminal: Sequence[Any], before: Sequence[Any] = ()
     ) -> None:
         self._before = before
         self.queue = queue

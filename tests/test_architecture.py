@@ -232,7 +232,6 @@ CIRCLES = {
         "kernelsolve", "lazy.base", "lazy.calculus", "lazy.complex", "lazy.functions", "lazy.lazytensor", "lazy.linear",
         "lazy.operators", "lazy.reductions", "lazy.vectors",
     },
-    "hostsched": {"ending", "queue", "submission"},
 }  # fmt: skip
 """Files that import each other today, imports for types and inside functions counted. None may join them."""
 

@@ -25,11 +25,11 @@ from hostsched import (
     WriteJob,
     build,
     choice,
+    commands,
     opencl,
     read_back,
     runtimes,
 )  # fmt: skip
-from hostsched import queue as queue_module
 from hostsched.graph import settle
 from hostsched.waiting import ended, poll
 
@@ -71,7 +71,7 @@ def long(queue: Queue) -> bool:
 @pytest.mark.parametrize("fault", CODES)
 @pytest.mark.parametrize("work", [filled, lent, long])
 def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_module, "_LONGEST_FILL", N // 4)
+    monkeypatch.setattr(commands, "_LONGEST_FILL", N // 4)
     assert work(queue)
     with Driver() as driver:
         assert work(queue)

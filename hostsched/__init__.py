@@ -2,14 +2,14 @@
 write.
 """
 
-from .arena import Arena
-from .buffer import Buffer
-from .build import build
-from .choice import devices, select_device
-from .context import SharedContext
-from .device import Device, DeviceFacts
-from .disk_cache import cache_folder
-from .errors import (
+from hostsched.compiler.build import build
+from hostsched.compiler.disk_cache import cache_folder
+from hostsched.device.choice import devices, select_device
+from hostsched.device.device import Device, DeviceFacts
+from hostsched.device.traits import DriverTraits
+from hostsched.driver.report import RuntimeReport, report
+from hostsched.driver.runtimes import platforms
+from hostsched.errors import (
     Cancelled,
     DeviceNotFound,
     ForkedProcess,
@@ -21,18 +21,18 @@ from .errors import (
     ProgramBuildError,
     WrongArgument,
 )
-from .graph import JobGraph
-from .job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
-from .pinned import read_back
-from .profile import Profile, Record, trace_events
-from .program import Kernel, Program
-from .progress import following
-from .queue import Queue
-from .replay import Launch, Replay
-from .report import RuntimeReport, report
-from .runtimes import platforms
-from .submission import Submission
-from .traits import DriverTraits
+from hostsched.jobs.graph import JobGraph
+from hostsched.jobs.job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
+from hostsched.jobs.pinned import read_back
+from hostsched.jobs.progress import following
+from hostsched.jobs.replay import Launch, Replay
+from hostsched.kernels.program import Kernel, Program
+from hostsched.memory.arena import Arena
+from hostsched.memory.buffer import Buffer
+from hostsched.queue.profile import Profile, Record, trace_events
+from hostsched.queue.queue import Queue
+from hostsched.queue.shared_context import SharedContext
+from hostsched.queue.submission import Submission
 
 __all__ = [
     "Arena",

@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 
-from .errors import InvalidSetting
+from hostsched.errors import InvalidSetting
 
 __all__ = ["driver_settings", "nbytes", "switch", "usable_folder"]
 

@@ -19,7 +19,7 @@ import clmapreduce.device.cache
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from hostsched import build
-from hostsched.program import program_bytes
+from hostsched.kernels.program import program_bytes
 
 KEPT = 3
 SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {0}; }}"
@@ -29,7 +29,7 @@ SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {
 def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own with room for a few plans and programs."""
     monkeypatch.setattr(clmapreduce.device.cache, "PLANS", KEPT)
-    monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_PROGRAMS", KEPT)
+    monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_PROGRAMS", KEPT)
     return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
 
 
@@ -79,7 +79,7 @@ def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: py
     own = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     one = program_bytes(own.queue.space)
     monkeypatch.setattr(clmapreduce.device.cache, "KERNEL_BYTES", KEPT * one)
-    monkeypatch.setattr(sys.modules["hostsched.build"], "_MAX_BYTES", KEPT * one)
+    monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_BYTES", KEPT * one)
     for length in range(1, 9):
         cm.Map("x * 2")(np.arange(length), context=own)
     assert len(own.caches().plans) == 8 and own.caches().plans.nbytes == one

@@ -25,7 +25,7 @@ from clmapreduce.errors import (
 )
 from clmapreduce.formula.source import SOURCE_MARK
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
-from hostsched import disk_cache
+from hostsched.compiler import disk_cache
 
 BUILD_OPTIONS = ("-cl-mad-enable", "-w")  # -w: PoCL counts warnings on stderr
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from hostsched import Device, DeviceFacts, DeviceNotFound, devices, platforms, select_device
-from hostsched.choice import merit, rank
+from hostsched.device.choice import merit, rank
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pyopencl as cl
 import pytest
 
 from hostsched import Device, JobGraph, KernelJob, Queue, ReadJob, build
-from hostsched.device import pocl_version
+from hostsched.device.device import pocl_version
 
 
 def test_facts_are_plain_frozen_and_sensible(device: Device) -> None:

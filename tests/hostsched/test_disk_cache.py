@@ -12,7 +12,8 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from hostsched import Device, JobGraph, KernelJob, Queue, ReadJob, build, cache_folder, devices, disk_cache
+from hostsched import Device, JobGraph, KernelJob, Queue, ReadJob, build, cache_folder, devices
+from hostsched.compiler import disk_cache
 
 
 @pytest.fixture(autouse=True)

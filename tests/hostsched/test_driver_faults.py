@@ -24,14 +24,13 @@ from hostsched import (
     ReadJob,
     WriteJob,
     build,
-    choice,
-    commands,
-    opencl,
     read_back,
-    runtimes,
 )  # fmt: skip
-from hostsched.graph import settle
-from hostsched.waiting import ended, poll
+from hostsched.device import choice
+from hostsched.driver import opencl, runtimes
+from hostsched.driver.waiting import ended, poll
+from hostsched.jobs.graph import settle
+from hostsched.queue import commands
 
 from .test_pieces import counting, zeroed
 

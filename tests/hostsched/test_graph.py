@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostsched.graph import JobGraph, derive_waits, record
+from hostsched.jobs.graph import JobGraph, derive_waits, record
 
 
 @dataclass(eq=False)

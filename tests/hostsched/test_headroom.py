@@ -7,7 +7,7 @@ import pathlib
 import psutil
 import pytest
 
-from hostsched import headroom
+from hostsched.memory import headroom
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pyopencl as cl
 import pytest
 
 from hostsched import Device, FillJob, JobGraph, OutOfDeviceMemory, Queue, ReadJob, devices
-from hostsched.arena import size_class
+from hostsched.memory.arena import size_class
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_memory_that_was_taken_but_not_touched_counts(device: Device, child: Cal
     if device.kind != "cpu":
         pytest.skip("its memory is not the host's")
     code = f"""
-import hostsched.arena
+import hostsched.memory.arena
 from hostsched import OutOfDeviceMemory, Queue, devices
-hostsched.arena.host_headroom = lambda: 1 << 28
+hostsched.memory.arena.host_headroom = lambda: 1 << 28
 queue = Queue(devices()[{devices().index(device)}])
 first = queue.arena.take(160 << 20)
 try:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hostsched import Buffer, Cancelled, JobGraph, KernelJob, Launch, Queue, ReadJob, Replay, build, following
-from hostsched.pace import Pace
-from hostsched.pieces import AT_ONCE, GROWTH, PIECE, in_pieces
+from hostsched.jobs.pieces import AT_ONCE, GROWTH, PIECE, in_pieces
+from hostsched.kernels.pace import Pace
 
 GROUPS, SIZE = 100_003, 4
 ENORMOUS = 1e15
@@ -141,7 +141,7 @@ class _Clockwork:
 def test_pieces_take_about_the_time_they_should(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the first estimate is off by."""
     clock, each = [0.0], 1e-4
-    monkeypatch.setattr("hostsched.pieces.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("hostsched.jobs.pieces.time.perf_counter", lambda: clock[0])
     job = _Clockwork(100_000, each, each * wrong, clock)
     in_pieces(job, job, [], lambda event: None, lambda: False)  # type: ignore[arg-type]
     took = [piece * each for piece in job.pieces]
@@ -155,7 +155,7 @@ def test_calls_that_do_not_wait_leave_a_bounded_backlog(
     queue: Queue, axpb: Callable[[Queue], Callable[..., KernelJob]]
 ) -> None:
     """Work on its way is counted in the pace's seconds, so that an interrupted caller waits for little."""
-    from hostsched.queue import LONGEST_BACKLOG
+    from hostsched.queue.queue import LONGEST_BACKLOG
 
     seen, out = zeroed(queue)
     job = counting(queue, seen)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hostsched import JobGraph, OutOfDeviceMemory, Queue, WriteJob, read_back
-from hostsched.pinned import SLOT
+from hostsched.jobs.pinned import SLOT
 
 
 @pytest.fixture

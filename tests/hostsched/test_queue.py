@@ -26,7 +26,7 @@ from hostsched import (
     WriteJob,
     devices,
 )
-from hostsched.waiting import poll
+from hostsched.driver.waiting import poll
 
 Axpb = Callable[[Queue], Callable[..., KernelJob]]
 Child = Callable[..., str]
@@ -69,7 +69,7 @@ def test_fill_copy_and_offsets(queue: Queue) -> None:
 
 @pytest.mark.parametrize("pattern", [b"a", b"ab", b"abcd", b"abcdefgh", b"0123456789abcdef", b"0123456789abcdef" * 8])
 def test_fills_of_every_width_and_in_pieces(queue: Queue, pattern: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hostsched.commands._LONGEST_FILL", 1024)
+    monkeypatch.setattr("hostsched.queue.commands._LONGEST_FILL", 1024)
     for count in (1, 3, 8, 2500):
         nbytes = count * len(pattern)
         a, out = queue.arena.take(nbytes + 1), np.zeros(nbytes + 1, np.uint8)

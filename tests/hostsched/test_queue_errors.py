@@ -22,7 +22,7 @@ from hostsched import (
     build,
     devices,
 )
-from hostsched.failures import failure
+from hostsched.driver.failures import failure
 
 Axpb = Callable[[Queue], Callable[..., KernelJob]]
 

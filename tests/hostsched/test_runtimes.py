@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from hostsched import devices, report
-from hostsched.runtimes import pip_drivers
+from hostsched.driver.runtimes import pip_drivers
 
 Child = Callable[..., str]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="about the loader of pyopencl's Linux wheels")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 LOAD_AND_STORE = """
-from hostsched import disk_cache
+from hostsched.compiler import disk_cache
 assert disk_cache.load("key") is None
 disk_cache.store("key", b"binary")
 print(disk_cache.load("key"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hostsched import Device
-from hostsched.versions import Versions, versions_of
+from hostsched.kernels.versions import Versions, versions_of
 
 
 class _Event:

@@ -58,7 +58,7 @@ def test_a_build_that_fails_without_a_complaint(
 ) -> None:
     """PoCL's does where other processes write its cache: it is tried again, and again only so often."""
     traits = replace(context.device.facts.traits, retry_pauses=(0.0, 0.0))
-    monkeypatch.setattr("hostsched.traits._TRAITS", {context.device.vendor: traits})
+    monkeypatch.setattr("hostsched.device.traits._TRAITS", {context.device.vendor: traits})
     monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
     fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     with Driver(("build_program", 0), "build failure") as driver:
@@ -92,7 +92,7 @@ def test_a_context_that_cannot_be_made(name: str, fault: str, context: cm.Contex
     kind = cm.DeviceMemoryError if "memory" in fault or fault == "out of resources" else cm.DeviceError
     own = None if name == "new_context" else cl.Context([context.device.cl_device])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hostsched.context._own", {})
+        patch.setattr("hostsched.queue.shared_context._own", {})
         with Driver((name, 0), fault), pytest.raises(kind, match="failed"):
             cm.Context(context.device, cl_context=own)
     assert cm.Reduce("sum")(np.arange(10), context=cm.Context(context.device, cl_context=own)) == 45

@@ -81,9 +81,9 @@ def late():
         cm.Reduce("sum")(few)
     except cm.ClMapReduceError as error:
         print("interpreter is about to end" in str(error))
-import hostsched.ending
-atexit.unregister(hostsched.ending._end)
+import hostsched.queue.ending
+atexit.unregister(hostsched.queue.ending._end)
 atexit.register(late)
-atexit.register(hostsched.ending._end)
+atexit.register(hostsched.queue.ending._end)
 """
     ended_well(program(lines), "True")

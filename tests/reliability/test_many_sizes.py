@@ -6,7 +6,7 @@ from support.child_processes import Program, ended_well
 
 
 def test_launches_of_many_sizes_are_in_flight_at_once(program: Program) -> None:
-    """Versions of one kernel meet: see hostsched/versions.py. No driver here fails without that order."""
+    """Versions of one kernel meet: see hostsched/kernels/versions.py. No driver here fails without that order."""
     lines = """
 x = cm.array(np.ones(1 << 20, np.float32))
 parts = [cm.array(np.ones(n, np.float32)) for n in rng.integers(1, 1 << 18, 60)]

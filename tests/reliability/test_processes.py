@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from support.child_processes import DEVICES, ROOT, Program, ended_well, with_library
 
-from hostsched import disk_cache
+from hostsched.compiler import disk_cache
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -233,7 +233,7 @@ def test_processes_that_start_cold_share_a_cache(index: int, tmp_path: pathlib.P
 
 STORING = """
     import os
-    from hostsched import disk_cache
+    from hostsched.compiler import disk_cache
 
     print("ready", flush=True)
     while True:

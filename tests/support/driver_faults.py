@@ -15,7 +15,8 @@ import pyopencl as cl
 from pyopencl._cl import _ErrorRecord
 
 import clmapreduce as cm
-from hostsched import Queue, opencl
+from hostsched import Queue
+from hostsched.driver import opencl
 from support.exact_calls import Family
 from support.oracles import assert_same
 

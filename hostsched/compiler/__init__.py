@@ -1,0 +1,1 @@
+"""Programs from source text: built for a queue, and kept on disk."""

@@ -1,0 +1,1 @@
+"""Devices: what they are, which one to use, and the OpenCL context on one."""

@@ -1,0 +1,1 @@
+"""Device memory: buffers, and the arena that hands them out."""

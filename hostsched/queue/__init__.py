@@ -1,0 +1,1 @@
+"""Command queues: what they share, what they enqueue, and waits for it."""

@@ -1,0 +1,91 @@
+"""Lets the interpreter end cleanly, whatever is in flight.
+
+Kernels on CPUs read and write NumPy arrays in place. Where the interpreter frees these under a running kernel, or ends
+a thread that waits inside a driver, the process crashes. So at exit nothing is launched any more, and what runs is
+waited for: two pieces of a long call at most (see jobs/pieces). Commands that do not end are left alone with their
+memory.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import weakref
+from contextlib import suppress
+from typing import Protocol
+
+import pyopencl as cl
+
+from hostsched.driver.refusal import is_forked, refuse_from_now_on
+from hostsched.driver.waiting import COMPLETE, join_threads, poll
+from hostsched.errors import InterpreterEnding
+from hostsched.queue.shared_context import SharedContext
+
+__all__ = ["watch"]
+
+_LONGEST = 60.0
+"""Seconds after which commands count as stuck."""
+_LOCKED = 10.0
+"""Seconds that another thread may go on with what it began, such as a build."""
+_log = logging.getLogger("clmapreduce.hostsched")
+
+
+class Watched(Protocol):
+    """What the end of the interpreter asks of a queue."""
+
+    @property
+    def space(self) -> SharedContext: ...
+
+    def cancel(self) -> None: ...
+
+    def last_event(self) -> cl.Event: ...
+
+    def leak(self) -> None: ...
+
+
+_queues: weakref.WeakSet[Watched] = weakref.WeakSet()
+_spaces: weakref.WeakSet[SharedContext] = weakref.WeakSet()
+
+
+def watch(queue: Watched) -> None:
+    """Waits for the commands of this queue, and of those used before it in its context, when the interpreter ends."""
+    _queues.add(queue)
+    _spaces.add(queue.space)
+
+
+@atexit.register
+def _end() -> None:
+    if is_forked():
+        return
+    for queue in list(_queues):
+        queue.cancel()
+    refuse_from_now_on(InterpreterEnding, _LOCKED)
+    events = []
+    for queue in list(_queues):
+        with suppress(cl.Error):
+            events.append(queue.last_event())
+    for space in list(_spaces):
+        events += space.idle_queues.last_events()
+    if not (_patiently(events) and join_threads(1.0)):
+        _log.warning("commands on a device do not end; their memory stays until the process has ended")
+        for queue in list(_queues):
+            queue.leak()
+        for space in list(_spaces):
+            space.idle_queues.leak()
+
+
+def _patiently(events: list[cl.Event]) -> bool:
+    """Whether all have ended. The first Ctrl-C does not end the wait, the second one does."""
+    interrupts = 0
+    for event in events:
+        ended = False
+        while not ended:
+            try:
+                if poll(event, in_driver=True, seconds=_LONGEST) > COMPLETE:
+                    return False
+                ended = True
+            except KeyboardInterrupt:
+                interrupts += 1
+                if interrupts > 1:
+                    return False
+    return True

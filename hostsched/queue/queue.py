@@ -1,0 +1,154 @@
+"""The queue: commands, and the one call that waits for them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from hostsched.device.device import Device
+from hostsched.driver import opencl
+from hostsched.driver.failures import failure, failure_of
+from hostsched.driver.waiting import COMPLETE, ended, poll
+from hostsched.errors import WrongArgument
+from hostsched.memory.arena import Arena
+from hostsched.queue.commands import Commands
+from hostsched.queue.ending import watch
+from hostsched.queue.submission import events_of
+
+__all__ = ["LONGEST_BACKLOG", "Queue"]
+
+LONGEST_BACKLOG = 0.12
+"""Seconds of work, as far as it was counted, that calls which do not wait leave to the device."""
+
+
+class Queue(Commands):
+    """Commands on one device, as their class describes them with its arguments; waits for them; the arena of their
+    buffers.
+
+    Waits may be made from several threads. `cancellations` counts the calls of `cancel`. When the interpreter ends,
+    what was enqueued here is waited for.
+    """
+
+    def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
+        super().__init__(device, profile, context)
+        # A short job ends within the spin, where a nap or a thread would cost more than it: PoCL's take about 70 us.
+        # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
+        self._spin_us = self.facts.traits.spin_us
+        self._waits_in_driver = self.facts.kind == "cpu"
+        self.arena: Arena = self.space.arena
+        self.cancellations = 0
+        self._backlog: deque[tuple[cl.Event, float]] = deque()
+        self._backlog_seconds = 0.0
+        watch(self)
+
+    def wait(self, event: cl.Event) -> None:
+        """Returns when `event` has ended. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if its command
+        failed.
+
+        Polls: pyopencl's finish() and wait() let no signal through, and on PoCL polling is twice as quick for short
+        jobs.
+        """
+        status = self.settle(event)
+        if status < COMPLETE:
+            self.space.failed = True
+            raise failure(status, f"a command on {self.facts.name!r} failed")
+
+    def settle(self, event: cl.Event) -> int:
+        """The final status of `event`, once it has ended, failed or not. Ctrl-C gets through."""
+        self.flush()
+        status = poll(event, self._spin_us, self._waits_in_driver)
+        if self._in_flight:
+            with self.lock:
+                self._in_flight.release()
+        return status
+
+    def finish(self) -> None:
+        """Returns when everything submitted to this queue has ended, failed or not. Ctrl-C gets through. Raises
+        LaunchError or OutOfDeviceMemory where the driver does not tell.
+        """
+        with self.lock:
+            unfinished = self._in_flight.all()
+            event = self.marker()
+        status = self.settle(event)
+        if not ended(event):
+            raise failure(status, f"waiting for all commands on {self.facts.name!r}")
+        with self.lock:
+            self._in_flight.drop(unfinished)
+
+    def pin(self, nbytes: int) -> np.ndarray[Any, Any]:
+        """New host memory that the device copies to and from without a detour, as bytes; freed with the array."""
+        view, mapped = self.map_new(nbytes)
+        self.wait(mapped)
+        return view
+
+    def admit(self, wait_for: Collection[Any]) -> list[cl.Event]:
+        """The events of what a caller wants to wait for: events, Submissions, objects with an `.event` (None is
+        skipped).
+
+        Commands of other queues are flushed, since nobody else may, and those of another context are waited for here:
+        a command may only wait for events of its own context.
+        """
+        return [event for event in events_of(wait_for) if self._is_near(event)]
+
+    def drain(self) -> None:
+        """As `finish`, inside the driver and deaf to Ctrl-C: the last resort where no marker can be set."""
+        with self.lock:
+            try:
+                opencl.finish(self._queue)
+            except cl.Error as error:
+                raise failure_of(error, f"finishing the queue of {self.facts.name!r}") from error
+
+    def leak(self) -> None:
+        """Keeps the host memory of commands that did not end until the process has ended."""
+        self._in_flight.leak()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a command in this context was seen to fail: events that buffers remember may be failed ones."""
+        return self.space.failed
+
+    def joined(self, events: Sequence[cl.Event]) -> cl.Event:
+        """An event that ends when all of `events`, at least one, have."""
+        return events[0] if len(events) == 1 else self.marker(events)
+
+    def cancel(self) -> None:
+        """Drops what the long calls on this queue have not launched yet; they raise Cancelled."""
+        self.cancellations += 1
+
+    def keep_short(self, event: cl.Event, seconds: float) -> None:
+        """Notes that `event` ends after about `seconds` of work, and waits while too much work is on its way: an
+        interrupted caller waits for all of it. Ctrl-C gets through.
+        """
+        with self.lock:
+            self._backlog.append((event, seconds))
+            self._backlog_seconds += seconds
+        while self._backlog_seconds > LONGEST_BACKLOG:
+            with self.lock:
+                if len(self._backlog) < 2:
+                    return
+                oldest, seconds = self._backlog.popleft()
+                self._backlog_seconds -= seconds
+            if not ended(oldest):
+                self.settle(oldest)
+
+    def _is_near(self, event: cl.Event) -> bool:
+        """Whether commands here can wait for `event`; if not, it has ended on return."""
+        if not isinstance(event, cl.Event):
+            raise WrongArgument(
+                f"wait_for holds a {type(event).__name__}; pass events, Submissions or objects with an .event"
+            )
+        try:
+            if not ended(event):
+                other = opencl.queue_of(event)
+                if isinstance(other, cl.CommandQueue) and other != self._queue:
+                    opencl.flush(other)
+            near = bool(opencl.context_of(event) == self.context)
+        except cl.Error as error:
+            raise failure_of(error, f"looking at an event of wait_for on {self.facts.name!r}") from error
+        if not near:
+            self.wait(event)
+        return near

@@ -1,0 +1,90 @@
+"""What queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
+
+One context per device and process: buffers and events made through one queue may be used through any other of that
+device.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict, deque
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from hostsched.device.device import Device
+from hostsched.device.locked_context import LockedContext
+from hostsched.driver import opencl
+from hostsched.driver.failures import failure_of
+from hostsched.driver.refusal import opencl_in_use
+from hostsched.errors import DeviceNotFound, OutOfDeviceMemory
+from hostsched.kernels.program import Program
+from hostsched.memory.arena import Arena
+from hostsched.queue.idle_queues import IdleQueues
+from hostsched.settings import driver_settings
+
+__all__ = ["SharedContext", "shared_context"]
+
+
+class SharedContext(LockedContext):
+    """One OpenCL context and what is kept with it.
+
+    `arena` is the context's memory, `programs` what was built in it last, by source and options, `idle_queues` command
+    queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed`
+    whether a command was seen to fail.
+    """
+
+    __slots__ = ("arena", "failed", "idle_queues", "pinned", "programs")
+
+    def __init__(self, device: Device, context: cl.Context) -> None:
+        super().__init__(device, context)
+        self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
+        self.failed = False
+        self.arena = Arena(self)
+        self.idle_queues = IdleQueues()
+        self.pinned: deque[np.ndarray[Any, Any]] = deque()
+        weakref.finalize(self, self.idle_queues.release).atexit = False
+
+
+_registry_lock = threading.Lock()
+_own: dict[Device, SharedContext] = {}
+_foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDictionary()
+
+
+def shared_context(device: Device, context: cl.Context | None = None) -> SharedContext:
+    """The context of `device` in this process, made on first use; or the one record of a caller's own `context`.
+
+    Raises DeviceNotFound if `context` is none, or does not hold the device, or the driver makes none;
+    OutOfDeviceMemory if it has no memory for one; ForkedProcess in a forked child.
+    """
+    opencl_in_use()
+    with _registry_lock:
+        if context is None:
+            if device not in _own:
+                _own[device] = SharedContext(device, _made(device))
+            return _own[device]
+        if not isinstance(context, cl.Context):
+            raise DeviceNotFound(f"cl_context is a {type(context).__name__}; pass a pyopencl.Context with {device!r}")
+        if device.cl_device not in context.devices:
+            raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
+        # the record holds the context, so its address cannot be taken by another one meanwhile
+        for known in (*_own.values(), *_foreign.values()):
+            if known.cl == context and known.device == device:
+                return known
+        made = _foreign[context.int_ptr] = SharedContext(device, context)
+        return made
+
+
+def _made(device: Device) -> cl.Context:
+    """A new OpenCL context. Raises OutOfDeviceMemory, or DeviceNotFound with the driver's answer and the settings that
+    drivers read.
+    """
+    try:
+        return opencl.new_context([device.cl_device])
+    except cl.Error as error:
+        failed = failure_of(error, f"making a context failed, though {device!r} is listed")
+        if isinstance(failed, OutOfDeviceMemory):
+            raise failed from error
+        raise DeviceNotFound(f"{failed}{driver_settings()}") from error

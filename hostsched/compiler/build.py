@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyopencl as cl
 from pyopencl._cl import _Program
@@ -18,11 +18,9 @@ from hostsched.driver.failures import failure_of
 from hostsched.driver.refusal import guard
 from hostsched.errors import ProgramBuildError
 from hostsched.kernels.program import Program, program_bytes
+from hostsched.queue.queue import Queue
 from hostsched.queue.shared_context import SharedContext
 from hostsched.settings import usable_folder
-
-if TYPE_CHECKING:
-    from hostsched.queue.queue import Queue
 
 __all__ = ["build"]
 

@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from hostsched.driver.waiting import COMPLETE, ended, status_of
 from hostsched.errors import HostSchedError
 from hostsched.jobs.pieces import AT_ONCE, in_pieces, is_long
 from hostsched.jobs.progress import expect
+from hostsched.queue.queue import Queue
 from hostsched.queue.submission import NO_EVENTS, Submission
-
-if TYPE_CHECKING:
-    from hostsched.queue.queue import Queue
 
 __all__ = ["COUNTED", "JobGraph", "add_reader", "derive_waits", "record", "settle"]
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyopencl as cl
 
+from hostsched.kernels.pace import Pace
+from hostsched.kernels.program import Kernel
 from hostsched.memory.buffer import Buffer
-
-if TYPE_CHECKING:
-    from hostsched.kernels.pace import Pace
-    from hostsched.kernels.program import Kernel
-    from hostsched.queue.queue import Queue
+from hostsched.queue.queue import Queue
 
 __all__ = ["CopyJob", "FillJob", "Job", "KernelJob", "MapJob", "ReadJob", "WriteJob"]
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from hostsched.errors import Cancelled
 from hostsched.jobs.progress import advance
 from hostsched.kernels.pace import Pace
-
-if TYPE_CHECKING:
-    from hostsched.queue.queue import Queue
+from hostsched.queue.queue import Queue
 
 __all__ = ["AT_ONCE", "Divisible", "in_pieces", "is_long"]
 

@@ -7,17 +7,15 @@ after the kernel that wrote them, and 6 us so.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hostsched.errors import LaunchError, OutOfDeviceMemory
 from hostsched.jobs.graph import JobGraph
 from hostsched.jobs.job import ReadJob
-
-if TYPE_CHECKING:
-    from hostsched.memory.buffer import Buffer
-    from hostsched.queue.queue import Queue
+from hostsched.memory.buffer import Buffer
+from hostsched.queue.queue import Queue
 
 __all__ = ["SLOT", "read_back"]
 

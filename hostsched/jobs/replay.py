@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from hostsched.jobs.job import KernelJob
 from hostsched.jobs.pieces import AT_ONCE
 from hostsched.kernels.program import Kernel
 from hostsched.memory.buffer import Buffer
+from hostsched.queue.queue import Queue
 from hostsched.queue.submission import NO_EVENTS, Submission
-
-if TYPE_CHECKING:
-    from hostsched.queue.queue import Queue
 
 __all__ = ["Launch", "Replay"]
 

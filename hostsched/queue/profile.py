@@ -6,15 +6,13 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import pyopencl as cl
 
 from hostsched.driver import opencl
 from hostsched.errors import WrongArgument
-
-if TYPE_CHECKING:
-    from hostsched.queue.queue import Queue
+from hostsched.queue.queue import Queue
 
 __all__ = ["Profile", "Record", "trace_events"]
 

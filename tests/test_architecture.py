@@ -30,6 +30,9 @@ ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 # Rule 3: beside the folder `device`, the only files of clmapreduce that see the two packages below it.
 DOORS = {"calls/call.py", "calls/progress.py"}
 
+# Rule 9: the same for hostsched, one folder or file of it a row.
+HOST_ROWS = ("errors", "settings", "driver", "device", "memory", "kernels", "queue", "compiler", "jobs", "__init__")
+
 
 def python_files(package: str) -> list[Path]:
     """Every source file of a package; a missing or empty package is a failure, not an empty loop."""
@@ -262,6 +265,18 @@ def test_rule_8_no_file_joins_a_circle() -> None:
     everything = {name: reached(name, imports) for name in modules}
     circular = {name for name, others in everything.items() if name in others}
     assert circular == {f"{package}.{name}" for package, names in CIRCLES.items() for name in names}
+
+
+def test_rule_9_imports_in_hostsched_point_to_rows_above() -> None:
+    rows = {name: row for row, name in enumerate(HOST_ROWS)}
+    paths = {path: path.relative_to(ROOT / "hostsched").with_suffix("").parts for path in python_files("hostsched")}
+    assert {parts[0] for parts in paths.values()} == rows.keys()
+    for path, (own, *_) in paths.items():
+        for module in imported_modules(path):
+            package, *rest = module.split(".")
+            if package == "hostsched":
+                target = rest[0] if rest and rest[0] in rows else "__init__"
+                assert rows[target] <= rows[own], f"{path.relative_to(ROOT)} imports {module}, a row below it"
 
 
 def named_by_schemes() -> set[str]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from clmapreduce.checks import quoted
 from clmapreduce.errors import ClMapReduceError, DTypeError, FormulaError, ShapeError
-from clmapreduce.formula.functions import FUNCTIONS, apply, is_traced
+from clmapreduce.formula.functions import apply, is_traced
+from clmapreduce.formula.registry import FUNCTIONS
 
 
 def _public(name: str) -> Any:

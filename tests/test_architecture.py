@@ -229,7 +229,6 @@ def test_rule_7_makers_of_drivers_are_named_in_two_places() -> None:
 
 
 CIRCLES = {
-    "clmapreduce.formula": {"array", "functions", "node"},
     "clmapreduce.vector": {"node", "operation", "text"},
     "clmapreduce.pairwise": {
         "kernelsolve", "lazy.base", "lazy.calculus", "lazy.complex", "lazy.functions", "lazy.lazytensor", "lazy.linear",

@@ -13,6 +13,7 @@ import numpy as np
 
 from clmapreduce.dtypes import scalar_of
 from clmapreduce.errors import ShapeError
+from clmapreduce.formula.registry import BUILDERS
 
 
 class NodeArray(np.ndarray[Any, Any]):
@@ -22,49 +23,42 @@ class NodeArray(np.ndarray[Any, Any]):
         return super().__array_wrap__(array, context) if array.ndim else array[()]
 
     def __lt__(self, other: Any) -> Any:
-        return _apply("less", self, other)
+        return BUILDERS["less"](self, other)
 
     def __le__(self, other: Any) -> Any:
-        return _apply("less_equal", self, other)
+        return BUILDERS["less_equal"](self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return _apply("greater", self, other)
+        return BUILDERS["greater"](self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return _apply("greater_equal", self, other)
+        return BUILDERS["greater_equal"](self, other)
 
     def __eq__(self, other: Any) -> Any:
-        return _apply("equal", self, other)
+        return BUILDERS["equal"](self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return _apply("not_equal", self, other)
+        return BUILDERS["not_equal"](self, other)
 
     __hash__ = None  # as NumPy's
 
     @property  # type: ignore[misc]  # NumPy's can be assigned to
     def real(self) -> Any:
-        return _apply("real", self)
+        return BUILDERS["real"](self)
 
     @property  # type: ignore[misc]
     def imag(self) -> Any:
-        return _apply("imag", self)
+        return BUILDERS["imag"](self)
 
     def conj(self) -> Any:
-        return _apply("conj", self)
+        return BUILDERS["conj"](self)
 
     conjugate = conj
 
     def astype(self, dtype: Any) -> Any:  # type: ignore[override]
         """The elements converted to a scalar dtype."""
-        from clmapreduce.formula.functions import as_node, cast
-
-        return elementwise(lambda part: cast(as_node(part), scalar_of(dtype)), self)
-
-
-def _apply(name: str, *operands: Any) -> Any:
-    from clmapreduce.formula.functions import apply
-
-    return apply(name, *operands)
+        convert = BUILDERS["cast"]
+        return elementwise(lambda part: convert(part, scalar_of(dtype)), self)
 
 
 def is_array(operand: object) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.formula.functions import Function
 from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.registry import Function
 from clmapreduce.formula.types import real_transcendental
 
 

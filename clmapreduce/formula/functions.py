@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.array import elementwise, is_array
 from clmapreduce.formula.node import Apply, Literal, Node, Number, Operand
+from clmapreduce.formula.registry import BUILDERS, FUNCTIONS, Function, Spelling
 from clmapreduce.formula.types import (
     Types,
     arithmetic,
@@ -56,26 +57,6 @@ from clmapreduce.formula.types import (
     without_bool,
 )
 
-Spelling = Callable[[DType], "str | None"]
-
-
-@dataclass(frozen=True, eq=False)
-class Function:
-    """An elementwise function.
-
-    `types(*dtypes)` gives the dtypes its arguments are converted to and the dtype of the result; it raises DTypeError.
-    `spelling(dtype)` gives the C text for arguments of that dtype. `numpy` computes the same on arrays.
-    """
-
-    name: str
-    arity: int
-    types: Types
-    spelling: Spelling
-    numpy: Callable[..., Any]
-    split: bool = False
-
-
-FUNCTIONS: dict[str, Function] = {}
 _CALLED = re.compile(r"[a-z]\w*(\{S\}|\{V\})?\(")
 """A spelling that calls a function, built-in or ours."""
 
@@ -201,6 +182,9 @@ def cast(node: Node, dtype: DType) -> Node:
     return Apply(CAST, (node,), dtype)
 
 
+BUILDERS["cast"] = lambda operand, dtype: cast(as_node(operand), dtype)
+
+
 # --------------------------------------------------------------------------------------------------------- spellings
 def _always(text: str) -> Spelling:
     return lambda dtype: text
@@ -236,6 +220,7 @@ def _define(
 ) -> None:
     text = _always(spelling) if isinstance(spelling, str) else spelling
     FUNCTIONS[name] = Function(name, arity, types, text, twin, split)
+    BUILDERS[name] = partial(apply, name)
 
 
 def _propagating(comparison: str) -> Spelling:

@@ -7,7 +7,7 @@ stay weak. Nodes are compared by identity, so that `==` can mean "a node that co
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union, cast
+from typing import Any, NoReturn, TypeAlias, Union, cast
 
 import numpy as np
 
@@ -15,19 +15,16 @@ from clmapreduce.checks import quoted
 from clmapreduce.dtypes import INT64, DType, Leaf, check_constant, scalar_of
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.array import NodeArray
+from clmapreduce.formula.registry import BUILDERS, Function
 from clmapreduce.no_arithmetic import without_arithmetic
-
-if TYPE_CHECKING:
-    from clmapreduce.formula.functions import Function
 
 Number: TypeAlias = Union[bool, int, float, complex, "np.generic[Any]"]
 Operand: TypeAlias = "Node | Number"
 
 
 def _apply(name: str, *operands: Operand) -> Node:
-    from clmapreduce.formula.functions import apply
-
-    return apply(name, *operands)
+    node: Node = BUILDERS[name](*operands)
+    return node
 
 
 class Node:
@@ -173,9 +170,8 @@ class Node:
 
     def astype(self, dtype: Any) -> Node:
         """This value converted to a scalar dtype."""
-        from clmapreduce.formula.functions import cast
-
-        return cast(self, scalar_of(dtype))
+        node: Node = BUILDERS["cast"](self, scalar_of(dtype))
+        return node
 
     @property
     def real(self) -> Node:

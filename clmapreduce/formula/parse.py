@@ -18,7 +18,8 @@ from typing import Any
 from clmapreduce.checks import pointed
 from clmapreduce.errors import ClMapReduceError, FormulaError
 from clmapreduce.formula import node as nodes
-from clmapreduce.formula.functions import FUNCTIONS, apply
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.registry import FUNCTIONS
 
 MAX_LENGTH, MAX_NODES, MAX_DEPTH = 10_000, 1_000, 50
 MAX_BITS, MAX_EXPONENT = 1_024, 1_000  # of constants

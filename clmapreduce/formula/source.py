@@ -11,8 +11,9 @@ import numpy as np
 from clmapreduce.checks import pointed, quoted
 from clmapreduce.dtypes import BOOL
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.functions import Function, cast
+from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.registry import Function
 from clmapreduce.formula.types import arithmetic
 
 _PREFIX = "c_source:"

@@ -19,8 +19,9 @@ from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.emit import Emitter, Text, index_text
 from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.functions import FUNCTIONS, apply, cast
+from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Symbol
+from clmapreduce.formula.registry import FUNCTIONS
 from clmapreduce.formula.statements import Statements
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode

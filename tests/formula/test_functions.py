@@ -12,8 +12,9 @@ import clmapreduce as cm
 from clmapreduce.dtypes import LANES, c_name
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.functions import EXP_SCALED, FUNCTIONS, Function, apply, as_node, cast, exp_scaled
+from clmapreduce.formula.functions import EXP_SCALED, apply, as_node, cast, exp_scaled
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
+from clmapreduce.formula.registry import FUNCTIONS, Function
 
 DTYPES = [
     np.dtype(code) for code in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")

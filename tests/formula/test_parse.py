@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import clmapreduce as cm
 from clmapreduce.errors import ClMapReduceError, DTypeError, FormulaError
 from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.functions import FUNCTIONS
 from clmapreduce.formula.node import Node, Record, Symbol
 from clmapreduce.formula.parse import MAX_DEPTH, MAX_LENGTH, MAX_NODES, Expression
+from clmapreduce.formula.registry import FUNCTIONS
 
 BREAK_OUTS = [
     "0; } __kernel void evil(){", "x; } __kernel void evil(__global int *p) { p[0] = 1; }", "x); evil(", "x)}", "};",

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.dtypes import DType, highest, lowest
-from clmapreduce.formula.functions import Function, cast
+from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.registry import Function
 from clmapreduce.formula.types import ordered
 
 

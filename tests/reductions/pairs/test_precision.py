@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.operator_oracle import Walk, dense, reduced
 
-from clmapreduce.formula.functions import FUNCTIONS
+from clmapreduce.formula.registry import FUNCTIONS
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
 LONG = 40_000

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.dtypes import FLOAT32
-from clmapreduce.formula.functions import Function, apply
+from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
+from clmapreduce.formula.registry import Function
 from clmapreduce.lowering.factors import quotient_of, written
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound

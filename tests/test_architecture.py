@@ -229,7 +229,6 @@ def test_rule_7_makers_of_drivers_are_named_in_two_places() -> None:
 
 
 CIRCLES = {
-    "clmapreduce.vector": {"node", "operation", "text"},
     "clmapreduce.pairwise": {
         "kernelsolve", "lazy.base", "lazy.calculus", "lazy.complex", "lazy.functions", "lazy.lazytensor", "lazy.linear",
         "lazy.operators", "lazy.reductions", "lazy.vectors",

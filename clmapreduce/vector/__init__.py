@@ -13,8 +13,9 @@ from clmapreduce.vector import (  # noqa: F401  # they enter their names into OP
     special,
     tensors,
 )
-from clmapreduce.vector.node import Category, Constant, Variable, Vector, as_vector, make, postorder
-from clmapreduce.vector.operation import OPERATIONS, ZERO, Operation, sum_t, zero
+from clmapreduce.vector.node import Category, Constant, Operation, Variable, Vector, as_vector, make, postorder
+from clmapreduce.vector.operation import ZERO, sum_t, zero
+from clmapreduce.vector.registry import OPERATIONS
 
 __all__ = [
     "OPERATIONS",

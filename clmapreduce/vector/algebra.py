@@ -13,8 +13,9 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Literal, Node
 from clmapreduce.vector.arithmetic import multiply, rsqrt, sqrt, square, subtract
 from clmapreduce.vector.coordinates import SELECT, concat, elem, places, selected
-from clmapreduce.vector.node import Operand, Params, Vector, as_vector, integer, make
-from clmapreduce.vector.operation import SUM_T, ZERO, Gradients, Operation, named, sum_t, zero
+from clmapreduce.vector.node import Gradients, Operand, Operation, Params, Vector, as_vector, integer, make
+from clmapreduce.vector.operation import SUM_T, ZERO, sum_t, zero
+from clmapreduce.vector.registry import named
 
 
 # --------------------------------------------------------------------------------------------------- sums and norms

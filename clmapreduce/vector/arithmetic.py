@@ -13,19 +13,9 @@ from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node
 from clmapreduce.vector.coordinates import SELECT, filled, selected, spread_join
-from clmapreduce.vector.node import Constant, Operand, Vector, as_vector, integer
-from clmapreduce.vector.operation import (
-    MINUS_ONE,
-    ONE,
-    OPERATIONS,
-    ZERO,
-    Elementwise,
-    Gradients,
-    common_dim,
-    named,
-    sum_t,
-    zero,
-)
+from clmapreduce.vector.node import Constant, Gradients, Operand, Vector, as_vector, integer
+from clmapreduce.vector.operation import MINUS_ONE, ONE, ZERO, Elementwise, common_dim, sum_t, zero
+from clmapreduce.vector.registry import OPERATIONS, named
 
 
 @named("Add", "+")

@@ -12,7 +12,8 @@ from clmapreduce.vector.arithmetic import add, divide, minus, multiply, sqrt, sq
 from clmapreduce.vector.coordinates import concat, selected
 from clmapreduce.vector.elementwise import atan2, cos, exp, sin
 from clmapreduce.vector.node import Operand, Vector, as_vector, integer
-from clmapreduce.vector.operation import named, sum_t, zero
+from clmapreduce.vector.operation import sum_t, zero
+from clmapreduce.vector.registry import named
 
 
 def _parts(name: str, z: Operand) -> tuple[Vector, Vector]:

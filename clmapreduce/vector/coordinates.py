@@ -11,8 +11,20 @@ from itertools import groupby
 
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.node import Literal, Node
-from clmapreduce.vector.node import Constant, Operand, Params, Vector, as_vector, check_dim, integer, make
-from clmapreduce.vector.operation import SUM_T, ZERO, Gradients, Operation, named, sum_t, zero
+from clmapreduce.vector.node import (
+    Constant,
+    Gradients,
+    Operand,
+    Operation,
+    Params,
+    Vector,
+    as_vector,
+    check_dim,
+    integer,
+    make,
+)
+from clmapreduce.vector.operation import SUM_T, ZERO, sum_t, zero
+from clmapreduce.vector.registry import named
 
 
 class _Select(Operation):

@@ -13,7 +13,8 @@ from clmapreduce.vector.algebra import total
 from clmapreduce.vector.arithmetic import ADD, DIVIDE, MINUS, MULT, SUBTRACT, add, divide, minus, multiply
 from clmapreduce.vector.coordinates import concat, elem, elem_t
 from clmapreduce.vector.node import Category, Operand, Variable, Vector, as_vector, postorder
-from clmapreduce.vector.operation import ONE, OPERATIONS, SUM_T, ZERO, named, sum_t, zero
+from clmapreduce.vector.operation import ONE, SUM_T, ZERO, sum_t, zero
+from clmapreduce.vector.registry import OPERATIONS, named
 
 
 @named("Grad")

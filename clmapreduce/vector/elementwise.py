@@ -10,8 +10,9 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.functions import alike, apply
 from clmapreduce.formula.node import Literal, Node
 from clmapreduce.vector.arithmetic import inv, multiply, rsqrt, square
-from clmapreduce.vector.node import Operand, Vector, as_vector, integer
-from clmapreduce.vector.operation import ONE, OPERATIONS, Elementwise, Gradients, named
+from clmapreduce.vector.node import Gradients, Operand, Vector, as_vector, integer
+from clmapreduce.vector.operation import ONE, Elementwise
+from clmapreduce.vector.registry import OPERATIONS, named
 
 Unary = Callable[[Operand], Vector]
 

@@ -13,15 +13,15 @@ import struct
 import threading
 import weakref
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from clmapreduce.errors import FormulaError, ShapeError
-
-if TYPE_CHECKING:
-    from clmapreduce.vector.operation import Operation
+from clmapreduce.formula.node import Node
+from clmapreduce.vector.registry import OPERATIONS, named
 
 Operand: TypeAlias = "Vector | int | float"
 Params: TypeAlias = "tuple[Hashable, ...]"
+Gradients: TypeAlias = "tuple[Vector | None, ...]"
 MAX_DIM = 1 << 18
 """Coordinates of a vector at most: a formula's steps are written out per coordinate."""
 
@@ -36,6 +36,52 @@ class Category(enum.IntEnum):
 
 _INTERNED: weakref.WeakValueDictionary[Hashable, Vector] = weakref.WeakValueDictionary()
 _LOCK = threading.RLock()  # a garbage collection inside may intern as well
+
+
+class Operation:
+    """One kind of step. Subclasses say its dimension, its lowering and its derivative."""
+
+    elementwise: ClassVar[bool] = False
+    name: str
+
+    def dim(self, args: tuple[Vector, ...], params: Params) -> int:
+        """The result's dimension. Raises ShapeError naming the dimensions that do not fit."""
+        raise NotImplementedError
+
+    def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
+        """The result's coordinates, one node each, from those of the arguments."""
+        raise NotImplementedError
+
+    def gradient(self, node: Vector, g: Vector) -> Gradients:
+        """What `g`, of the node's dimension, gives back to each argument: a vector of its dimension, None for zero.
+
+        Raises FormulaError for what has no derivative.
+        """
+        raise FormulaError(f"{self.name} cannot be differentiated")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Leaf(Operation):
+    """A variable, constant or zero: whoever lowers a formula brings its nodes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def dim(self, args: tuple[Vector, ...], params: Params) -> int:
+        (dim,) = params
+        assert isinstance(dim, int)
+        return dim
+
+    def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
+        raise FormulaError(f"{self.name} is a leaf; its nodes are given by the lowering")
+
+    def gradient(self, node: Vector, g: Vector) -> Gradients:
+        return ()
+
+
+VARIABLE, CONSTANT = Leaf("Var"), Leaf("Constant")
 
 
 class Vector:
@@ -61,8 +107,6 @@ class Vector:
         return self
 
     def __repr__(self) -> str:
-        from clmapreduce.vector.text import text
-
         return text(self, 400)
 
     def sum(self) -> Vector:
@@ -133,6 +177,7 @@ class Vector:
         raise FormulaError("a formula cannot be iterated; take coordinates with Elem or Extract")
 
 
+@named("Var")
 class Variable(Vector):
     """The `position`-th argument of a formula, `dim` numbers per index. Gradient inputs have negative positions."""
 
@@ -141,8 +186,6 @@ class Variable(Vector):
     category: Category
 
     def __new__(cls, position: int, dim: int, category: Category | int) -> Variable:
-        from clmapreduce.vector.operation import VARIABLE
-
         position, dim = integer(position, "a variable's position"), integer(dim, "a variable's dimension")
         check_dim(dim, f"variable {position}")
         try:
@@ -172,8 +215,6 @@ class Constant(Vector):
     values: tuple[float, ...]
 
     def __new__(cls, values: Sequence[float]) -> Constant:
-        from clmapreduce.vector.operation import CONSTANT
-
         values = tuple(map(float, values))
         if not values:
             raise ShapeError("a constant needs at least one number")
@@ -253,6 +294,27 @@ def postorder(roots: Sequence[Vector], known: Container[Vector] = ()) -> Iterato
             todo += [(arg, False) for arg in reversed(vector.args)]
 
 
+def text(vector: Vector, limit: int | None = None) -> str:
+    """The formula string; parts longer than `limit` characters are cut to …"""
+    written: dict[Vector, str] = {}
+    for part in postorder([vector]):
+        line = _written(part, written)
+        written[part] = line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
+    return written[vector]
+
+
+def _written(part: Vector, written: dict[Vector, str]) -> str:
+    if isinstance(part, Constant):
+        return f"Cst({', '.join(map(repr, part.values))})"
+    if isinstance(part, Variable):
+        return f"Var({part.position},{part.dim},{int(part.category)})"
+    return f"{part.operation.name}({', '.join([*(written[arg] for arg in part.args), *map(_number, part.params)])})"
+
+
+def _number(param: object) -> str:
+    return f"Ind({', '.join(map(str, param))})" if isinstance(param, tuple) else str(param)
+
+
 def _interned(key: Hashable, create: Callable[[], Vector]) -> Vector:
     found = _INTERNED.get(key)
     if found is None:
@@ -279,7 +341,5 @@ def _joined(first: tuple[Variable, ...], second: tuple[Variable, ...]) -> tuple[
 
 
 def _build(name: str, *operands: Operand) -> Vector:
-    from clmapreduce.vector.operation import OPERATIONS
-
     made: Vector = OPERATIONS[name](*operands)
     return made

@@ -1,4 +1,4 @@
-"""What a vector's step does: the interface of operations, and the table of builders by name.
+"""What operations share: the structural zero, repetition, and functions of single coordinates.
 
 To add an operation, make an `Elementwise` (one scalar function and its partial derivatives) or a subclass of
 `Operation`, and give its builder a name in `OPERATIONS`. What can be said with others is a builder alone: its lowering
@@ -8,75 +8,14 @@ and its derivative come with its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import ShapeError
 from clmapreduce.formula.node import Node
-from clmapreduce.vector.node import Constant, Params, Variable, Vector, as_vector, integer, make
+from clmapreduce.vector.node import Constant, Gradients, Leaf, Operation, Params, Vector, as_vector, integer, make
+from clmapreduce.vector.registry import OPERATIONS, named
 
-Gradients = tuple["Vector | None", ...]
-Builder = Callable[..., Any]
-_B = TypeVar("_B", bound=Builder)
-
-OPERATIONS: dict[str, Builder] = {}
-"""From names in formula strings to functions of vectors, numbers and integers that build vectors."""
-
-
-def named(*names: str) -> Callable[[_B], _B]:
-    """Enters a builder into OPERATIONS under these names."""
-
-    def enter(builder: _B) -> _B:
-        OPERATIONS.update(dict.fromkeys(names, builder))
-        return builder
-
-    return enter
-
-
-class Operation:
-    """One kind of step. Subclasses say its dimension, its lowering and its derivative."""
-
-    elementwise: ClassVar[bool] = False
-    name: str
-
-    def dim(self, args: tuple[Vector, ...], params: Params) -> int:
-        """The result's dimension. Raises ShapeError naming the dimensions that do not fit."""
-        raise NotImplementedError
-
-    def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
-        """The result's coordinates, one node each, from those of the arguments."""
-        raise NotImplementedError
-
-    def gradient(self, node: Vector, g: Vector) -> Gradients:
-        """What `g`, of the node's dimension, gives back to each argument: a vector of its dimension, None for zero.
-
-        Raises FormulaError for what has no derivative.
-        """
-        raise FormulaError(f"{self.name} cannot be differentiated")
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class _Leaf(Operation):
-    """A variable, constant or zero: whoever lowers a formula brings its nodes."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def dim(self, args: tuple[Vector, ...], params: Params) -> int:
-        (dim,) = params
-        assert isinstance(dim, int)
-        return dim
-
-    def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
-        raise FormulaError(f"{self.name} is a leaf; its nodes are given by the lowering")
-
-    def gradient(self, node: Vector, g: Vector) -> Gradients:
-        return ()
-
-
-VARIABLE, CONSTANT, ZERO = _Leaf("Var"), _Leaf("Constant"), _Leaf("Zero")
-OPERATIONS["Var"] = Variable
+ZERO = Leaf("Zero")
 ONE = Constant((1.0,))
 MINUS_ONE = Constant((-1.0,))
 

@@ -16,7 +16,7 @@ from typing import Any
 from clmapreduce.checks import pointed
 from clmapreduce.errors import ClMapReduceError, FormulaError
 from clmapreduce.vector.node import Category, Variable, Vector, as_vector, integer
-from clmapreduce.vector.operation import OPERATIONS, named
+from clmapreduce.vector.registry import OPERATIONS, named
 
 MAX_LENGTH, MAX_DEPTH, MAX_BITS = 100_000, 100, 1_000
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[<>=!]=|\S))")

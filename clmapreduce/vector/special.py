@@ -8,8 +8,9 @@ from clmapreduce.formula.node import Node
 from clmapreduce.vector.arithmetic import add, divide, multiply, square, subtract
 from clmapreduce.vector.coordinates import elem, extract
 from clmapreduce.vector.elementwise import divide_or_zero, exp, less_or_equal, less_than
-from clmapreduce.vector.node import Operand, Vector, as_vector, integer
-from clmapreduce.vector.operation import Elementwise, Gradients, common_dim, named, zero
+from clmapreduce.vector.node import Gradients, Operand, Vector, as_vector, integer
+from clmapreduce.vector.operation import Elementwise, common_dim, zero
+from clmapreduce.vector.registry import named
 
 
 @named("BSpline")

@@ -15,8 +15,9 @@ import numpy as np
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.node import Node
 from clmapreduce.vector.arithmetic import multiply
-from clmapreduce.vector.node import MAX_DIM, Operand, Params, Vector, as_vector, integer, make
-from clmapreduce.vector.operation import ZERO, Gradients, Operation, named, zero
+from clmapreduce.vector.node import MAX_DIM, Gradients, Operand, Operation, Params, Vector, as_vector, integer, make
+from clmapreduce.vector.operation import ZERO, zero
+from clmapreduce.vector.registry import named
 
 Indices = tuple[int, ...]
 

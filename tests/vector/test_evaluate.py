@@ -16,8 +16,8 @@ from clmapreduce.formula.node import Symbol
 from clmapreduce.vector import OPERATIONS, Constant, Variable, Vector
 from clmapreduce.vector.derivative import divergence, grad_matrix, substitute
 from clmapreduce.vector.evaluate import evaluate, scalars
+from clmapreduce.vector.node import text
 from clmapreduce.vector.parse import parse
-from clmapreduce.vector.text import text
 
 LEAVES = {3: [Variable(0, 3, 0), Variable(1, 3, 1)], 1: [Variable(2, 1, 1), Variable(3, 1, 2)]}
 ARRAYS: dict[Variable, tuple[int, ...]] = {

@@ -16,7 +16,7 @@ from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.vector import OPERATIONS, ZERO, Category, Constant, Variable, Vector, node, postorder
 from clmapreduce.vector.derivative import gradient
 from clmapreduce.vector.evaluate import evaluate
-from clmapreduce.vector.text import text
+from clmapreduce.vector.node import text
 
 exp = OPERATIONS["Exp"]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from clmapreduce.errors import ClMapReduceError, FormulaError, ShapeError
 from clmapreduce.vector import OPERATIONS, Category, Constant, Variable
 from clmapreduce.vector.derivative import gradient
+from clmapreduce.vector.node import text
 from clmapreduce.vector.parse import parse
-from clmapreduce.vector.text import text
 
 X, Y, G, B = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 1, 2), Variable(3, 1, 1)
 ALIASES = ["x = Vi(3)", "y = Vj(3)", "g = Pm(1)", "b = Vj(1)"]

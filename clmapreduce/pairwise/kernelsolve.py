@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +17,14 @@ from clmapreduce.device.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.genred import Genred
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
-from clmapreduce.pairwise.lazy.base import KINDS, Symbolic, lifted, made
+from clmapreduce.pairwise.lazy.base import KINDS, Symbolic
+from clmapreduce.pairwise.lazy.operators import Arithmetic
 from clmapreduce.pairwise.options import keywords
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.pairwise.solve import SolveStatus, solve
 from clmapreduce.pairwise.user_arrays import LETTERS
 from clmapreduce.ranges import as_ranges
 from clmapreduce.vector.node import Category, Variable, Vector, postorder
-
-if TYPE_CHECKING:
-    from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
 
 SOLVING = ("alpha", "eps", "max_iterations", "preconditioner", "x0", "return_status", "progress")
 
@@ -132,9 +130,11 @@ class KernelSolve:
         return f"KernelSolve({self.formula!r}, {list(self.aliases)}, {self.varinvalias!r}, axis={self.axis})"
 
 
-def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: bool, options: dict[str, Any]) -> Any:
+def solve_lazy(
+    operator: Arithmetic[Any], other: Any, var: Symbolic[Any] | None, call: bool, options: dict[str, Any]
+) -> Any:
     """What LazyTensor.solve gives: a with Σ operator · a = other or, with var, Σ operator(var = a) = other."""
-    b = lifted(other) if isinstance(other, Symbolic) else KINDS[False](other, 0)
+    b: Symbolic[Any] = other if isinstance(other, Symbolic) else KINDS[False](other, 0)
     for given in (operator, b):
         given._refuse_complex("solve")
     if not isinstance(b.formula, Variable) or b.formula.category is Category.PARAMETER:
@@ -145,7 +145,7 @@ def solve_lazy(operator: LazyTensor, other: Any, var: LazyTensor | None, call: b
         free = 1 + max((slot.index or 0 for slot in (*operator.inputs.slots, right)), default=0)
         unknown = placeholder(free, right.dim, category)
         inputs = Inputs([unknown])
-        operator = operator * made(inputs.variables[0], inputs)
+        operator = operator * operator._new(inputs.variables[0], inputs)
     else:
         if not isinstance(var, Symbolic) or len(var.inputs.slots) != 1:
             raise FormulaError(f"var is {var!r}; give the placeholder that is solved for, such as cm.Vi(0, 2)")

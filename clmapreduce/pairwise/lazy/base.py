@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.node import Constant, Variable, Vector
 
-if TYPE_CHECKING:
-    from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
+L = TypeVar("L", bound="Symbolic[Any]")
+"""The class of what operations give: LazyTensor, which this file and the mixins do not know."""
 
-KINDS: dict[bool, type[LazyTensor]] = {}
-"""The class for real and (True) for complex numbers."""
+KINDS: dict[bool, type[Any]] = {}
+"""The class for real and (True) for complex numbers. Each enters itself."""
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -42,8 +42,8 @@ def _refused(name: str, params: Sequence[Any], error: TypeError) -> Exception:
     return FormulaError(f"{name} takes numbers here, not {quoted(wrong[0])}") if wrong else error
 
 
-class Symbolic:
-    """A formula for every pair (i, j), (.., M, N, D) numbers that are never stored."""
+class Symbolic(Generic[L]):
+    """A formula for every pair (i, j), (.., M, N, D) numbers that are never stored. Operations give an L."""
 
     __slots__ = ("choices", "formula", "inputs")
     __array_ufunc__ = None  # array + lazy must reach __radd__
@@ -128,11 +128,23 @@ class Symbolic:
         self.choices = replace(self.choices, ranges=as_ranges(ranges))
 
     # ------------------------------------------------------------------------------------------------------- operations
-    def _like(self, formula: Vector, inputs: Inputs | None = None, is_complex: bool = False) -> LazyTensor:
-        """Another formula of the same inputs."""
-        return made(formula, self.inputs if inputs is None else inputs, self.choices, is_complex)
+    @staticmethod
+    def _new(formula: Vector, inputs: Inputs, choices: Choices = NONE, is_complex: bool = False) -> L:
+        """The LazyTensor of a formula."""
+        result: L = object.__new__(KINDS[is_complex])
+        result.formula, result.inputs, result.choices = formula, inputs, choices
+        return result
 
-    def _unary(self, name: str, *params: Hashable, is_complex: bool = False) -> LazyTensor:
+    @staticmethod
+    def _lift(x: Any) -> L:
+        """`x` as a LazyTensor: one already, a number, a list or an array."""
+        return x if isinstance(x, Symbolic) else KINDS[False](x)  # type: ignore[return-value]
+
+    def _like(self, formula: Vector, inputs: Inputs | None = None, is_complex: bool = False) -> L:
+        """Another formula of the same inputs."""
+        return self._new(formula, self.inputs if inputs is None else inputs, self.choices, is_complex)
+
+    def _unary(self, name: str, *params: Hashable, is_complex: bool = False) -> L:
         try:
             formula = built(name, self.formula, *params)
         except TypeError as error:
@@ -143,19 +155,28 @@ class Symbolic:
         if self.is_complex:
             raise FormulaError(f"{name} is not offered for complex numbers; take .real, .imag, abs() or angle() first")
 
-    def _real_unary(self, name: str, *params: Hashable) -> LazyTensor:
+    def _real_unary(self, name: str, *params: Hashable) -> L:
         self._refuse_complex(name)
         return self._unary(name, *params)
 
-    def _real_binary(self, name: str, other: Any) -> LazyTensor:
+    def _real_binary(self, name: str, other: Any) -> L:
         return self._real_operation(name, [self, other])
 
-    def _real_operation(self, name: str, operands: Sequence[Any], *params: Hashable) -> LazyTensor:
+    def _real_operation(self, name: str, operands: Sequence[Any], *params: Hashable) -> L:
         """An operation on this one and others that become LazyTensors. Raises FormulaError for complex numbers."""
-        lazy = [lifted(operand) for operand in operands]
+        lazy = [self._lift(operand) for operand in operands]
         for operand in lazy:
             operand._refuse_complex(name)
-        return apply(name, lazy, *params)
+        return self._apply(name, lazy, *params)
+
+    def _apply(self, name: str, operands: Sequence[L], *params: Hashable, is_complex: bool = False) -> L:
+        """An operation on LazyTensors. Raises ShapeError for dimensions that do not fit."""
+        formulas, inputs, choices = joined(operands)
+        try:
+            formula = built(name, *formulas, *params)
+        except TypeError as error:
+            raise _refused(name, params, error) from None
+        return self._new(formula, inputs, choices, is_complex)
 
     def __bool__(self) -> NoReturn:
         raise FormulaError("a LazyTensor has no truth value; comparisons give 1.0 and 0.0, ifelse chooses by sign")
@@ -175,19 +196,7 @@ class Symbolic:
         return f"{type(self).__name__}({self.formula!r}, shape={self.shape}, dtype={self.dtype}{symbols})"
 
 
-def made(formula: Vector, inputs: Inputs, choices: Choices = NONE, is_complex: bool = False) -> LazyTensor:
-    """The LazyTensor of a formula."""
-    result = object.__new__(KINDS[is_complex])
-    result.formula, result.inputs, result.choices = formula, inputs, choices
-    return result
-
-
-def lifted(x: Any) -> LazyTensor:
-    """`x` as a LazyTensor: one already, a number, a list or an array."""
-    return x if isinstance(x, Symbolic) else KINDS[False](x)  # type: ignore[return-value]
-
-
-def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, Choices]:
+def joined(operands: Sequence[Symbolic[Any]]) -> tuple[list[Vector], Inputs, Choices]:
     """The formulas of several in terms of common inputs, and their choices. Raises what does not fit together."""
     inputs, choices = operands[0].inputs, operands[0].choices
     formulas = [operands[0].formula]
@@ -196,16 +205,6 @@ def joined(operands: Sequence[Symbolic]) -> tuple[list[Vector], Inputs, Choices]
         formulas.append(moved(operand.formula, places))
         choices = choices.joined(operand.choices)
     return formulas, inputs, choices
-
-
-def apply(name: str, operands: Sequence[Any], *params: Hashable, is_complex: bool = False) -> LazyTensor:
-    """An operation on LazyTensors and whatever becomes one. Raises ShapeError for dimensions that do not fit."""
-    formulas, inputs, choices = joined([lifted(operand) for operand in operands])
-    try:
-        formula = built(name, *formulas, *params)
-    except TypeError as error:
-        raise _refused(name, params, error) from None
-    return made(formula, inputs, choices, is_complex)
 
 
 def _symbolic(x: tuple[Any, ...], axis: int | None) -> tuple[Vector, Inputs]:

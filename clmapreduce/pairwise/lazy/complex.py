@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from clmapreduce.errors import FormulaError, ShapeError
-from clmapreduce.pairwise.lazy.base import KINDS, apply, built, made
+from clmapreduce.errors import FormulaError
+from clmapreduce.pairwise.lazy.base import KINDS
 from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
-from clmapreduce.pairwise.lazy.operators import operand
 from clmapreduce.pairwise.user_arrays import as_complex
 
 
@@ -55,7 +54,7 @@ class ComplexLazyTensor(LazyTensor):
 
     def concat(self, other: Any) -> LazyTensor:
         """These complex numbers, then other's."""
-        return apply("Concat", [self, as_complex_lazy(operand(other))], is_complex=True)
+        return self._apply("Concat", [self, self._as_complex(self._operand(other))], is_complex=True)
 
     def real2complex(self) -> NoReturn:
         raise FormulaError("this LazyTensor is complex already")
@@ -77,30 +76,3 @@ class ComplexLazyTensor(LazyTensor):
 
 
 KINDS[True] = ComplexLazyTensor
-
-
-def as_complex_lazy(x: LazyTensor) -> LazyTensor:
-    """`x` as complex numbers, of imaginary part 0 where it is real."""
-    return x if x.is_complex else x.real2complex()
-
-
-def combined(name: str, left: LazyTensor, right: LazyTensor) -> LazyTensor:
-    """Add, Subtract, Mult or Divide where one side is complex; one number broadcasts. Raises ShapeError."""
-    if not right.is_complex and right.ndim == 1 and name in ("Mult", "Divide"):
-        return apply(name, [left, right], is_complex=True)
-    if not left.is_complex and left.ndim == 1 and name == "Mult":
-        return apply(name, [left, right], is_complex=True)
-    left, right = as_complex_lazy(left), as_complex_lazy(right)
-    dims = left.ndim // 2, right.ndim // 2
-    if dims[0] != dims[1] and 1 not in dims:
-        raise ShapeError(f"{name}: {dims[0]} and {dims[1]} complex numbers do not fit; give as many, or 1")
-    left, right = _widened(left, max(dims)), _widened(right, max(dims))
-    complex_name = {"Mult": "ComplexMult", "Divide": "ComplexDivide"}.get(name, name)
-    return apply(complex_name, [left, right], is_complex=True)
-
-
-def _widened(x: LazyTensor, count: int) -> LazyTensor:
-    """One complex number `count` times."""
-    if x.ndim == 2 * count:
-        return x
-    return made(built("ComplexSumT", x.formula, 2 * count), x.inputs, x.choices, True)

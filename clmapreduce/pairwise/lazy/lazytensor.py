@@ -11,7 +11,7 @@ from clmapreduce.pairwise.lazy.operators import is_complex_data
 
 
 @without_arithmetic("use the operations of cm.LazyTensor; v @ K is K.t() @ v")
-class LazyTensor(Matrix):
+class LazyTensor(Matrix["LazyTensor"]):
     """A formula F(x_i, y_j, p) for all pairs (i, j), under the names and shapes of `pykeops.numpy`.
 
     x: an array (M, D) with axis=0, indexed by i; (N, D) with axis=1, indexed by j; without axis (.., M, 1, D) for i,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,23 +11,22 @@ from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variable_of
-from clmapreduce.pairwise.lazy.base import Symbolic, made
+from clmapreduce.pairwise.kernelsolve import solve_lazy
+from clmapreduce.pairwise.lazy.base import Symbolic
 from clmapreduce.pairwise.lazy.operators import is_complex_data
 from clmapreduce.pairwise.lazy.reductions import Reductions
 from clmapreduce.pairwise.reduction import Finish, Reduced
 from clmapreduce.pairwise.user_arrays import Array, as_array, as_real, reshaped
 from clmapreduce.vector.node import Category
 
-if TYPE_CHECKING:
-    from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
-
 EVERYTHING = slice(None)
 SELECTION = (slice, np.ndarray, list)
 AS_DIAGONAL = {Category.I: Category.I, Category.J: Category.I, Category.PARAMETER: Category.PARAMETER}
 AS_BATCH = {Category.I: Category.PARAMETER, Category.J: Category.I, Category.PARAMETER: Category.PARAMETER}
+M = TypeVar("M", bound="Matrix[Any]")
 
 
-class Matrix(Reductions):
+class Matrix(Reductions[M]):
     """What a LazyTensor can do as an M × N matrix, or a batch of them; SciPy's `aslinearoperator` takes it."""
 
     __slots__ = ()
@@ -48,7 +47,7 @@ class Matrix(Reductions):
             raise ShapeError(f"K @ v: K has shape {self.shape} and v is {told}; it needs (N,) or (.., N, E)")
         flat = given.ndim == 1
         array = as_real(reshaped(given, (*given.shape, 1)) if flat else given)
-        operand = made(*variable_of(array, Category.J), is_complex=is_complex_data(given))
+        operand = self._new(*variable_of(array, Category.J), is_complex=is_complex_data(given))
         product = self * operand
         if not flat:
             return product.sum(product.dim() - 2, **kwargs)
@@ -68,7 +67,7 @@ class Matrix(Reductions):
     matmat = matvec
     rmatmat = rmatvec
 
-    def _adjoint(self) -> LazyTensor:
+    def _adjoint(self) -> M:
         return self.t()
 
     def _converted(self, v: Any) -> Any:
@@ -78,31 +77,29 @@ class Matrix(Reductions):
         v = numpy_array(v, "v")
         return numpy_array(v, "v", np.result_type(dtype, np.complex64) if v.dtype.kind == "c" else dtype)
 
-    def solve(self, other: Any, var: LazyTensor | None = None, call: bool = True, **kwargs: Any) -> Any:
+    def solve(self, other: Any, var: M | None = None, call: bool = True, **kwargs: Any) -> Any:
         """a with alpha a + Σ self · a = other, self symmetric and positive definite: an array of other's shape.
 
         other: an array (M, D), or a variable of i or j. var: a placeholder in self, which is linear in it and is solved
         for it instead. Keywords: alpha=1e-10, eps=1e-6 and the others of `Solver`, which call=False, or placeholders
         left in self or other, give. Method: conjugate gradients on the device.
         """
-        from clmapreduce.pairwise.kernelsolve import solve_lazy
-
-        return solve_lazy(self, other, var, call, kwargs)  # type: ignore[arg-type]
+        return solve_lazy(self, other, var, call, kwargs)
 
     # ---------------------------------------------------------------------------------------------------- transposition
-    def t(self) -> LazyTensor:
+    def t(self) -> M:
         """The transposed matrix: variables of i become variables of j, and the other way round."""
         inputs = self.inputs.transposed()
         names = tuple(zip(self.inputs.variables, inputs.variables, strict=True))
-        return made(renamed(self.formula, names), inputs, self.choices.transposed, self.is_complex)
+        return self._new(renamed(self.formula, names), inputs, self.choices.transposed, self.is_complex)
 
     @property
-    def T(self) -> LazyTensor:
+    def T(self) -> M:
         """As `t()`."""
         return self.t()
 
     # ---------------------------------------------------------------------------------------------------------- slicing
-    def __getitem__(self, key: Any) -> LazyTensor:
+    def __getitem__(self, key: Any) -> M:
         """Coordinates of the vectors, and slices of rows and columns.
 
         x[k] and x[k:l] take coordinates, negative ones counting from the end. K[rows, cols] and K[rows, cols, k:l] take
@@ -114,10 +111,13 @@ class Matrix(Reductions):
         key = _expanded(key, count + 3)
         if len(key) not in (count + 2, count + 3) or not all(map(_is_whole, key[:count])):
             raise ShapeError(f"{_told(key)} does not index {self.shape}: whole batch axes (:), then rows and columns")
-        result = self._lines(key[count], key[count + 1])
-        return result if len(key) == count + 2 else result._coordinates(key[-1])
+        lines = self._lines(key[count], key[count + 1])
+        if len(key) == count + 2:
+            return lines
+        vectors: Matrix[M] = lines
+        return vectors._coordinates(key[-1])
 
-    def _coordinates(self, key: Any) -> LazyTensor:
+    def _coordinates(self, key: Any) -> M:
         dim = self.ndim // (2 if self.is_complex else 1)
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             if not -dim <= key < dim:
@@ -135,7 +135,7 @@ class Matrix(Reductions):
             raise ShapeError(f"coordinates {key.start} … {key.stop} of vectors of dimension {dim}; slices stay inside")
         return self._itself() if end - first == dim else self.extract(first, end - first)
 
-    def _lines(self, rows: Any, cols: Any) -> LazyTensor:
+    def _lines(self, rows: Any, cols: Any) -> M:
         chosen = {Category.I: rows, Category.J: cols}
         if self.ranges is not None and not (_is_whole(rows) and _is_whole(cols)):
             raise ModeError(f"{self.ranges!r} are of all rows and columns; set them after slices are taken")

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from clmapreduce.checks import switch
 from clmapreduce.errors import FormulaError, ShapeError
-from clmapreduce.pairwise.lazy.base import joined, lifted
+from clmapreduce.pairwise.lazy.base import joined
 from clmapreduce.pairwise.lazy.calculus import Calculus
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.pairwise.user_arrays import check_complex
 from clmapreduce.reductions import Operator
 
-if TYPE_CHECKING:
-    from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
-
 INNER = 2
 COMPLEX = ("Sum", "Mean")
+R = TypeVar("R", bound="Reductions[Any]")
 
 
-class Reductions(Calculus):
+class Reductions(Calculus[R]):
     """Reductions. axis, or dim, counts the batch axes first: nb + 0 reduces over i, nb + 1 over j, and -1 or nb + 2,
     where offered, works on the coordinates of the vectors and gives a LazyTensor; -3 and -2 are i and j as well.
 
@@ -177,7 +175,7 @@ class Reductions(Calculus):
         )
 
     def _either(
-        self, reduction: str, axis: int, dim: int | None, kwargs: dict[str, Any], inner: Callable[[], LazyTensor]
+        self, reduction: str, axis: int, dim: int | None, kwargs: dict[str, Any], inner: Callable[[], R]
     ) -> Any:
         place = self._axis(axis, dim)
         if place != INNER:
@@ -194,7 +192,8 @@ class Reductions(Calculus):
         name = reduction if isinstance(reduction, str) else "an operator"
         if name not in COMPLEX:
             self._refuse_complex(name)
-        weight, operands = None, [self] if other is None else [self, lifted(other)]
+        weight = None
+        operands: list[Reductions[Any]] = [self] if other is None else [self, self._lift(other)]
         (formula, *weights), inputs, choices = joined(operands)
         if other is not None:
             operands[1]._refuse_complex("a weight")
@@ -209,10 +208,10 @@ class Reductions(Calculus):
     def _finished(self, result: Any) -> Any:
         return result
 
-    def _inner_sum(self) -> LazyTensor:
+    def _inner_sum(self) -> R:
         return self._unary("Sum")
 
-    def _inner_product(self) -> LazyTensor:
+    def _inner_product(self) -> R:
         self._refuse_complex("prod")
         result = self.elem(0)
         for k in range(1, self.ndim):

@@ -181,7 +181,7 @@ def test_the_strictly_sequential_run_is_the_oracle(
                 assert_near(got, oracle, 2 * spread + 1e-5 * (name == "logsumexp"), (mode, length))
 
 
-# ------------------------------------------------------------------------------------------------------ words, promises
+# ----------------------------------------------------------------------------------------------------- words, promises
 def test_logsumexp_of_integers_computes_in_floats(context: cm.Context) -> None:
     x = np.array([1, 5, 3, 5], np.int16)
     got = named("logsumexp", x, context, "auto")

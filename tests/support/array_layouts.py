@@ -1,0 +1,35 @@
+"""Arrays that lie in memory otherwise: with strides, in other byte orders, read-only, misaligned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def readonly(x: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    made.flags.writeable = False
+    return made
+
+
+def misaligned(x: np.ndarray) -> np.ndarray:
+    """A copy of `x` one byte past every alignment."""
+    raw = np.empty(x.nbytes + 1, np.uint8)
+    made = raw[1:].view(x.dtype).reshape(x.shape)
+    made[...] = x
+    assert not made.flags.aligned
+    return made
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "every second": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "reversed": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "Fortran": np.asfortranarray,
+    "transposed": lambda x: np.ascontiguousarray(x.T).T,
+    "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
+    "byte-swapped": lambda x: x.astype(x.dtype.newbyteorder("S")),
+    "read-only": readonly,
+    "misaligned": misaligned,
+    "sliced": lambda x: np.pad(x, 3)[3:-3, 3:-3],
+}

@@ -1,0 +1,68 @@
+"""Calls by the scheme for long vectors with long weights and for gradients, and how far gradients may be off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import clmapreduce as cm
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
+from clmapreduce.vector import Variable, Vector
+from support.long_vectors import PROMISED, F
+
+SIZE = 20
+"""Of the weights of most tests: kernels of equal text are built once."""
+
+
+def box_of(context: cm.Context, **more: Any) -> MatrixChainedBox:
+    box = MATRIX_CHAINED_CPU if context.facts.kind == "cpu" else replace(MATRIX_CHAINED, numbers=3)
+    return replace(box, **more)
+
+
+def prepared(
+    call: PairCall, given: Any, context: cm.Context, box: MatrixChainedBox | None = None, ranges: Any = None
+) -> Prepared[Any]:  # fmt: skip
+    """A call by the scheme."""
+    made = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
+    assert isinstance(made, Prepared)
+    templates = [stage.spec.template for stage in made.executable.plan.stages]
+    assert "kernel/matrix/pairwise_matrix_chained" in templates and "kernel/pairs/pairwise_wide" in templates
+    return made
+
+
+def run(
+    call: PairCall, given: Any, context: cm.Context, box: MatrixChainedBox | None = None, ranges: Any = None
+) -> Any:  # fmt: skip
+    """The results of the scheme."""
+    return prepared(call, given, context, box, ranges).run()[0]
+
+
+def slope(dim: int, by: int = 0) -> tuple[Vector, tuple[Variable, ...]]:
+    """The gradient of exp(-|x - y|²) b by x (0) or y (1), of what is summed up over the other one."""
+    x, y = Variable(0, dim, 0), Variable(1, dim, 1)
+    b = Variable(2, 1, 1 - by)
+    g = Variable(3, 1, by)
+    return F["Grad"](F["Exp"](-F["SqDist"](x, y)) * b, (x, y)[by], g), (x, y, b, g)
+
+
+def assert_slopes(found: Any, rows: Any, columns: Any, factors: Any, told: Any = "") -> None:
+    """Every gradient, as a vector, within what its terms may be off by. factors: of every pair's difference."""
+    difference = rows.astype("f8")[:, None] - columns.astype("f8")
+    wanted = np.einsum("ij,ijd->id", factors, difference)
+    exponent = np.square(difference).sum(-1)
+    off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * PROMISED
+    off += 2.0**-122 * np.sqrt(exponent).sum(1)  # exponentials below 2^-126 may be 0
+    assert found.shape == wanted.shape
+    error = np.linalg.norm(found - wanted, axis=1)
+    assert np.all(error <= off), (told, np.nanmax(error / off))
+
+
+BOXES = [
+    MatrixChainedBox(32, 2, 1, 1, groups=8, tiles=1, depth=2, numbers=1, chains=1, longest=32),
+    MatrixChainedBox(64, 1, 2, 1, groups=8, tiles=2, depth=3, numbers=3, chains=2, longest=64),
+]

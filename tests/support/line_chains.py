@@ -1,0 +1,84 @@
+"""Chains of launches on a line: what they are told as, their plans, and what every plan and its text must keep."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import clmapreduce as cm
+from clmapreduce.domain.line import Line
+from clmapreduce.formula.formula import Access
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Plan
+from clmapreduce.schemes.line.chain import Chain, Link
+from support.plans import INTEL, SECOND, SEQUENTIAL, chain_of
+
+SUM, TOP, LOW = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Reduce("minimum")
+LAST, SCAN, POWERS = cm.Reduce(SECOND), cm.Scan("sum"), cm.Unfold("product")
+ONE = ("f4", Access.ARGUMENT)
+LENGTH = 10**6
+
+
+def told(link: Link) -> str:
+    steps = ", ".join(step.told.split("(")[0] + ":" + step.bound.__class__.__name__[5:].lower() for step in link.steps)
+    made = f"{steps} of powers" if link.powers is not None else steps
+    return made or ("ones" if link.ones else "map")
+
+
+def links(function: Callable[..., Any], *inputs: Any) -> list[str]:
+    return [told(link) for link in chain_of(function, *inputs).links]
+
+
+def stored(function: Callable[..., Any], *inputs: Any) -> list[str]:
+    """The names of the arrays between launches."""
+    return [kept.given.name for kept in chain_of(function, *inputs).stored.values()]
+
+
+def plan_of(function: Callable[..., Any], *inputs: Any, length: int = LENGTH, mode: ComputeMode = SEQUENTIAL) -> Plan:
+    return chain_of(function, *inputs).plan(Line(length), mode, INTEL, True)
+
+
+def assert_sound(plan: Plan, given: set[str], outputs: set[str]) -> None:
+    """Arrays are written before they are read, by stages that do not read them, and each output once."""
+    known = set(given)
+    writers: Counter[str] = Counter()
+    for stage in plan.stages:
+        named = [a for a in stage.arguments if isinstance(a, str)]
+        assert len(set(named)) == len(named), f"{stage.spec.kernel} is given an array twice"
+        assert set(named) == {*stage.reads, *stage.writes}, stage.spec.kernel
+        if stage.spec.kernel != "cmr_upsweep":  # which builds its levels in place
+            assert not set(stage.reads) & set(stage.writes), stage.spec.kernel
+        assert set(stage.reads) <= known | set(plan.scratch if stage.spec.kernel == "cmr_scan" else ()), (
+            stage.spec.kernel
+        )
+        writers.update(stage.writes)
+        known |= set(stage.writes)
+    assert known <= {*given, *outputs, *plan.scratch}
+    assert outputs <= set(writers)
+    if not any(stage.spec.kernel == "cmr_upsweep" for stage in plan.stages):
+        assert all(count == 1 for count in writers.values()), writers
+
+
+def assert_room(plan: Plan, chain: Chain, length: int) -> None:
+    """Every array between launches is as large as what is written to it; nothing is reserved that nobody uses."""
+    sizes = {s.given.name: s.given.dtype.itemsize * (length if s.per_index else 1) for s in chain.stored.values()}
+    for name, nbytes in plan.scratch.items():
+        if name in sizes:
+            assert nbytes == sizes.pop(name), name
+    if len(chain.links) > 1:
+        assert not sizes, "all of them are there"
+    for stage, after in zip(plan.stages, plan.stages[1:], strict=False):
+        for name in set(stage.writes) & set(after.reads) & {n for n in plan.scratch if n.startswith("scratch")}:
+            bound = stage.spec.context()["into" if stage.spec.kernel == "cmr_unfold" else "op"].bound
+            assert plan.scratch[name] == bound.layout.itemsize * stage.groups, name
+    used = {name for stage in plan.stages for name in (*stage.reads, *stage.writes)}
+    assert set(plan.scratch) <= used
+
+
+def assert_arrays_are_parameters(source: str) -> None:
+    """The kernel names no array but its own, and every one of its own."""
+    head, body = source[source.index("__kernel ") :].split("{", 1)
+    array = re.compile(r"\b(?:in|out|scalar|vector)\d+\b|\bparts\b")
+    assert set(array.findall(head)) == set(array.findall(body))

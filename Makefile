@@ -34,9 +34,8 @@ RUSTICL := /etc/OpenCL/vendors/rusticl.icd
 test-rusticl: $(VENV)/.test
 	@if [ ! -e $(RUSTICL) ]; then echo "rusticl was not tested: there is no $(RUSTICL) (Debian: mesa-opencl-icd)"; else \
 	  RUSTICL_ENABLE=llvmpipe OCL_ICD_VENDORS=$(RUSTICL) $(BIN)/python -m pytest -n 0 tests/test_selftest.py \
-	    tests/hostsched/test_memory.py tests/hostsched/test_pinned.py tests/hostsched/test_replay.py \
-	    tests/primitives/test_reduce_operators.py tests/primitives/test_reduce_special_values.py \
-	    tests/primitives/test_reduce_of_maps.py \
+	    tests/hostsched/test_memory.py tests/hostsched/test_pinned.py tests/hostsched/test_replay_*.py \
+	    tests/primitives/test_reduce_*.py \
 	    -k "not masks_are_counted and not strictly_sequential and not keeps_its_digits" $(ARGS); fi
 
 sanitize: $(VENV)/.test

@@ -1,0 +1,132 @@
+"""A Replay makes the waits and the notes that a JobGraph of the same launches makes; no device is needed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostsched import Buffer, JobGraph, KernelJob, Launch, Replay
+
+
+@dataclass(eq=False)
+class FakeEvent:
+    def get_info(self, _name: object) -> int:
+        return 3  # submitted
+
+
+@dataclass
+class FakePace:
+    seconds: float = 1.0
+
+
+@dataclass(eq=False)
+class FakeKernel:
+    name: str = "cmr_fake"
+    pace: FakePace = field(default_factory=lambda: FakePace())
+
+    def twin(self, constants: tuple[Any, ...]) -> FakeKernel:
+        return FakeKernel()
+
+
+class FakeLock(contextlib.AbstractContextManager["FakeLock"]):
+    """Knows whether it is held."""
+
+    depth = 0
+
+    def __enter__(self) -> FakeLock:
+        self.depth += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+
+
+class FakeQueue:
+    """Notes the waits of each command, in order, and insists on the lock."""
+
+    has_failed = False
+
+    def __init__(self) -> None:
+        self.space: Any = object()
+        self.enqueued: list[tuple[FakeEvent, list[FakeEvent]]] = []
+        self.lock = FakeLock()
+        self.flushes = 0
+
+    def check_kernel(self, kernel: FakeKernel, arguments: int, group_size: int) -> None: ...
+
+    def admit(self, wait_for: Iterable[FakeEvent]) -> list[FakeEvent]:
+        return list(wait_for)
+
+    def launch(self, kernel: Any, groups: int, size: int, args: Any, waits: Sequence[FakeEvent]) -> FakeEvent:
+        assert self.lock.depth
+        event = FakeEvent()
+        self.enqueued.append((event, list(waits)))
+        return event
+
+    def launch_checked(
+        self, kernel: Any, groups: int, size: int, buffers: Any, scalars: Any, waits: Any, owned: Any
+    ) -> FakeEvent:
+        return self.launch(kernel, groups, size, (), waits)
+
+    def flush(self) -> None:
+        self.flushes += 1
+
+
+class World:
+    """A queue, buffers, and submissions on them; numbered, so that two worlds can be compared."""
+
+    def __init__(self, buffers: int) -> None:
+        self.queue: Any = FakeQueue()
+        self.buffers: list[Any] = [Buffer(None, 256, self.queue.space) for _ in range(buffers)]  # type: ignore[arg-type]
+        self.gates = [FakeEvent(), FakeEvent()]
+        self.terminal: list[list[FakeEvent]] = []
+
+    def seen(self) -> Any:
+        number = {id(event): at for at, (event, _) in enumerate(self.queue.enqueued)}
+        number |= {id(gate): -1 - at for at, gate in enumerate(self.gates)}
+        waits = [sorted(number[id(wait)] for wait in waits) for _, waits in self.queue.enqueued]
+        notes = [
+            (number.get(id(buffer.last_write)), sorted(number[id(event)] for event in buffer.readers))
+            for buffer in self.buffers
+        ]
+        return waits, notes, [[number[id(event)] for event in events] for events in self.terminal], self.queue.flushes
+
+
+TOUCHES = st.tuples(st.lists(st.sampled_from("abcd"), max_size=3), st.lists(st.sampled_from("abcd"), max_size=2))
+PIPELINES = st.lists(st.lists(TOUCHES, min_size=1, max_size=5), min_size=1, max_size=3)
+BINDINGS = st.lists(st.integers(0, 5), min_size=4, max_size=4)  # of slots to buffers: some name a buffer twice
+CALLS = st.lists(st.tuples(st.integers(0, 2), BINDINGS, st.booleans(), st.booleans()), min_size=1, max_size=6)
+
+
+@settings(max_examples=400, deadline=None)
+@given(pipelines=PIPELINES, calls=CALLS)
+def test_waits_and_notes_are_those_of_job_graphs(pipelines: Any, calls: Any) -> None:
+    kernel: Any = FakeKernel()
+    ours, theirs = World(6), World(6)
+    launches = [
+        [
+            Launch(kernel, 1, 1, (), tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)))
+            for reads, writes in touches
+        ]
+        for touches in pipelines
+    ]
+    replays = [Replay(ours.queue, pipeline) for pipeline in launches]
+    for chosen, binding, gated, as_graph in calls:
+        chosen %= len(pipelines)
+        for world, replayed in ((ours, not as_graph), (theirs, False)):
+            slots = {name: world.buffers[at] for name, at in zip("abcd", binding, strict=True)}
+            graph = JobGraph(
+                KernelJob(kernel, 1, 1, (), tuple(slots[n] for n in one.reads), tuple(slots[n] for n in one.writes))
+                for one in launches[chosen]
+            )
+            wait_for = world.gates if gated else ()
+            done = replays[chosen].submit(slots, wait_for) if replayed else graph.submit(world.queue, wait_for)
+            world.terminal.append(list(done.terminal))
+    assert ours.seen() == theirs.seen()
+    for _, waits in ours.queue.enqueued:
+        assert len(set(map(id, waits))) == len(waits), "a wait is there twice"

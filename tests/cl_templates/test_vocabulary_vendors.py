@@ -1,0 +1,117 @@
+"""Vendors spell the same functions: the text of every helper for every type, and who uses whose."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from support.plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan, scan_plan, source_of
+from support.template_words import helper, signatures
+
+import clmapreduce as cm
+from clmapreduce.reductions import NAMED
+from clmapreduce.reductions.text import OperatorText
+
+
+@pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])
+def test_every_helper_is_a_function_of_its_type_alone(vendor: str) -> None:
+    for function, arguments in signatures(f"vendor/{vendor}").items():
+        assert arguments == "(T)", function
+
+
+@pytest.mark.parametrize("vendor", ["clang", "nvidia", "pocl", "intel"])
+def test_a_vendor_only_overrides(vendor: str) -> None:
+    assert set(signatures(f"vendor/{vendor}")) <= set(signatures("vendor/portable"))
+
+
+TYPES = {
+    "floor_divide": "char uchar short ushort int uint long ulong half float double",
+    "mod": "char uchar short ushort int uint long ulong half float double",
+    "power": "char uchar short ushort int uint long ulong", "shift_left": "char uchar short ushort int uint long ulong",
+    "shift_right": "char uchar short ushort int uint long ulong", "mul": "float2 double2", "div": "float2 double2",
+    "sqrt": "float2 double2", "exp": "float2 double2", "log": "float2 double2",
+    "exp_scaled": "float float2 float4 float8 float16 double double2 double4 double8",
+    "sin": "half half16 float float4 float16 double double8", "cos": "float float8", "tan": "float float2 double4",
+    "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
+    "lanes_up8": "float16", "evens": "float2 float16 uchar16 long8", "odds": "float2 float16 uchar16 long8",
+    "longest": "int4 int8 int16", "flags": "int4 int8 int16",
+    "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "any": "char16 short8 int int16 long8",
+    "difference": "float float16 double double8",
+    "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
+    "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
+    "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
+    "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
+    "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
+    "ballot": "int", "warp_sync": "int", "end_unless": "int", "along": "int4 int8 int16", "gathers": "int4 int8 int16", "ahead": "float int long uchar",
+    "gather": "float4 float8 float16 int4 int8 int16 double4 double8 long8 uchar16 half16",
+    "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
+    "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
+    "bfloat_value": "float", "bfloat_bits": "float",
+    "magnitude": "float",
+    "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
+    "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
+    "matrix_numbers": "uint2", "matrix_sum": "float4", "matrix_rest": "float4",
+    "copy_async": "uint4", "copy_wait": "int", "within": "int4 int8 int16",
+}  # fmt: skip
+
+
+RESULTS = {
+    "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
+    "end_unless": "void", "bfloat_bits": "ushort", "half_bits": "uint", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
+}  # fmt: skip
+
+
+def test_every_helper_is_tried() -> None:
+    assert set(TYPES) == set(signatures("vendor/portable"))
+
+
+@pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])
+@pytest.mark.parametrize("function", TYPES)
+def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: str) -> None:
+    if function not in signatures(f"vendor/{vendor}"):
+        vendor = "portable"
+    for kind in TYPES[function].split():
+        text = helper(vendor, function, kind)
+        heads = re.findall(r"^INLINE (\w+) (\w+)\(", text, re.M)
+        assert heads == [(RESULTS.get(function, kind), f"cmr_{function}_{kind}")]
+        assert text.count("{") == text.count("}") and text.count("(") == text.count(")")
+        assert (re.search(r"\basm\b", text) is not None) <= (vendor == "nvidia")
+        assert "UNDEFINED" not in text and "${" not in text
+
+
+def test_warps_exchange_only_with_sync_and_every_word_of_a_value() -> None:
+    words = {"char": 1, "half": 1, "int": 1, "float": 1, "long": 2, "double": 2, "float2": 2, "double2": 4}
+    for function in ("shuffle_down", "shuffle_up", "shuffle_first"):
+        for kind, count in words.items():
+            text = helper("nvidia", function, kind)
+            assert text.count("shfl.sync.") == text.count("shfl.") == count
+
+
+def test_every_part_of_every_operator_can_be_shuffled() -> None:
+    for name in NAMED:
+        for code in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"):
+            if code[0] == "c" and name not in ("sum", "product", "any", "all"):
+                continue
+            for accumulate in ("auto", "fast"):
+                for _, kind in OperatorText(NAMED[name].bind(np.dtype(code), accumulate, True), True).parts:
+                    assert helper("nvidia", "shuffle_down", kind)
+
+
+def test_nvidia_uses_its_own_exponential_and_pocl_its_own_sines() -> None:
+    formula = formula_of(lambda x: cm.math.sin(x), "f4")
+    plans = {name: map_plan(formula, 10**6, SEQUENTIAL, FACTS[name]) for name in ("intel", "pocl")}
+    texts = {name: source_of(plan.stages[0]) for name, plan in plans.items()}
+    assert "any(" in texts["pocl"] and "any(" not in texts["intel"]
+    plain = formula_of(lambda x: x, "f4")
+    for name, facts in FACTS.items():
+        source = source_of(reduce_plan("logsumexp", plain, 10**6, PARALLEL, facts).stages[0])
+        assert ("ex2.approx.ftz" in source) == (name == "nvidia")
+
+
+def test_warps_are_used_where_the_vendor_has_them() -> None:
+    plain = formula_of(lambda x: x, "f4")
+    for plan in (reduce_plan, scan_plan):
+        for name, facts in FACTS.items():
+            source = source_of(plan("sum", plain, 10**6, PARALLEL, facts).stages[-1])
+            assert ("shfl.sync" in source) == (name == "nvidia")

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from support.chain_oracle import FUNCTIONS, Chain, Interpreter, Known, chosen, legal
+from support.bounded_numbers import Known
+from support.chain_oracle import FUNCTIONS, Chain, Interpreter, chosen, legal
 from support.oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm

@@ -1,0 +1,178 @@
+"""Numbers with a bound on how far a device may be from them: running error analysis (Higham 2002, section 3.3).
+
+Tolerances so follow from dtypes, lengths and values alone. NumPy computes the numbers in extended precision.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from support.oracles import unit
+
+
+class UnclearError(Exception):
+    """Rounding, overflow or a missing meaning leaves open what the result is; another operator must be chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Numbers (integers as int64, others as longdouble), the dtype a device gives them, and how far it may be off."""
+
+    numbers: Any
+    dtype: np.dtype
+    error: Any
+
+    @classmethod
+    def exact(cls, x: Any) -> Known:
+        """An array as it was given."""
+        x = np.asarray(x)
+        return cls(
+            x.astype(np.longdouble if x.dtype.kind == "f" else np.int64), x.dtype, np.zeros(x.shape, np.longdouble)
+        )
+
+    @property
+    def floats(self) -> bool:
+        return self.dtype.kind == "f"
+
+    def astype(self, dtype: Any) -> Known:
+        """As a device converts: integers wrap, floats round."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if dtype.kind == "f":
+            digits = np.finfo(dtype).nmant + 1
+            kept = not self.floats and bool((np.abs(self.numbers) < 2**digits).all())
+            kept = kept or (self.floats and dtype.itemsize > self.dtype.itemsize)
+            return computed(self.numbers.astype(np.longdouble), self.error, dtype, 0 if kept else 1)
+        if dtype.kind == "b":
+            return Known((self.numbers != 0).astype(np.int64), dtype, undecided(self.numbers, self.error))
+        if self.floats and not (np.isfinite(self.numbers) & (np.abs(self.numbers) < np.iinfo(dtype).max)).all():
+            raise UnclearError(f"out of range for {dtype}")
+        return Known(np.asarray(self.numbers).astype(np.int64).astype(dtype).astype(np.int64), dtype, self.error)
+
+    # ----------------------------------------------------------------------------------------------- arithmetic
+    def _both(self, other: Any, least: Any = None) -> tuple[Known, Known]:
+        """Both operands in NumPy's common dtype."""
+        if isinstance(other, Known):
+            dtype = np.result_type(self.dtype, other.dtype)
+        else:
+            dtype = np.result_type(np.empty(0, self.dtype), other)
+            other = Known.exact(np.asarray(other, dtype))
+        if least is not None and dtype.kind != "f":
+            dtype = np.dtype(least)
+        return self.astype(dtype), other.astype(dtype)
+
+    def __add__(self, other: Any) -> Known:
+        a, b = self._both(other)
+        if a.dtype.kind == "b":
+            raise UnclearError("bools have no sum of their own")
+        return computed(a.numbers + b.numbers, a.error + b.error, a.dtype)
+
+    def __sub__(self, other: Any) -> Known:
+        a, b = self._both(other)
+        return a + -b
+
+    def __mul__(self, other: Any) -> Known:
+        a, b = self._both(other)
+        error = np.abs(a.numbers) * b.error + np.abs(b.numbers) * a.error + a.error * b.error
+        return computed(a.numbers * b.numbers, error, a.dtype)
+
+    def __truediv__(self, other: Any) -> Known:
+        a, b = self._both(other, least=np.float64)
+        room = np.abs(b.numbers) - b.error
+        if not (room > 0).all():
+            raise UnclearError("a division by what may be 0")
+        found = a.numbers / b.numbers
+        return computed(found, (a.error + np.abs(found) * b.error) / room, a.dtype, 5)  # OpenCL: within 2.5 ulp
+
+    def __mod__(self, other: int) -> Known:
+        assert not self.floats
+        return computed(np.mod(self.numbers, other), whole(self.error), self.dtype)
+
+    def __neg__(self) -> Known:
+        if self.dtype.kind == "b":
+            raise UnclearError("a bool has no negative")
+        if not self.floats:
+            return computed(-self.numbers, self.error, self.dtype)  # of the lowest integer itself
+        return Known(-self.numbers, self.dtype, self.error)
+
+    def __abs__(self) -> Known:
+        if not self.floats:
+            return computed(np.abs(self.numbers), self.error, self.dtype)  # of the lowest integer itself
+        return Known(np.abs(self.numbers), self.dtype, self.error)
+
+    def _compared(self, other: Any, sign: Callable[[Any, Any], Any]) -> Known:
+        a, b = self._both(other)
+        apart = a.numbers - b.numbers
+        return Known(sign(a.numbers, b.numbers).astype(np.int64), np.dtype(bool), undecided(apart, a.error + b.error))
+
+    def __lt__(self, other: Any) -> Known:
+        return self._compared(other, operator.lt)
+
+    def __gt__(self, other: Any) -> Known:
+        return self._compared(other, operator.gt)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def part(self, i: Any) -> Known:
+        """Some of the numbers."""
+        return Known(self.numbers[i], self.dtype, self.error[i])
+
+
+def computed(numbers: Any, error: Any, dtype: np.dtype, roundings: int = 1) -> Known:
+    """A result of `dtype`, rounded so many times; integers wrap."""
+    if dtype.kind != "f":
+        return Known(np.asarray(numbers).astype(dtype).astype(np.int64), dtype, error)
+    lost = roundings * (unit(dtype) * (np.abs(numbers) + error) + float(np.finfo(dtype).tiny))
+    return Known(numbers, dtype, error + lost)
+
+
+def undecided(distance: Any, error: Any) -> Any:
+    """1 where the sign of a distance, or whether it is 0, is lost in its error."""
+    return ((np.abs(distance) <= error) & (error > 0)).astype(np.longdouble)
+
+
+def whole(error: Any) -> Any:
+    """An error that must be 0."""
+    if np.any(error):
+        raise UnclearError("a remainder of what is not exact")
+    return error
+
+
+class Meaning:
+    """What chains' functions call besides operators, on `Known` numbers."""
+
+    def __init__(self, length: int) -> None:
+        self.index = Known.exact(np.arange(length))
+
+    @staticmethod
+    def where(condition: Known, chosen: Known, otherwise: Known) -> Known:
+        a, b = chosen._both(otherwise)
+        picked = condition.numbers != 0
+        numbers, error = np.where(picked, a.numbers, b.numbers), np.where(picked, a.error, b.error)
+        other, its = np.where(picked, b.numbers, a.numbers), np.where(picked, b.error, a.error)
+        return Known(
+            numbers, a.dtype, np.where(condition.error > 0, np.maximum(error, np.abs(other - numbers) + its), error)
+        )
+
+    @staticmethod
+    def maximum(a: Known, b: Known) -> Known:
+        a, b = a._both(b)
+        return Known(np.maximum(a.numbers, b.numbers), a.dtype, np.maximum(a.error, b.error))
+
+    @staticmethod
+    def exp(x: Known) -> Known:
+        x = x.astype(x.dtype if x.floats else np.float64)
+        found = np.exp(x.numbers)
+        return computed(found, found * np.expm1(x.error), x.dtype, 6)  # OpenCL: within 3 ulp
+
+    @staticmethod
+    def floor(x: Known) -> Known:
+        low, high = np.floor(x.numbers - x.error), np.floor(x.numbers + x.error)
+        found = np.floor(x.numbers)
+        return Known(found, x.dtype, np.maximum(high - found, found - low))

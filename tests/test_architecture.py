@@ -1,4 +1,4 @@
-"""The rules of direction of docs/architecture.md, as assertions on the text of the packages. No device is needed."""
+"""The rules of docs/architecture.md, as assertions on the text of the packages and of the tests. No device is needed."""
 
 from __future__ import annotations
 
@@ -291,3 +291,13 @@ def test_rule_6_schemes_and_kernel_templates_name_each_other() -> None:
     kernels = {name for name in templates() if name.startswith("kernel/")}
     assert named, "no scheme names a template"
     assert named == kernels, f"named but missing: {named - kernels}; named by no scheme: {kernels - named}"
+
+
+LONGEST_TEST_FILE = 400
+"""Lines. A longer file checks several ideas: each goes into a file of its own, and what they share into tests/support."""
+
+
+def test_rule_10_no_test_file_is_long() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in python_files("tests")}
+    long = {path.relative_to(ROOT).as_posix(): n for path, n in lengths.items() if n > LONGEST_TEST_FILE}
+    assert not long, f"more than {LONGEST_TEST_FILE} lines: {long}"

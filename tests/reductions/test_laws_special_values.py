@@ -1,4 +1,4 @@
-"""NaN, infinities, equal values and the ends of dtypes, in any order of merges, through the NumPy twin of an operator."""
+"""NaN, infinities, equal values and the ends of dtypes, in any order of merges, through the NumPy twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and gradients of long vectors in batches, over the other axis, over blocks of pairs; the same bits every time."""
+"""Long vectors with long weights in batches, over the other axis, over blocks of pairs; the same bits every time."""
 
 from __future__ import annotations
 

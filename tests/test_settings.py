@@ -39,6 +39,8 @@ def test_an_unknown_level_is_warned_of() -> None:
 )
 def test_a_call_names_the_setting(name: str, value: str, says: str, tmp_path: pathlib.Path) -> None:
     """Each with an empty cache of kernels, so that the call builds one."""
+    if name == "CLMR_NO_CACHE" and cm.select_device().facts.traits.keeps_kernels:
+        pytest.skip("the driver of the default device has a cache of its own, and ours is not asked")
     lines = """
 try:
     cm.Reduce("sum")([1.0, 2.0])

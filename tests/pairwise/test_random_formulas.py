@@ -232,7 +232,6 @@ print(test_random_formulas.digest({seeds}))
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == digest(seeds), seeds
-    assert units
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -240,7 +239,6 @@ def test_plans_of_random_formulas_keep_the_rules(rng: np.random.Generator, kind:
     """Local memory, barriers and arguments."""
     for seed in rng.integers(10**9, size=6):
         fits(int(seed), kind)
-    assert units
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -248,7 +246,6 @@ def test_formulas_of_no_pair_are_planned(rng: np.random.Generator, kind: str, un
     for seed in rng.integers(10**9, size=6):
         told, stages = drawn_stages(int(seed), kind, paired=False)
         assert stages, told
-    assert units
 
 
 @pytest.mark.sweep
@@ -256,7 +253,6 @@ def test_formulas_of_no_pair_are_planned(rng: np.random.Generator, kind: str, un
 def test_plans_of_many_random_formulas_keep_the_rules(rng: np.random.Generator, kind: str, units: list[Any]) -> None:
     for seed in rng.integers(10**9, size=150):
         fits(int(seed), kind)
-    assert units
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -265,7 +261,6 @@ def test_random_formulas(context: cm.Context, rng: np.random.Generator, kind: st
         pytest.skip("no float64 here")
     for seed in rng.integers(10**9, size=2):
         check(int(seed), kind, context)
-    assert units
 
 
 @pytest.mark.sweep

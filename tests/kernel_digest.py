@@ -30,7 +30,7 @@ from clmapreduce.domain.sparse import sparse  # noqa: E402
 from clmapreduce.modes import ComputeMode  # noqa: E402
 from clmapreduce.plan import Facts, Plan, Stage  # noqa: E402
 from clmapreduce.planning.pair_request import passes_of  # noqa: E402
-from clmapreduce.planning.passes import Planner  # noqa: E402
+from clmapreduce.planning.passes import Setting  # noqa: E402
 
 SHEETS = ("nvidia", "intel", "pocl")
 FORMULAS: dict[str, tuple[str, str, str | None]] = {
@@ -58,10 +58,10 @@ def chosen_plans(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
         for rows, columns, batch in SIZES:
             domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
             told = f"{name}, {rows} x {columns} x {batch}"
-            yield f"chosen {told}", passes.plan(Planner(domain, mode, facts), outputs)
+            yield f"chosen {told}", passes.plan(Setting(domain, mode, facts), outputs)
             if batch == 1 and columns <= 10_000:
                 blocks = drawn_blocks(np.random.default_rng(7), rows, columns)
-                yield f"chosen of blocks {told}", passes.plan(Planner(sparse(domain, blocks), mode, facts), outputs)
+                yield f"chosen of blocks {told}", passes.plan(Setting(sparse(domain, blocks), mode, facts), outputs)
 
 
 def calls(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:

@@ -10,7 +10,7 @@ from clmapreduce.domain.sparse import sparse
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.planning.passes import Look, Passes, Planner
+from clmapreduce.planning.passes import Look, Passes, Setting
 from clmapreduce.planning.request import PlanRequest
 from clmapreduce.schemes.pairs.boxes import Box
 
@@ -18,7 +18,7 @@ from clmapreduce.schemes.pairs.boxes import Box
 @dataclass(frozen=True)
 class PairsRequest(PlanRequest):
     """A reduction over pairs. outputs: dtypes of the results in memory. box: instead of the default one. tunings: how
-    many boxes this process had measured. blocks: the pairs, if not all; they own the plan. look: as in a Planner.
+    many boxes this process had measured. blocks: the pairs, if not all; they own the plan. look: as in a Setting.
     """
 
     passes: Passes
@@ -45,5 +45,5 @@ class PairsRequest(PlanRequest):
         return self.domain.pairs * max(1, self.passes.main.pair.cost)
 
     def plan(self, facts: Facts) -> Plan:
-        planner = Planner(self.domain, self.mode, facts, self.backend, self.box, self.look)
-        return self.passes.plan(planner, self.outputs)
+        setting = Setting(self.domain, self.mode, facts, self.backend, self.box, self.look)
+        return self.passes.plan(setting, self.outputs)

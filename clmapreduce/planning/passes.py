@@ -29,7 +29,7 @@ Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], P
 
 
 @dataclass(frozen=True)
-class Planner:
+class Setting:
     """What plans depend on beside the formula. box: instead of the default one. look: asked for every pass over all
     pairs, where there is no box.
     """
@@ -56,7 +56,7 @@ class Passes(ABC):
         """The result arrays."""
 
     @abstractmethod
-    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+    def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         """The plan. outputs: dtypes of the results in memory."""
 
 
@@ -76,16 +76,16 @@ class OnePass(Passes):
     def outputs(self) -> tuple[PairOutput, ...]:
         return _widened(self.bound, self.pair)
 
-    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
-        domain, mode, facts = planner.domain, planner.mode, planner.facts
+    def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
+        domain, mode, facts = setting.domain, setting.mode, setting.facts
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
-        long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, planner.backend)
-        problem = PairProblem(self.pair, self.bound, outputs, shared, planner.backend, long)
-        scheme, box = choose(problem, domain, mode, facts, planner.box)
+        long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, setting.backend)
+        problem = PairProblem(self.pair, self.bound, outputs, shared, setting.backend, long)
+        scheme, box = choose(problem, domain, mode, facts, setting.box)
         plan = scheme.plan(box)
-        if planner.look is None or planner.box is not None:
+        if setting.look is None or setting.box is not None:
             return plan
-        return planner.look(plan, problem, domain, mode, facts)
+        return setting.look(plan, problem, domain, mode, facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +106,13 @@ class TwoPasses(Passes):
     def outputs(self) -> tuple[PairOutput, ...]:
         return _widened(self.last, self.second.pair)
 
-    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
-        pair, domain = self.second.pair, planner.domain
+    def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
+        pair, domain = self.second.pair, setting.domain
         assert pair.expansion is not None
-        first = self.first.plan(replace(planner, box=None), (pair.dtype,))
-        second = self.second.plan(planner, (pair.dtype,))
+        first = self.first.plan(replace(setting, box=None), (pair.dtype,))
+        second = self.second.plan(setting, (pair.dtype,))
         (marks,), size = self.first.bound.outputs[0].shape, pair.expansion.size
-        return plan_weighted(first, second, self.last, marks, size, outputs[0], domain, planner.mode, planner.facts)
+        return plan_weighted(first, second, self.last, marks, size, outputs[0], domain, setting.mode, setting.facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +135,10 @@ class Concatenated(Passes):
         """Numbers of every part."""
         return tuple(part.outputs[0].shape[0] for part in self.parts)
 
-    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
+    def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         dtype = self.main.pair.dtype
-        plans = [part.plan(planner, (dtype,)) for part in self.parts]
-        return plan_parts(plans, self.sizes, dtype, outputs[0], planner.domain, planner.mode, planner.facts)
+        plans = [part.plan(setting, (dtype,)) for part in self.parts]
+        return plan_parts(plans, self.sizes, dtype, outputs[0], setting.domain, setting.mode, setting.facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +151,9 @@ class SideValue:
     pair: Pair
     bound: PairBound
 
-    def plan(self, planner: Planner) -> SideValuePlan:
+    def plan(self, setting: Setting) -> SideValuePlan:
         """The plan of its launches."""
-        pair, domain, mode, facts = self.pair, planner.domain, planner.mode, planner.facts
+        pair, domain, mode, facts = self.pair, setting.domain, setting.mode, setting.facts
         count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(self.given.role, 1)
         batch = domain.batch if any(one.rank for one in pair.inputs) else 1
         alone = Pairwise(count, 1, batch, domain.elements)
@@ -177,9 +177,9 @@ class WithSideValues(Passes):
     def outputs(self) -> tuple[PairOutput, ...]:
         return self.pairs.outputs
 
-    def plan(self, planner: Planner, outputs: tuple[DType, ...]) -> Plan:
-        pairs = self.pairs.plan(planner, outputs)
-        return plan_asides([value.plan(planner) for value in self.values], pairs, planner.domain.batch)
+    def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
+        pairs = self.pairs.plan(setting, outputs)
+        return plan_asides([value.plan(setting) for value in self.values], pairs, setting.domain.batch)
 
 
 def _widened(bound: PairBound, pair: Pair) -> tuple[PairOutput, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +11,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.ready import ReadyCall, is_kept
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.trace import own
@@ -38,8 +37,7 @@ class CallCache:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lock = threading.Lock()
-        self._calls: OrderedDict[Hashable, tuple[ReadyCall, dict[int, DeviceArray]]] = OrderedDict()
+        self._calls: Cache[tuple[ReadyCall, dict[int, DeviceArray]]] = Cache(KEPT)
 
     def run(
         self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options,
@@ -49,7 +47,7 @@ class CallCache:
         the inputs; the others are the plan's. prepare: everything up to the launch.
         """
         key = self._key(asked, arrays, options)
-        found = self._find(key)
+        found = None if key is None else self._calls.get(key)
         if found is not None:
             call, own = found
             read = {**own, **arrays}
@@ -62,10 +60,7 @@ class CallCache:
         if key is not None and is_kept(prepared):  # behind the run, which may fill in arrays that later calls only read
             places = array_places(prepared)
             own = {k: prepared.call.given[k].value for k in places if k is not None and k not in arrays}
-            with self._lock:
-                self._calls[key] = ReadyCall(prepared, places), own
-                if len(self._calls) > KEPT:
-                    self._calls.popitem(last=False)
+            self._calls.put(key, (ReadyCall(prepared, places), own))
         return results[0]
 
     def _key(self, asked: Sequence[Any], arrays: Mapping[int, Any], options: Options) -> Hashable | None:
@@ -82,12 +77,3 @@ class CallCache:
         except TypeError:  # a record as init, say
             return None
         return key
-
-    def _find(self, key: Hashable | None) -> tuple[ReadyCall, dict[int, DeviceArray]] | None:
-        if key is None:
-            return None
-        with self._lock:
-            found = self._calls.get(key)
-            if found is not None:
-                self._calls.move_to_end(key)
-            return found

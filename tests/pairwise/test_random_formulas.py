@@ -29,7 +29,7 @@ from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.plan import Stage
 from clmapreduce.planning.pair_request import passes_of
-from clmapreduce.planning.passes import Planner
+from clmapreduce.planning.passes import Setting
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable
 
@@ -202,7 +202,7 @@ def drawn_stages(seed: int, kind: str, paired: bool = True) -> tuple[str, tuple[
     if not paired:
         domain = sparse(domain, Blocks(np.array([[0, rows]]), np.zeros(2, int), np.zeros((0, 2), int), rows, columns))
     outputs = tuple(output.dtype for output in passes.outputs)
-    return f"seed {seed}: {drawn}", passes.plan(Planner(domain, PARALLEL, FACTS["nvidia"]), outputs).stages
+    return f"seed {seed}: {drawn}", passes.plan(Setting(domain, PARALLEL, FACTS["nvidia"]), outputs).stages
 
 
 def fits(seed: int, kind: str) -> None:

@@ -20,7 +20,7 @@ from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.pair_request import PairRequest, passes_of
-from clmapreduce.planning.passes import Planner
+from clmapreduce.planning.passes import Setting
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
@@ -181,17 +181,17 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         passes = passes_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
         for rows, backend in ((10_000, "auto"), (3, "2D")):
             domain = Pairwise(rows, 100_000, 1, 4_000_000)
-            plan = passes.plan(Planner(domain, mode, facts, backend), (FLOAT32,))
+            plan = passes.plan(Setting(domain, mode, facts, backend), (FLOAT32,))
             yield f"pairs with long weights {op} {rows}", plan
     both = "Concat(Exp(-SqDist(Vi(0,40),Vj(1,40))),Vi(0,40)*Vj(2,1))"
     for code in ("f4", "f2"):
         passes = passes_of(form_of(both, code=code))
         domain = Pairwise(10_000, 10_000, 6, 2_400_000)
-        yield f"pairs of parts {code}", passes.plan(Planner(domain, mode, facts), (np.dtype(code),))
+        yield f"pairs of parts {code}", passes.plan(Setting(domain, mode, facts), (np.dtype(code),))
     cosine = "(Vi(0,40)|Vj(1,40))/(Norm2(Vi(0,40))*Norm2(Vj(1,40)))"
     for op, weight in (("Sum", None), ("SumSoftMaxWeight", "Vj(2,40)")):
         passes = passes_of(form_of(cosine, op, weight))
-        yield f"pairs with asides {op}", passes.plan(Planner(Pairwise(10_000, 9_000, 1, 400_000), mode, facts), (FLOAT32,))
+        yield f"pairs with asides {op}", passes.plan(Setting(Pairwise(10_000, 9_000, 1, 400_000), mode, facts), (FLOAT32,))
     yield "pairs of a few rows, not split", pair_plan(layout_of(few=True, backend="1D"), 8, 5000, mode, facts)
     yield "pairs many merged", pair_plan(layout_of(backend="2D"), 10_000, 10_000, mode, facts)
 

@@ -13,7 +13,7 @@ from support.plans import FACTS, PARALLEL, SEQUENTIAL
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.planning.pair_request import passes_of
-from clmapreduce.planning.passes import Planner
+from clmapreduce.planning.passes import Setting
 from clmapreduce.schemes.pairs.boxes import WideBox
 from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixBox,
@@ -54,7 +54,7 @@ def test_softmaxes_of_long_weights() -> None:
     for dim, kernel in kernels:
         for text in (f"Vi(0,{dim})|Vj(1,{dim})", f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))"):
             passes = passes_of(form_of(text, "SumSoftMaxWeight", "Vj(2,64)"))
-            plan = passes.plan(Planner(Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW), (np.dtype("f4"),))
+            plan = passes.plan(Setting(Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW), (np.dtype("f4"),))
             assert kernel in [stage.spec.kernel for stage in plan.stages], text
             if dim > 16:
                 main = passes.main

@@ -180,7 +180,9 @@ def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
 
 
 class SentTable:
-    """A table's copy in device memory, which returns to the arena with it."""
+    """A table's copy in device memory, which returns to the arena with it. Stages that read it wait for the copy on the
+    device: contexts make these tables under their lock, where no thread may wait for a driver.
+    """
 
     __slots__ = ("_queue", "buffer")
 
@@ -188,8 +190,8 @@ class SentTable:
         values = table.values.reshape(-1).view(np.uint8)
         with translated():
             self._queue, self.buffer = queue, take(queue, values.nbytes)
-            if values.size:  # wait: the copy reads host memory
-                hostsched.JobGraph([hostsched.WriteJob(self.buffer, values)]).submit(queue).wait()
+            if values.size:  # the queue keeps the values until the copy has ended
+                hostsched.JobGraph([hostsched.WriteJob(self.buffer, values)]).submit(queue)
 
     def __del__(self) -> None:
         if hasattr(self, "buffer"):

@@ -21,6 +21,7 @@ class DriverTraits:
     vectors of float16. keeps_kernels: whether the driver keeps built kernels on disk itself. retry_pauses: seconds
     before a build is tried again that failed without an error in its log. counts_versions: whether launches of one
     kernel that differ must wait for each other. spin_us: for how long a wait asks the driver before it sleeps.
+    one_waiter: whether at most one thread may wait inside the driver.
     """
 
     vocabulary: str = "portable"
@@ -34,6 +35,7 @@ class DriverTraits:
     retry_pauses: tuple[float, ...] = ()
     counts_versions: bool = False
     spin_us: int = 100
+    one_waiter: bool = False
 
 
 _TRAITS = {
@@ -41,7 +43,7 @@ _TRAITS = {
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
         vectors_of_half=False,
     ),
-    "intel": DriverTraits("intel", spin_us=20),
+    "intel": DriverTraits("intel", spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(

@@ -19,6 +19,9 @@ _AWAKE = 2e7  # ns
 _LONGEST_NAP, _SHARE = 1e-3, 0.005
 _threads: set[threading.Thread] = set()
 """The threads that wait inside a driver."""
+_lone: list[threading.Thread] = []
+"""The last thread that waited inside a driver which one thread may wait in. `_lone_lock` guards it."""
+_lone_lock = threading.Lock()
 
 
 def ended(event: cl.Event) -> bool:
@@ -39,13 +42,19 @@ def status_of(event: cl.Event) -> int:
         return error.code
 
 
-def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds: float = math.inf) -> int:
+def poll(
+    event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds: float = math.inf, alone: bool = False
+) -> int:
     """The final status of `event`, 0 or negative: looked at over and over for `spin_us`, then giving way to others
     between two looks, and after 20 ms between naps. After `seconds` it gives up: the status is positive then.
 
     `in_driver`: instead, let a thread of ours wait inside the driver while this one stays open to Ctrl-C. On
     CPUs that thread wakes at once, where naps overshoot; and Intel's runtime computes in the threads that wait for it
     (2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
+
+    `alone`: at most one thread of the process waits inside the driver, the others nap until it comes back, or for a
+    millisecond. Intel's runtime comes to a standstill otherwise: of 32 threads with short calls on two cores, two slept
+    for ever inside its task arena, and nobody was left to compute (2026.2, twice in some 100,000 calls).
 
     Intel's CPU runtime (2026.2) calls a command complete whose wait list failed, and tells the truth only to who waits
     for it; so a complete command is waited for, which returns at once.
@@ -66,7 +75,7 @@ def poll(event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds
         if waited > 1e9 * seconds:
             return status
         if in_driver:
-            code = _wait_beside(event, seconds)
+            code = _wait_beside(event, seconds, alone)
             if code < COMPLETE and not ended(event):  # a lost device leaves commands as they are
                 return code
         elif waited < _AWAKE:
@@ -95,10 +104,12 @@ def join_threads(seconds: float) -> bool:
     return not any(thread.is_alive() for thread in list(_threads))
 
 
-def _wait_beside(event: cl.Event, seconds: float) -> int:
+def _wait_beside(event: cl.Event, seconds: float, alone: bool) -> int:
     """Returns when `event` has ended, or after some seconds; a thread waits for it inside the driver. It is a daemon:
     who is interrupted does not wait for it, and the end of the interpreter does so by `join_threads`. Gives the
     (negative) code with which the wait failed, else 0.
+
+    alone: returns after a nap where another thread waits inside the driver.
     """
     done = threading.Event()
     codes = []
@@ -109,12 +120,26 @@ def _wait_beside(event: cl.Event, seconds: float) -> int:
         _threads.discard(threading.current_thread())
 
     thread = threading.Thread(target=wait, name="hostsched-wait", daemon=True)
-    _threads.add(thread)
-    thread.start()
+    if not alone:
+        _threads.add(thread)
+        thread.start()
+    elif (other := _start_alone(thread)) is not thread:
+        other.join(_LONGEST_NAP)
+        return COMPLETE
     until = time.perf_counter() + seconds
     while not done.wait(0.05) and time.perf_counter() < until:
         pass
     return codes[0] if codes else COMPLETE
+
+
+def _start_alone(thread: threading.Thread) -> threading.Thread:
+    """Starts `thread`, unless another one is at work inside the driver: the one that now is."""
+    with _lone_lock:
+        if not any(other.is_alive() for other in _lone):
+            _threads.add(thread)
+            thread.start()
+            _lone[:] = [thread]
+        return _lone[0]
 
 
 def _true_status(event: cl.Event) -> int:

@@ -81,7 +81,7 @@ def _patiently(events: list[cl.Event]) -> bool:
         ended = False
         while not ended:
             try:
-                if poll(event, in_driver=True, seconds=_LONGEST) > COMPLETE:
+                if poll(event, in_driver=True, seconds=_LONGEST, alone=True) > COMPLETE:
                     return False
                 ended = True
             except KeyboardInterrupt:

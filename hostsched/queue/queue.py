@@ -39,6 +39,7 @@ class Queue(Commands):
         # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
         self._spin_us = self.facts.traits.spin_us
         self._waits_in_driver = self.facts.kind == "cpu"
+        self._waits_alone = self.facts.traits.one_waiter
         self.arena: Arena = self.space.arena
         self.cancellations = 0
         self._backlog: deque[tuple[cl.Event, float]] = deque()
@@ -60,7 +61,7 @@ class Queue(Commands):
     def settle(self, event: cl.Event) -> int:
         """The final status of `event`, once it has ended, failed or not. Ctrl-C gets through."""
         self.flush()
-        status = poll(event, self._spin_us, self._waits_in_driver)
+        status = poll(event, self._spin_us, self._waits_in_driver, alone=self._waits_alone)
         if self._in_flight:
             with self.lock:
                 self._in_flight.release()

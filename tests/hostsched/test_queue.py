@@ -142,6 +142,20 @@ def test_other_threads_run_while_one_polls(device: Device, seconds: float) -> No
     timer.join()
 
 
+def test_one_thread_waits_inside_a_driver_that_bears_no_more(device: Device) -> None:
+    """The others return as soon as their own events have ended, and take its place once it comes back."""
+    context = Queue(device).context
+    gates = [cl.UserEvent(context) for _ in range(4)]
+    waits = [threading.Thread(target=poll, args=(gate, 0, True, 30.0, True), daemon=True) for gate in gates]
+    for wait in waits:
+        wait.start()
+    for gate, wait in reversed(list(zip(gates, waits, strict=True))):
+        assert sum(thread.name == "hostsched-wait" for thread in threading.enumerate()) <= 1
+        gate.set_status(cl.command_execution_status.COMPLETE)
+        wait.join(10)
+        assert not wait.is_alive()
+
+
 def test_queues_may_be_dropped_right_after_a_wait(child: Child, device: Device) -> None:
     """Beside processes that keep the cores busy: a thread of the driver may still be ending the last command."""
     code = f"""

@@ -9,11 +9,12 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rusticl sanitize fuzz lint docs bench clean
+.PHONY: help demo test test-rest test-all test-rusticl sanitize fuzz lint docs bench clean
 
 help:
 	@echo "make demo   the factorial sequence and the power series of e^x on this machine's best device"
-	@echo "make test   the test suite, on every device found and two CPU runtimes from the package index"
+	@echo "make test   one case in four of each test, on every device found and two CPU runtimes from the package index"
+	@echo "make test-all  the whole test suite; make test-rest what make test left out, by the same CLMR_DRAW_SEED"
 	@echo "make test-rusticl  a short selection on Mesa's rusticl (llvmpipe), where that is installed"
 	@echo "make sanitize  every kernel under oclgrind, where that is installed: data races, accesses outside of memory"
 	@echo "make fuzz   random calls beside NumPy, and wrong ones: ARGS=\"--device pocl --valid 50000 --seconds 3600\""
@@ -26,8 +27,19 @@ demo: $(VENV)/.demo
 	@$(BIN)/clmapreduce demo $(ARGS)
 
 # A crash of a driver ends the run: with files kept together, xdist would wait for the crashed worker's for ever.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
+# Both halves draw the same cases from one seed, so that together they run all.
+CLMR_DRAW_SEED ?= $(shell date +%s)
+export CLMR_DRAW_SEED := $(CLMR_DRAW_SEED)
+EVERY := not sweep and not sanitize and not fuzz
+
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --max-worker-restart 0 $(ARGS)
+	$(PYTEST) -m "$(EVERY) and not rest" $(ARGS)
+
+test-rest: $(VENV)/.test
+	$(PYTEST) -m "$(EVERY) and rest" $(ARGS)
+
+test-all: test test-rest
 
 # rusticl offers no device unless it is asked to; what it cannot do is in docs/architecture.md.
 RUSTICL := /etc/OpenCL/vendors/rusticl.icd

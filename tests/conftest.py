@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `support`, beside this fil
 
 os.environ.setdefault("CLMR_DRAW_SEED", str(secrets.randbits(32)))  # workers draw the same combinations
 
-from support.drawing import mark_what_is_not_drawn  # noqa: E402
+from support.drawing import mark_the_rest, mark_what_is_not_drawn  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402  # the cache's folder must be named before
 
@@ -91,6 +91,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is not drawn, before the marks are looked at."""
     mark_what_is_not_drawn(items, config, os.environ["CLMR_DRAW_SEED"])
+    mark_the_rest(items, config, os.environ["CLMR_DRAW_SEED"])
 
 
 def pytest_report_header() -> str:

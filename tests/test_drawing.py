@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.drawing import covering, mark_what_is_not_drawn
+from support.drawing import covering, mark_the_rest, mark_what_is_not_drawn
 
 SIZES = {"context": 2, "mode": 2, "op": 12, "dtype": 7, "size": 3}
 CASES = [dict(zip(SIZES, values, strict=True)) for values in product(*map(range, SIZES.values()))]
@@ -59,7 +59,7 @@ class Item:
             SimpleNamespace(params=params, id=str(params)),
             set(),
         )
-        self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs)
+        self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs) if name == "drawn" else None
         named = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
         marks = {"parametrize": named, "drawn": [SimpleNamespace(kwargs=kwargs)]}
         self.iter_markers = lambda name: marks[name]
@@ -129,3 +129,23 @@ def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
     swept = items({}, *pairs)
     assert not kept(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
     assert len(kept(items({}, *pairs), args=("t.py::test[a-s-x]",))) == 12
+
+
+@pytest.mark.parametrize("cases", [1, 2, 3, 4, 9, 200])
+def test_the_everyday_run_has_one_case_in_four_and_at_least_one(cases: int) -> None:
+    """The same ones for one seed, so that the two runs are the whole; each of them in some run."""
+
+    def everyday(seed: int) -> frozenset[int]:
+        every = [Item({}, context="a", op=k) for k in range(cases)]
+        mark_the_rest(every, SimpleNamespace(args=("tests",)), str(seed))  # type: ignore[arg-type]
+        return frozenset(item.callspec.params["op"] for item in every if "rest" not in item.marks)
+
+    drawn = [everyday(seed) for seed in range(60)]
+    assert {len(each) for each in drawn} == {cases - 3 * cases // 4}
+    assert frozenset.union(*drawn) == frozenset(range(cases)) and everyday(7) == drawn[7]
+
+
+def test_a_case_that_is_named_runs_in_both() -> None:
+    every = [Item({}, context="a", op=k) for k in range(8)]
+    mark_the_rest(every, SimpleNamespace(args=("tests/test_x.py::test_y[a-3]",)), "1")  # type: ignore[arg-type]
+    assert not any(item.marks for item in every)

@@ -5,6 +5,8 @@ and every device but one among them. PoCL builds kernels twice as slowly as Inte
 is drawn more seldom, and left out of two tests of three, other ones in every run. `-m sweep` runs all combinations. A
 combination asked for by its name always runs.
 
+`mark_the_rest` parts what is left in two: `make test` runs one case in four of each test, `make test-rest` the others.
+
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
 on any mark of the test, the name of a device on which it runs in one of four runs only: tests of what GPUs alone take
@@ -71,6 +73,22 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
         for case in cases:
             if case not in drawn:
                 case.add_marker(pytest.mark.sweep)
+
+
+def mark_the_rest(items: Sequence[pytest.Item], config: pytest.Config, seed: str) -> None:
+    """Marks as `rest` what `make test` leaves to `make test-rest`: of each test three cases in four, other ones in
+    every run. A case asked for by its name has no mark.
+    """
+    if any("[" in argument for argument in config.args):
+        return
+    tests: defaultdict[str, list[Any]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sweep") is None:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for name, cases in tests.items():
+        rng = random.Random(f"rest {seed} {name}")
+        for case in rng.sample(cases, 3 * len(cases) // 4):
+            case.add_marker(pytest.mark.rest)
 
 
 def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:

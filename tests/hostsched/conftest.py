@@ -68,6 +68,12 @@ def axpb(axpb_source: str) -> Callable[[hostsched.Queue], Callable[..., hostsche
 
 
 @pytest.fixture
+def same_drivers() -> dict[str, str]:
+    """For a child that must find the devices of this process: the setting that names their driver, if there is one."""
+    return {name: value for name, value in os.environ.items() if name == "OCL_ICD_VENDORS"}
+
+
+@pytest.fixture
 def child() -> Child:
     """Runs Python code in a process of its own, for 60 s at most, and returns what it printed."""
 

@@ -140,6 +140,8 @@ def test_whatever_is_odd_is_rebuilt(device: Device, folder: pathlib.Path, name: 
 
 
 def test_a_sound_file_that_the_driver_refuses_is_rebuilt(device: Device, folder: pathlib.Path) -> None:
+    if device.platform == "rusticl":
+        pytest.skip("rusticl 22.3.6 ends the process where a binary is none of its own")
     run(device, source(1))
     path = only_file(folder)
     disk_cache.store(path.stem, b"not a program")
@@ -147,8 +149,9 @@ def test_a_sound_file_that_the_driver_refuses_is_rebuilt(device: Device, folder:
 
 
 def test_a_planted_pickle_is_not_run(
-    device: Device, folder: pathlib.Path, tmp_path: pathlib.Path, child: Callable[..., str]
-) -> None:
+    device: Device, folder: pathlib.Path, tmp_path: pathlib.Path, child: Callable[..., str],
+    same_drivers: dict[str, str],
+) -> None:  # fmt: skip
     class Planted:
         def __reduce__(self) -> tuple[object, ...]:
             return pathlib.Path.touch, (tmp_path / "ran",)
@@ -164,7 +167,7 @@ kernel = build(queue, {source(1)!r}).kernel("cmr_value")
 JobGraph([KernelJob(kernel, 1, 1, (a,), (), (a,)), ReadJob(a, out)]).submit(queue).wait()
 print(out[0])
 """
-    assert child(code, CLMR_CACHE_DIR=str(folder)) == "1"
+    assert child(code, CLMR_CACHE_DIR=str(folder), **same_drivers) == "1"
     assert not (tmp_path / "ran").exists()
     assert disk_cache.load(only_file(folder).stem) is not None  # the child stored a sound one
 

@@ -21,7 +21,8 @@ borrowed = context.queue.arena.borrow(memory, writable=True)
 
 
 def launch(rounds):
-    job = hostsched.KernelJob(kernel, 1 << 10, 64, (borrowed, np.int32(rounds)), (borrowed,), (borrowed,))
+    size = min(64, kernel.max_group_size)  # 32 on llvmpipe
+    job = hostsched.KernelJob(kernel, (1 << 16) // size, size, (borrowed, np.int32(rounds)), (borrowed,), (borrowed,))
     return hostsched.JobGraph([job, hostsched.MapJob(borrowed)]).submit(context.queue)
 """
 

@@ -130,9 +130,9 @@ class Reduce(Primitive):
         choice(finish, "finish", FINISH)
         arguments = gather(values, options.context)
         context = arguments.context
+        formula, bound = self._operand.bind(arguments, accumulate)
         if accumulate == "double" and not context.facts.fp64:
             raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
-        formula, bound = self._operand.bind(arguments, accumulate)
         outputs = [((), bound.result)]
         if arguments.length == 0:
             return [identity_result(bound, arguments, options, self.op.name)]

@@ -43,7 +43,7 @@ def test_a_call_names_the_setting(name: str, value: str, says: str, tmp_path: pa
         pytest.skip("the driver of the default device has a cache of its own, and ours is not asked")
     lines = """
 try:
-    cm.Reduce("sum")([1.0, 2.0])
+    cm.Reduce("sum")([1, 2])
 except cm.SettingError as error:
     print(error)
 """

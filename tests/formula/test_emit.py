@@ -357,6 +357,8 @@ def launched(
 @pytest.mark.parametrize("bytes", [0, 16, 32, 64])
 def test_random_formulas_give_the_twins_values_in_every_width(context: cm.Context, mode: str, bytes: int) -> None:
     """0 to 64 bytes a vector are 1 to 8 lanes here: masks of every width meet numbers of every width."""
+    if not context.facts.fp64:
+        pytest.skip(f"{context.device.name} has no float64")
     rnd = random.Random(bytes)
     symbols = [Symbol(name, dtype) for name, dtype in LEAVES.items()]
     nodes = [n for n in (tree(rnd, symbols, 3) for _ in range(FORMULAS)) if isinstance(n, Node)]

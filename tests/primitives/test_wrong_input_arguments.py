@@ -149,6 +149,8 @@ def test_places_in_nothing(name: str, context: cm.Context, launches: list[str]) 
 
 def test_sequences_that_leave_their_dtype(context: cm.Context, launches: list[str]) -> None:
     for n, dtype, largest in ((13, "i4", 12), (21, "i8", 20), (35, "f4", 34), (171, "f8", 170), (6, "u1", 5)):
+        if dtype == "f8" and not context.facts.fp64:
+            continue
         with pytest.raises(cm.DTypeError, match=f"largest n that fits is {largest}"):
             cm.series.factorials(n, dtype=dtype, context=context)
     for base, n, dtype, largest in ((2, 31, "i4", 30), (-2, 32, "i4", 31), (3, 6, "u1", 5), (10, 19, "i8", 18)):

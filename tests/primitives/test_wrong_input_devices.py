@@ -40,7 +40,7 @@ def test_a_device_named_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(cm.DeviceError, match="CLMR_DEVICE"):
         cm.select_device()
     device = cm.devices()[-1]
-    monkeypatch.setenv("CLMR_DEVICE", device.vendor)
+    monkeypatch.setenv("CLMR_DEVICE", device.name if device.vendor == "other" else device.vendor)
     assert cm.select_device().vendor == device.vendor
 
 

@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 _CALL = re.compile(r"cmr_([a-z]\w*?)_((?:u?(?:char|short|int|long)|half|float|double)\d*)")
 _VECTOR = re.compile(r"(u?(?:char|short|int|long)|half|float|double)(2|4|8|16)")
 _SCALAR = re.compile(r"(half|double)\d*")
-_lock = threading.Lock()
+_lock = threading.RLock()
 _lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input_encoding="utf-8")
 
 

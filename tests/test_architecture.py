@@ -301,3 +301,12 @@ def test_rule_10_no_test_file_is_long() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in python_files("tests")}
     long = {path.relative_to(ROOT).as_posix(): n for path, n in lengths.items() if n > LONGEST_TEST_FILE}
     assert not long, f"more than {LONGEST_TEST_FILE} lines: {long}"
+
+
+def test_rule_11_a_thread_may_take_its_lock_twice() -> None:
+    """From Python 3.12 on a garbage collection, and what finalizers of a user's objects call, may come between any two
+    steps, so also where a lock is held.
+    """
+    files = [path for package in ("cl_templates", "hostsched", "clmapreduce") for path in python_files(package)]
+    files += python_files("tests/support")
+    assert [str(path) for path in files if re.search(r"threading\.Lock\(", path.read_text(encoding="utf-8"))] == []

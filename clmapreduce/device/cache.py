@@ -29,7 +29,7 @@ class Cache(Generic[V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._entries: OrderedDict[Hashable, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._entries)

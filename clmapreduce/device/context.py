@@ -160,7 +160,7 @@ _traces = itertools.count(1)
 _default = threading.local()
 """Per thread: `context`, the default, and `outer`, what it was before the `with` blocks, innermost first."""
 _shared: dict[Device, Context] = {}
-_shared_lock = threading.Lock()
+_shared_lock = threading.RLock()
 
 
 def shared_context(device: Device) -> Context:

@@ -35,7 +35,7 @@ class BoxStore:
     def __init__(self) -> None:
         self._boxes: dict[Key, Box] = {}
         self._devices: dict[Key, bool] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def has(self, device: Key) -> bool:
         """Whether something was measured on a device, by this process or before it began."""
@@ -61,7 +61,7 @@ class BoxStore:
 
 TABLE = BoxStore()
 _tunings = 0
-_tunings_lock = threading.Lock()
+_tunings_lock = threading.RLock()
 
 
 def tunings() -> int:

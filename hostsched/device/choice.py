@@ -24,7 +24,7 @@ _INSTALL = (
     'Then "clmapreduce doctor" shows what is found.'
 )
 _log = logging.getLogger("clmapreduce.hostsched")
-_lock = threading.Lock()
+_lock = threading.RLock()
 _ranked: list[Device] | None = None
 
 

@@ -31,7 +31,7 @@ _PIP_DRIVERS = (
     # distribution, file names of its driver, what its platform's name contains, what it needs without asking pip for it
     ("intel-opencl-rt", ("libintelocl.so", "intelocl64.dll"), "Intel", "intel-cmplr-lib-rt"),
 )
-_lock = threading.Lock()
+_lock = threading.RLock()
 _found: list[cl.Platform] | None = None
 _registered: list[PipDriver] = []
 

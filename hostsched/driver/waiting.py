@@ -21,7 +21,7 @@ _threads: set[threading.Thread] = set()
 """The threads that wait inside a driver."""
 _lone: list[threading.Thread] = []
 """The last thread that waited inside a driver which one thread may wait in. `_lone_lock` guards it."""
-_lone_lock = threading.Lock()
+_lone_lock = threading.RLock()
 
 
 def ended(event: cl.Event) -> bool:

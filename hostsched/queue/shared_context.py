@@ -48,7 +48,7 @@ class SharedContext(LockedContext):
         weakref.finalize(self, self.idle_queues.release).atexit = False
 
 
-_registry_lock = threading.Lock()
+_registry_lock = threading.RLock()
 _own: dict[Device, SharedContext] = {}
 _foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDictionary()
 

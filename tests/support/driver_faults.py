@@ -58,7 +58,7 @@ class Driver:
         self._fails, self._fault, self._late = fails, fault, late
         self._real: dict[str, Callable[..., Any]] = {}
         self._failed: dict[int, tuple[cl.Event, int]] = {}  # by address, which the event keeps from being taken again
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __enter__(self) -> Driver:
         for name in CALLS:

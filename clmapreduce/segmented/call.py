@@ -60,6 +60,24 @@ class Element:
 
 
 @dataclass(frozen=True)
+class SegmentOperands:
+    """The arrays of a call, checked, and how elements lie in segments.
+
+    length: elements of all segments. trailing: the shape of an element. on_device: whether the result stays there.
+    near: elements are gathered from places that are near those of the next ones, but not next to them.
+    """
+
+    context: Context
+    elements: Sequence[Element]
+    offsets: Any
+    length: int
+    trailing: Shape
+    segments: int
+    on_device: bool
+    near: bool = False
+
+
+@dataclass(frozen=True)
 class SegmentCall:
     """What is asked for, but the arrays. front: the element's value from its arrays' numbers. init, empty: as for
     `segmented_reduce`.
@@ -180,26 +198,24 @@ def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Eleme
 
 
 def prepare_segments(
-    asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
-    context: Context, options: Options, on_device: bool, box: SegmentBox | TeamBox | None = None, near: bool = False,
+    asked: SegmentCall, operands: SegmentOperands, options: Options, box: SegmentBox | TeamBox | None = None,
     looks: bool = False,
 ) -> Reduction | list[Any]:  # fmt: skip
-    """Everything up to the launch; the results themselves where there are no segments. All arrays are checked.
+    """Everything up to the launch; the results themselves where there are no segments.
 
-    length: elements of all segments. trailing: the shape of an element. box: instead of the chosen one. near: elements
-    are gathered from places that are near those of the next ones, but not next to them. looks: offsets may be wrong;
-    kernels that can tell do.
+    box: instead of the chosen one. looks: offsets may be wrong; kernels that can tell do.
     """
+    context, elements, offsets, segments = operands.context, operands.elements, operands.offsets, operands.segments
     layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
     given = given_to(layout, asked, elements, offsets)
-    outputs = [((segments, *trailing), layout.op.result)]
-    columns = product(trailing)
+    outputs = [((segments, *operands.trailing), layout.op.result)]
+    columns = product(operands.trailing)
     if segments * columns == 0:
-        return empty_results(Arguments(context, tuple(given), (segments,), on_device), outputs, options)
+        return empty_results(Arguments(context, tuple(given), (segments,), operands.on_device), outputs, options)
     read = zip(elements, layout.formula.inputs, strict=True)
     far = any(product(element.array.shape) >= NARROW_LIMIT for element, one in read if one.limited)
-    domain, mode = Segments(length, segments, columns, far), choose_mode(options.mode, context.facts)
-    scheme, box = choose(layout, domain, mode, context.facts, near, box)
+    domain, mode = Segments(operands.length, segments, columns, far), choose_mode(options.mode, context.facts)
+    scheme, box = choose(layout, domain, mode, context.facts, operands.near, box)
     executable = context.executable(SegmentsRequest(layout, domain, mode, box, looks))
     cuts = None
     tile = scheme.tile_of_cuts(box)
@@ -208,7 +224,7 @@ def prepare_segments(
         cuts = Cutting(domain, layout.closed, box.share(domain.weight), tile, mode).of(offsets, options.wait_for)
         given[0] = replace(given[0], value=offsets)
         given.append(Argument(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
-    arguments = Arguments(context, tuple(given), (segments,), on_device)
+    arguments = Arguments(context, tuple(given), (segments,), operands.on_device)
     prepared = prepare(arguments, executable, outputs, options, in_step=False)
     return Reduction(**vars(prepared), cuts=cuts, looks=looks)
 

@@ -47,12 +47,13 @@ class Geometry:
 
 
 def geometry(
-    offsets: Any, count: int, sources: Any, starts: bool, validate: bool, context: Context, options: Options,
-    name: str = "offsets",
+    offsets: Any, count: int, sources: Any, starts: bool, validate: bool, options: Options, name: str = "offsets"
 ) -> Geometry:  # fmt: skip
     """The geometry for offsets and sources as `segmented_reduce` takes them. Raises ShapeError or DTypeError, before
-    anything but checks has run; a check may be left to be made.
+    anything but checks has run; a check may be left to be made. options: with a context.
     """
+    context = options.context
+    assert context is not None
     starts, validate = switch(starts, "starts"), switch(validate, "validate")
     given = offsets = indices(offsets, name, options.wait_for)
     if not starts and not len(given):
@@ -68,7 +69,7 @@ def geometry(
         if isinstance(given, DeviceArray):
             await_events(context, options.wait_for)
         length = max(0, int(element(given, -1) if isinstance(given, DeviceArray) else given[-1]))
-    options = replace(options, context=context, out=None)
+    options = replace(options, out=None)
     check = None
     if validate and len(given):
         check = check_offsets(given, sources, length, count, starts, name, options)

@@ -101,7 +101,7 @@ def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate
     columns = indices(columns, "indices", options.wait_for)
     if data is not None and tuple(data.shape) != tuple(columns.shape):
         raise ShapeError(f"data has shape {tuple(data.shape)}, indices has {tuple(columns.shape)}; they must agree")
-    rows = geometry(indptr, len(columns), sources, False, validate, found.context, options, "indptr")
+    rows = geometry(indptr, len(columns), sources, False, validate, options, "indptr")
     needed = None
     if validate and x_length is not None and isinstance(columns, DeviceArray):
         options = replace(options, context=found.context, out=None)

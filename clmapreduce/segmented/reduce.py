@@ -23,7 +23,14 @@ from clmapreduce.host_room import needs_host_room
 from clmapreduce.primitives.map import Map
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import segment_operator
-from clmapreduce.segmented.call import Element, SegmentCall, check_numbers, layout_of, prepare_segments
+from clmapreduce.segmented.call import (
+    Element,
+    SegmentCall,
+    SegmentOperands,
+    check_numbers,
+    layout_of,
+    prepare_segments,
+)
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.inputs import Columns, columns, gathered
 from clmapreduce.segmented.kept import CallCache
@@ -68,11 +75,8 @@ def segmented_reduce(
     options = Options(mode, found.context, wait_for, out)
     given = columns(arrays)
     asked = asked_for(op, front, accumulate, init, empty)
-    shape = geometry(offsets, given.length, sources, starts, validate, found.context, options)
-    return reduce_once(
-        asked, elements_of(shape, given), shape.offsets, shape.length, given.trailing, shape.segments, found.context,
-        options, found.on_device, shape.check,
-    )  # fmt: skip
+    shape = geometry(offsets, given.length, sources, starts, validate, options)
+    return reduce_once(asked, operands_of(shape, given, found.on_device), options, shape.check)
 
 
 def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
@@ -107,8 +111,8 @@ def _read(number: Any) -> Any:
     return number.to_numpy()[()] if isinstance(number, DeviceArray) else number
 
 
-def elements_of(shape: Geometry, given: Columns) -> list[Element]:
-    """What an element is made of. Raises ShapeError where arrays and geometry differ in length."""
+def operands_of(shape: Geometry, given: Columns, on_device: bool) -> SegmentOperands:
+    """Arrays over a geometry. Raises ShapeError where they differ in length."""
     if given.length != shape.count:
         raise ShapeError(f"values has length {given.length}, the segments are made for {shape.count}")
     places = shape.places
@@ -116,17 +120,16 @@ def elements_of(shape: Geometry, given: Columns) -> list[Element]:
     elements = [Element(v, through, bool(v.shape[1:])) for v in given.arrays]
     if places is not None:
         elements.append(Element(places, given=False))
-    return elements
+    return SegmentOperands(
+        shape.context, elements, shape.offsets, shape.length, given.trailing, shape.segments, on_device
+    )
 
 
 def prepare_columns(
     shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool
 ) -> Prepared | list[Any]:
     """Everything up to the launch for arrays over a geometry. Raises ShapeError where the lengths differ."""
-    return prepare_segments(
-        asked, elements_of(shape, given), shape.offsets, shape.length, given.trailing, shape.segments, shape.context,
-        options, on_device,
-    )  # fmt: skip
+    return prepare_segments(asked, operands_of(shape, given, on_device), options)
 
 
 def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType:
@@ -157,7 +160,7 @@ class SegmentPlan:
         found = gathered([offsets, sources], context, ("offsets", "sources?"))
         self.context = found.context
         options = Options(mode, found.context)
-        made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, found.context, options)
+        made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, options)
         self._geometry = made.on_device()
         self._kept = CallCache(found.context)
 

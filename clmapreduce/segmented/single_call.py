@@ -6,13 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clmapreduce.calls.arguments import Shape
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.schemes.segments.chunks import GATE
-from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Reduction, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.chunk_starts import ChunkStarts
 from clmapreduce.segmented.kept import array_places, told
@@ -59,28 +58,23 @@ class RepeatedCall:
         return list(call(self._context, self._arrays, options.wait_for, options.out, self._instead))
 
 
-def reduce_once(
-    asked: SegmentCall, elements: Sequence[Element], offsets: Any, length: int, trailing: Shape, segments: int,
-    context: Context, options: Options, on_device: bool, check: Check | None, near: bool = False,
-) -> Any:  # fmt: skip
-    """The one result of a single call, as `prepare_segments` takes it. check: of the arrays, to be made or under
-    way.
-    """
+def reduce_once(asked: SegmentCall, operands: SegmentOperands, options: Options, check: Check | None) -> Any:
+    """The one result of a single call. check: of the arrays, to be made or under way."""
     if check is not None and options.out is not None:  # no kernel may write there before it is known
         check.start()
-    arrays = [offsets, *(element.array for element in elements)]
+    context, offsets = operands.context, operands.offsets
+    arrays = [offsets, *(element.array for element in operands.elements)]
     key = None
-    if on_device and segments and all(type(array) is DeviceArray for array in arrays):
-        kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.given) for e in elements)
-        sizes = (offsets.dtype, offsets.shape, length, trailing, segments)
+    if operands.on_device and operands.segments and all(type(array) is DeviceArray for array in arrays):
+        kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.given) for e in operands.elements)
+        sizes = (offsets.dtype, offsets.shape, operands.length, operands.trailing, operands.segments)
         numbers = (told(asked.init), told(asked.empty))
-        key = _hashable(("segments", replace(asked, init=None, empty=None), numbers, kinds, sizes, options.mode, near))
+        plain = replace(asked, init=None, empty=None)
+        key = _hashable(("segments", plain, numbers, kinds, sizes, options.mode, operands.near))
     found = find(context, key) if key is not None else None
     if isinstance(found, SingleCall) and _takes(found, options.out, arrays, context):
         return _run(RepeatedCall(found, arrays, context, options), check)
-    prepared = prepare_segments(
-        asked, elements, offsets, length, trailing, segments, context, options, on_device, near=near, looks=True
-    )
+    prepared = prepare_segments(asked, operands, options, looks=True)
     if not isinstance(prepared, Reduction):
         settled(check)
         return prepared[0]

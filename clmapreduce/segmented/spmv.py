@@ -18,7 +18,7 @@ from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.reductions.base import Accumulate, ReductionOp
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.inputs import gathered
 from clmapreduce.segmented.kept import CallCache
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
@@ -92,11 +92,14 @@ def spmv(
     _check_vector(vector, width)
     made = matrix_of(found, width, vector.shape[0], validate, options)
     asked = asked_for(add, _front(multiply, data is None), accumulate, init, empty)
-    rows = made.rows
-    return reduce_once(
-        asked, _elements(made, vector), rows.offsets, rows.length, tuple(vector.shape[1:]), rows.segments, rows.context,
-        options, found.on_device, rows.check, made.near,
-    )  # fmt: skip
+    return reduce_once(asked, _operands(made, vector, found.on_device), options, made.rows.check)
+
+
+def _operands(matrix: Matrix, x: Any, on_device: bool) -> SegmentOperands:
+    rows, elements = matrix.rows, _elements(matrix, x)
+    return SegmentOperands(
+        rows.context, elements, rows.offsets, rows.length, tuple(x.shape[1:]), rows.segments, on_device, matrix.near
+    )
 
 
 def _check_vector(x: Any, width: int | None) -> None:
@@ -215,8 +218,4 @@ class SpmvPlan:
         _check_vector(vector, made.width)
         if made.needed is not None:
             check_needed(made.columns, made.needed, vector.shape[0])
-        rows = made.rows
-        return prepare_segments(
-            asked, _elements(made, vector), rows.offsets, rows.length, tuple(vector.shape[1:]), rows.segments,
-            rows.context, options, found.on_device, near=made.near,
-        )  # fmt: skip
+        return prepare_segments(asked, _operands(made, vector, found.on_device), options)

@@ -20,7 +20,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox, lanes_box, walk_box
 from clmapreduce.segmented import keys as keys_front
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 RNG = np.random.default_rng(21)
 LENGTHS = np.concatenate([RNG.integers(0, 40, 60), [900, 0, 0, 1, 700], RNG.integers(0, 3, 90)])
@@ -50,8 +50,10 @@ def whole(op: str, x: Any, offsets: Any = OFFSETS) -> Any:
 def forced(box: Any, op: Any, elements: list[Element], front: Any, context: cm.Context, mode: str, **how: Any) -> Any:
     """Segments reduced by the scheme that a launch box belongs to. how: as in a `SegmentCall`."""
     prepared = prepare_segments(
-        SegmentCall(*segment_operator(op), front, **how), elements, OFFSETS, COUNT, (), len(LENGTHS), context,
-        Options(mode, context), False, box,
+        SegmentCall(*segment_operator(op), front, **how),
+        SegmentOperands(context, elements, OFFSETS, COUNT, (), len(LENGTHS), False),
+        Options(mode, context),
+        box,
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     return prepared.run()[0]

@@ -16,7 +16,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import LanesBox, SegmentBox, TeamBox
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 CPUS = [device for device in cm.devices() if device.facts.kind == "cpu"]
 BOXES = {
@@ -38,8 +38,10 @@ def contexts() -> list[cm.Context]:
 def reduced(context: cm.Context, box: str, values: Any, offsets: Any, op: str) -> Any:
     mode, given = BOXES[box]
     prepared = prepare_segments(
-        SegmentCall(*segment_operator(op), identity), [Element(values)], offsets, values.size, (), offsets.size - 1,
-        context, Options(mode, context), False, given,
+        SegmentCall(*segment_operator(op), identity),
+        SegmentOperands(context, [Element(values)], offsets, values.size, (), offsets.size - 1, False),
+        Options(mode, context),
+        given,
     )  # fmt: skip
     return prepared.run()[0] if isinstance(prepared, Prepared) else prepared[0]
 

@@ -17,7 +17,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import LanesBox, SegmentBox, TeamBox, lanes_box
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 MARGIN = 5000
 """Numbers in front of an array and behind it, more than wrong indices of `near` are off by."""
@@ -67,8 +67,10 @@ def test_wrong_indices_stay_inside(
         if gathered:
             elements.append(Element(near(rng, length, count).astype(dtype), given=False))
         prepared = prepare_segments(
-            SegmentCall(*segment_operator("sum"), lambda x: x), elements, wrong.astype(dtype), length, (), segments,
-            context, Options(mode, context, (), target), False, BOXES[box],
+            SegmentCall(*segment_operator("sum"), lambda x: x),
+            SegmentOperands(context, elements, wrong.astype(dtype), length, (), segments, False),
+            Options(mode, context, (), target),
+            BOXES[box],
         )  # fmt: skip
         assert isinstance(prepared, Prepared)
         zeros = {k: cm.array(np.zeros(n, "u1"), context) for k, n in prepared.executable.plan.scratch.items()}

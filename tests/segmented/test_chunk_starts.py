@@ -22,7 +22,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.team import Teams
-from clmapreduce.segmented.call import Element, Reduction, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, Reduction, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 
 pytestmark = pytest.mark.drawn
@@ -90,8 +90,10 @@ def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: n
 
     def prepared() -> Reduction:
         made = prepare_segments(
-            SegmentCall(*segment_operator("sum"), identity), [Element(on_device)], offsets, 24_000, (),
-            offsets.size - 1, context, Options("parallel", context), True, TeamBox(most=4096, join_block=32),
+            SegmentCall(*segment_operator("sum"), identity),
+            SegmentOperands(context, [Element(on_device)], offsets, 24_000, (), offsets.size - 1, True),
+            Options("parallel", context),
+            TeamBox(most=4096, join_block=32),
         )  # fmt: skip
         assert isinstance(made, Reduction)
         return made
@@ -227,8 +229,11 @@ def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generat
         box = TeamBox(most=700, least=700, window=int(rng.choice([1, 8])))
         given = cm.array(offsets.astype(code), context)
         prepared = prepare_segments(
-            SegmentCall(*segment_operator("sum"), identity), [Element(values)], given, length, (), segments, context,
-            Options("parallel", context), True, box, looks=True,
+            SegmentCall(*segment_operator("sum"), identity),
+            SegmentOperands(context, [Element(values)], given, length, (), segments, True),
+            Options("parallel", context),
+            box,
+            looks=True,
         )  # fmt: skip
         assert isinstance(prepared, Reduction) and prepared.sees_offsets and prepared.cuts is not None
         prepared.run()

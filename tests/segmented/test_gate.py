@@ -14,7 +14,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import LanesBox, SegmentBox, TeamBox, lanes_box
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 pytestmark = pytest.mark.drawn
 
@@ -32,9 +32,10 @@ def left_by_stopped(context: cm.Context, box: Any, values: Any, offsets: Any, co
     out = cm.array(np.full(offsets.size - 1, -77, "f4"), context)
     elements = [Element(cm.array(values, context), (1,)), Element(cm.array(columns, context), given=False)]
     prepared = prepare_segments(
-        SegmentCall(*segment_operator("sum"), identity), elements, cm.array(offsets, context), columns.size, (),
-        offsets.size - 1, context, Options("sequential" if isinstance(box, LanesBox) else "parallel", context, (), out),
-        True, box,
+        SegmentCall(*segment_operator("sum"), identity),
+        SegmentOperands(context, elements, cm.array(offsets, context), columns.size, (), offsets.size - 1, True),
+        Options("sequential" if isinstance(box, LanesBox) else "parallel", context, (), out),
+        box,
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     shut = cm.array(np.ones(1, "u1"), context)

@@ -16,7 +16,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented import segmented_reduce
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 Array = Any
 
@@ -190,7 +190,9 @@ def fused(
     name, operator = segment_operator(op)
     asked = SegmentCall(name, operator, front)
     prepared = prepare_segments(
-        asked, elements, offsets, length, (), offsets.size - 1, context, Options("sequential", context), False
+        asked,
+        SegmentOperands(context, elements, offsets, length, (), offsets.size - 1, False),
+        Options("sequential", context),
     )
     assert isinstance(prepared, Prepared)
     return prepared.run()[0]
@@ -292,8 +294,9 @@ def test_this_is_the_scheme_that_cpus_take(cpu: cm.Context, rng: np.random.Gener
     offsets = offsets_of([5] * 1000)
     name, operator = segment_operator("sum")
     prepared = prepare_segments(
-        SegmentCall(name, operator, _same), [Element(drawn(rng, "sum", "f4", 5000))], offsets, 5000, (), 1000, cpu,
-        Options("auto", cpu), False,
+        SegmentCall(name, operator, _same),
+        SegmentOperands(cpu, [Element(drawn(rng, "sum", "f4", 5000))], offsets, 5000, (), 1000, False),
+        Options("auto", cpu),
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     assert "segmented_lanes" in str([stage.spec.template for stage in prepared.executable.plan.stages])

@@ -17,7 +17,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 LENGTH = 300_000
 BOXES = {
@@ -48,8 +48,10 @@ def test_sums_have_the_recorded_bits(box: str, context: cm.Context) -> None:
     x, offsets = drawn_bits()
     made, recorded = BOXES[box]
     prepared = prepare_segments(
-        SegmentCall(*segment_operator("sum"), identity), [Element(x)], offsets, LENGTH, (), offsets.size - 1, context,
-        Options("parallel", context), False, made,
+        SegmentCall(*segment_operator("sum"), identity),
+        SegmentOperands(context, [Element(x)], offsets, LENGTH, (), offsets.size - 1, False),
+        Options("parallel", context),
+        made,
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     found = prepared.run()[0]

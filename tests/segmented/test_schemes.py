@@ -16,7 +16,7 @@ from clmapreduce.calls.tracing import identity
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.schemes.segments.boxes import LanesBox, SegmentBox, TeamBox
-from clmapreduce.segmented.call import Element, SegmentCall, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 
 pytestmark = pytest.mark.drawn
 
@@ -33,8 +33,10 @@ def run(context: cm.Context, box: Any, values: Any, offsets: Any, op: Any, out: 
     asked = SegmentCall(*segment_operator(op), identity, **how)
     segments = offsets.size - 1
     prepared = prepare_segments(
-        asked, [Element(values)], offsets, values.size, (), segments, context,
-        Options("sequential" if isinstance(box, LanesBox) else "parallel", context, (), out), False, box,
+        asked,
+        SegmentOperands(context, [Element(values)], offsets, values.size, (), segments, False),
+        Options("sequential" if isinstance(box, LanesBox) else "parallel", context, (), out),
+        box,
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
     return prepared.run()[0]
@@ -96,8 +98,10 @@ def test_gathered_elements_of_several_numbers(
         out = np.full((offsets.size - 1, columns), -77, "i8" if op == "argmax" else "f4")
         asked = SegmentCall(*segment_operator(op), lambda a, b: a * b, empty=5 if op is LAST else None)
         prepared = prepare_segments(
-            asked, elements, offsets, count, (columns,), offsets.size - 1, context,
-            Options("parallel", context, (), out), False, BOXES[box],
+            asked,
+            SegmentOperands(context, elements, offsets, count, (columns,), offsets.size - 1, False),
+            Options("parallel", context, (), out),
+            BOXES[box],
         )  # fmt: skip
         assert isinstance(prepared, Prepared)
         prepared.run()

@@ -36,7 +36,7 @@ def flag(j, k):
 % endfor
 % for j in STRIPS:
 % for k in (1, 2, 3):
-            ${text.merge_unless(f"v{4 * j + k}", f"v{4 * j + k - 1}", flag(j, k - 1))}
+            ${team.merge_unless(f"v{4 * j + k}", f"v{4 * j + k - 1}", flag(j, k - 1))}
 % endfor
             ${op.copy(f"tail{j}", f"v{4 * j + 3}")}
             if (${flag(j, 3)}) { ${op.reset(f"tail{j}")} }
@@ -48,11 +48,11 @@ def flag(j, k):
                 ${mode.all_from_lower(op, {f"lower{j}": f"tail{j}" for j in STRIPS}, d, "scan")}
 % for j in STRIPS:
                 ${f"settled{j} |= settled{j} << {d};" if warp else ""}
-                ${text.merge_if_reached(f"tail{j}", f"lower{j}", f"reach{j}", str(d))}
+                ${team.merge_if_reached(f"tail{j}", f"lower{j}", f"reach{j}", str(d))}
 % endfor
             }
 % endfor
-            ${text.narrow_down("carry", "open")}
+            ${team.narrow_down("carry", "open")}
             ${op.declare("rest")}
             ${mode.all_from_lower(op, {f"left{j}": f"tail{j}" for j in STRIPS}, 1, "scan")}
             ${mode.all_from_item(op, {f"strip{j}": f"tail{j}" for j in STRIPS}, block - 1, "scan")}
@@ -64,7 +64,7 @@ def flag(j, k):
             ${op.merge("rest", "rest", f"strip{j}")}
 % endfor
             {
-                ${text.widen("rest_wide", "rest")}
+                ${team.widen("rest_wide", "rest")}
                 if (with_end) { ${wide.assign("open", "rest_wide")} }
                 else ${team.opened(folded)}
             }

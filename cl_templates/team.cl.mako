@@ -3,7 +3,7 @@
 ##   Names in use: lane, t, begin, end; u0 … u3 accumulators of four striped elements; v0 … v15 of one each; open, mine, apart between tiles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
-LANES = range(16)
+LANES, QUADS = range(16), range(4)
 def blocked(j):
     return f"20 * lane + {4 * j}"
 def striped(j):
@@ -35,6 +35,105 @@ def striped(j):
 *(__local ${type}4 *)(kept_${part} + ${place}) = ${name}_${part};
 % endfor
 </%def>
+## Declares the registers of one tile's loads: four times four elements, or the places of gathered ones.
+<%def name="declare_raw()">
+% for name, type in text.raw:
+    ${type}4 ${", ".join(f"raw{j}_{name}" for j in QUADS)};
+% endfor
+</%def>
+## Loads the tile whose first element of this item is `at`. end: where elements end that are asked for; behind it, zeros stand for them.
+<%def name="load_raw(at, end='')">
+{
+% for j in QUADS:
+<% place = f"({at}) + {4 * block * j}" %>
+% if end:
+    if (${place} < ${end}) {
+% endif
+% for name, type in text.raw:
+    raw${j}_${name} = cmr_stream_load_${type}4(${name} + ${place});
+% endfor
+% if end:
+    } else {
+% for name, type in text.raw:
+        raw${j}_${name} = (${type}4)(0);
+% endfor
+    }
+% endif
+% endfor
+}
+</%def>
+## As load_raw, where four elements at a time would reach beyond the last one; zeros stand for those before `begin` as well.
+<%def name="load_raw_each(at)">
+{
+% for j in QUADS:
+% for k in range(4):
+<% place = f"({at}) + {4 * block * j + k}" %>
+% for name, _ in text.raw:
+    raw${j}_${name}.s${k} = ${place} >= begin && ${place} < end ? ${name}[${place}] : 0;
+% endfor
+% endfor
+% endfor
+}
+</%def>
+## Sets u0 … u3 to the accumulators of the loaded elements, the first of which is `at`.
+<%def name="lift_raw(at)">
+<%
+def four(j, source, type):
+    if not source.through:
+        return f"raw{j}_{source.name}"
+    places = [text.place_of(source, f"raw{j}_{source.through[0]}.s{k}") for k in range(4)]
+    return f"({type}4)({', '.join(f'{source.name}[{place}]' for place in places)})"
+%>
+% for j in QUADS:
+    ${text.lift_four(f"u{j}", f"({at}) + {4 * block * j}", {source.name: four(j, source, type) for source, type in text.sources})}
+% endfor
+</%def>
+## Makes u0 … u3 the identity for elements before `begin`, and from `end` on. at: as in lift_raw.
+<%def name="leave_out(at)">
+{
+    ${text.tile.declare("none")}
+% for j in QUADS:
+% for k in range(4):
+<% place = f"({at}) + {4 * block * j + k}" %>
+    if (${place} < begin || ${place} >= end) {
+% for part, _ in text.tile.parts:
+        u${j}_${part}.s${k} = none_${part};
+% endfor
+    }
+% endfor
+% endfor
+}
+</%def>
+## Sets `target` to before ∘ target where `flag` is 0.
+<%def name="merge_unless(target, before, flag)">
+% if text.adds_floats:
+${target}_total = cmr_add_unless_float(${target}_total, ${before}_total, ${flag});
+% else:
+if (!(${flag})) ${text.tile.merge(target, before, target)}
+% endif
+</%def>
+## Sets `target` to before ∘ target where have ≥ need.
+<%def name="merge_if_reached(target, before, have, need)">
+% if text.adds_floats:
+${target}_total = cmr_add_if_reached_float(${target}_total, ${before}_total, ${have}, ${need});
+% else:
+if ((${have}) >= (${need})) ${text.tile.merge(target, before, target)}
+% endif
+</%def>
+## Declares `target`, between tiles, as a tile's accumulator.
+<%def name="widen(target, acc)">
+${declared(text.whole, target, text.widened(acc, f"{target}_as"))}
+</%def>
+## Declares `target`, of a tile, as an accumulator between tiles.
+<%def name="narrow_down(target, acc)">
+${declared(text.tile, target, text.narrowed(acc, f"{target}_as"))}
+</%def>
+<%def name="declared(op, target, value)">
+${value.statements}
+% for part, type in op.parts:
+${type} ${target}_${part} = ${value.parts[part]};
+% endfor
+</%def>
 ## Sets u0 … u3 to the tile's accumulators.
 <%def name="lifted()">
 <% op, warp, TILE = text.tile, subgroup == block, 16 * block %>
@@ -42,10 +141,10 @@ def striped(j):
         ${op.declare(f"u{j}", 4)}
 % endfor
 % if warp:
-        if (!INSIDE(t)) ${text.load_raw_each("t + 4 * lane", "begin", "end")}
+        if (!INSIDE(t)) ${load_raw_each("t + 4 * lane")}
         if (t < end) {
-            ${text.lift_raw("t + 4 * lane")}
-            if (!FULL(t)) ${text.leave_out("t + 4 * lane", "begin", "end")}
+            ${lift_raw("t + 4 * lane")}
+            if (!FULL(t)) ${leave_out("t + 4 * lane")}
         }
 % else:
         ${mode.sync()}
@@ -67,8 +166,8 @@ def striped(j):
 ## Loads what a tile needs that does not reach beyond the last element of all.
 <%def name="load(t)">
 % if subgroup == block:
-    if (FULL(${t})) ${text.load_raw(f"{t} + 4 * lane")}
-    else if (INSIDE(${t})) ${text.load_raw(f"{t} + 4 * lane", "end")}
+    if (FULL(${t})) ${load_raw(f"{t} + 4 * lane")}
+    else if (INSIDE(${t})) ${load_raw(f"{t} + 4 * lane", "end")}
 % endif
 </%def>
 <%def name="load_ahead()">
@@ -82,7 +181,7 @@ ${load(f"t + {16 * block}")}
             ${op.merge("u2", "u2", "u3", 4)}
             ${op.merge("u0", "u0", "u2", 4)}
             ${op.fold("all", "u0", 4)}
-            ${text.widen("part", "all")}
+            ${widen("part", "all")}
             ${wide.merge("mine", "mine", "part")}
             apart = 1;
 % if subgroup != block:
@@ -153,7 +252,7 @@ ${"" if subgroup == block else f"if (!({folded}))"} ${text.whole.merge("open", "
 <%def name="joined(flag, folded='0')">
 <% op, wide, warp = text.tile, text.whole, subgroup == block %>
 % for k in LANES[1:]:
-            ${text.merge_unless(f"v{k}", f"v{k - 1}", flag(k - 1))}
+            ${merge_unless(f"v{k}", f"v{k - 1}", flag(k - 1))}
 % endfor
             ${op.copy("tail", "v15")}
             if (${flag(15)}) { ${op.reset("tail")} }
@@ -163,18 +262,18 @@ ${"" if subgroup == block else f"if (!({folded}))"} ${text.whole.merge("open", "
             ${"if (settled != 0xffffffffu)" if warp else ""} {
                 ${f"settled |= settled << {d};" if warp else ""}
                 ${mode.from_lower(op, "lower", "tail", d, "scan")}
-                ${text.merge_if_reached("tail", "lower", "reach", str(d))}
+                ${merge_if_reached("tail", "lower", "reach", str(d))}
             }
 % endfor
             ${mode.from_lower(op, "left", "tail", 1, "scan")}
             ${mode.from_item(op, "rest", "tail", block - 1, "scan")}
             if (lane == 0) { ${op.reset("left")} }
             {
-                ${text.narrow_down("opened", "open")}
+                ${narrow_down("opened", "open")}
                 if (!(with_end & (upto_lane >> 1))) ${op.merge("left", "opened", "left")}
             }
             {
-                ${text.widen("rest_wide", "rest")}
+                ${widen("rest_wide", "rest")}
                 if (with_end) { ${wide.assign("open", "rest_wide")} }
                 else ${opened(folded)}
             }

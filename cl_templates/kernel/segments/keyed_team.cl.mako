@@ -22,7 +22,7 @@ def flag(k):
 % endfor
 % if partial:
                 if (earlier && s == early) {
-                    ${text.widen("piece", "acc")}
+                    ${team.widen("piece", "acc")}
                     ${text.write_parts("2 * chunk", "", "piece")}
                 } else
 % endif
@@ -51,7 +51,7 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
     int open_before = earlier;
     idx t = begin;
 % if warp:
-    ${text.declare_raw()}
+    ${team.declare_raw()}
     ${team.load("t")}
 % endif
     uint word = marks[(t >> 5) + (lane >> 1)];

@@ -77,7 +77,7 @@ ${f"const idx number = {group};" if columned else ""}
 % endif
     idx t = begin & ~(idx)3;
 % if warp:
-    ${text.declare_raw()}
+    ${team.declare_raw()}
     ${team.load("t")}
 % endif
     const uint upto_lane = 0xffffffffu >> (31 - lane);
@@ -192,7 +192,7 @@ ${f"const idx number = {group};" if columned else ""}
                 {
 % if partial:
                 if (s == early) {
-                    ${text.widen("piece", "acc")}
+                    ${team.widen("piece", "acc")}
                     ${text.write_parts(f"2 * {number}", column, "piece")}
                 } else
 % endif

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.dtypes import DType, c_name
+from clmapreduce.dtypes import DType, Leaf, c_name
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
@@ -51,6 +52,20 @@ class SegmentLayout:
         """The same for one item that walks many elements of a tile. Always the same object: kernels are kept by it."""
         op = self.op.chained
         return self if op is self.op else replace(self, op=op)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A value as C text. statements: what comes before it. parts: an expression for each of its parts."""
+
+    statements: str
+    parts: Mapping[Leaf, str]
+
+    @classmethod
+    def of(cls, block: Statements, value: Value) -> Computed:
+        """What a block computes of a value; the block's last one."""
+        parts = block.texts(value)
+        return cls(str(block), parts)
 
 
 @dataclass(frozen=True, eq=False)

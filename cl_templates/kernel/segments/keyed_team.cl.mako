@@ -5,13 +5,40 @@
 ##   Tiles as in cmr_segmented_team, but an item has its 16 flags in a register, and results wait side by side in local memory for their place.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="team" file="/team.cl.mako"/>
+<%namespace name="segments" file="/segments.cl.mako"/>
 <%
 op, wide = text.tile, text.whole
 warp = subgroup == block
 TILE = 16 * block
+EARLY = 2 * block  # runs of a tile whose keys are loaded before it is merged: their stores then wait for nothing
 def flag(k):
     return f"flags & 0x{1 << k:x}u"
+def parameters():
+    marks = ["__global const uint *restrict marks", "__global const idx *restrict bases"]
+    keys = [f"__global const {text.word} *restrict spare", f"__global {text.word} *restrict out1"] if moved else []
+    return [*text.element_parameters, *text.value_parameters, *marks, text.output_parameter, *keys, *(segments.attr.pieces() if partial else [])]
 %>
+## Brings a key that is kept at a place to a run.
+<%def name="copied(to, at)">
+{
+% for w in range(text.words):
+<% size, more = (f"{text.words} * (size_t)" if text.words > 1 else ""), (f" + {w}" if w else "") %>
+    out1[${size}${to}${more}] = spare[${size}${at}${more}];
+% endfor
+}
+</%def>
+## Brings the key at mark k of a tile to the run that ends there, or to the one that follows, if any. early: as in store.
+<%def name="move(run, k, early)">
+<% to = f"({run})" if last else f"({run} + 1)" %>
+% if not last:
+if (${run} + 1 < bases[groups])
+% endif
+% if early:
+    out1[${to}] = ${k} < ${block} ? early0 : early1;
+% else:
+    ${copied(to, f"(kept_at + {k})")}
+% endif
+</%def>
 ## Stores what ended in the tile, side by side. early: the keys of these runs are there already.
 <%def name="store(early)">
             for (int k = lane; k < ended; k += ${block}) {
@@ -23,26 +50,26 @@ def flag(k):
 % if partial:
                 if (earlier && s == early) {
                     ${team.widen("piece", "acc")}
-                    ${text.write_parts("2 * chunk", "", "piece")}
+                    ${segments.write_piece("2 * chunk", "", "piece")}
                 } else
 % endif
                 {
                     ${text.store("acc", "s", "0", "1", "", tile=True)}
                 }
 % if moved:
-                ${text.move("s", "kept_at", "k", early)}
+                ${move("s", "k", early)}
 % endif
             }
 </%def>
 ${team.macros()}
-${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx share"])} {
     ${team.locals()}
 % if not warp:
     __local int counts[${block}];
 % endif
     const int lane = get_local_id(0);
     const idx chunk = CMR_GROUP, begin = chunk * share, end = begin + CMR_MIN(share, n - begin);
-% if moved and not text.last:
+% if moved and not last:
     const idx groups = n > 0 ? (n - 1) / share + 1 : 1;
 % endif
     const int earlier = begin > 0 && !((marks[(begin - 1) >> 5] >> ((begin - 1) & 31)) & 1);
@@ -102,7 +129,12 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
 % endif
 % if moved:
             const idx kept_at = begin + (first - early);
-            ${text.load_early("kept_at", "ended")}
+% if text.words == 1:
+            ${text.word} early0 = 0, early1 = 0;
+% for k in (0, 1):
+            if (${k * block} + lane < ended) early${k} = spare[kept_at + ${k * block} + lane];
+% endfor
+% endif
 % endif
             ${team.joined(flag, "0" if ordered else "!with_end")}
             ${mode.sync()}
@@ -129,7 +161,7 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
             open_before = !(closed >> ${block - 1});
             ${mode.sync()}
 % if moved and text.words == 1:
-            if (ended <= ${text.early}) {
+            if (ended <= ${EARLY}) {
                 ${store(True)}
             } else
 % endif
@@ -145,12 +177,12 @@ ${mode.kernel_head("cmr_keyed_team", text.parameters(partial) + ["const idx n", 
 % endif
     if (lane == 0) {
 % if partial:
-        ${text.write_parts("2 * chunk + 1", "", "open")}
+        ${segments.write_piece("2 * chunk + 1", "", "open")}
         places[2 * chunk] = earlier && first > early ? early : -1;
         places[2 * chunk + 1] = first;
 % endif
 % if moved and not last:
-        if (begin == 0) { ${text.move_first()} }
+        if (begin == 0) { ${copied("0", "n")} }
 % endif
     }
 }

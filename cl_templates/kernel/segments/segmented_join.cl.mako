@@ -3,6 +3,7 @@
 ##   Arguments as in cmr_segmented_walk. Local memory: two accumulators and two segments per item. Barriers: 4 log2 of the items.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
+<%namespace name="segments" file="/segments.cl.mako"/>
 <%
 op = text.whole
 distances = [2**e for e in range(block.bit_length() - 1)]
@@ -11,7 +12,7 @@ AHEAD = 8  # pieces that are read before they are merged
 % if not text.closed:
 ${path.edge(text.offset, text.closed)}
 % endif
-${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["const idx n", "const idx segments", "const idx chunks", "const idx columns"])} {
+${mode.kernel_head("cmr_segmented_join", segments.attr.join_parameters(text) + ["const idx n", "const idx segments", "const idx chunks", "const idx columns"])} {
     ${mode.group_scratch(op, block)}
     ${mode.tile_array("idx", "opened", block)}
     ${mode.tile_array("idx", "ending", block)}
@@ -23,8 +24,8 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     ${op.declare("upto")}
     ${op.declare("own")}
     if (c < chunks) {
-        ${text.read_parts("piece", "2 * c + 1", "q")}
-        ${text.read_parts("early", "2 * c", "q")}
+        ${segments.read_piece("piece", "2 * c + 1", "q")}
+        ${segments.read_piece("early", "2 * c", "q")}
         ${op.assign("upto", "piece")}
         ${op.assign("own", "early")}
     }
@@ -50,14 +51,14 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
     idx k = one;
     for (; k + ${AHEAD} <= till; k += ${AHEAD}) {
 % for i in range(AHEAD):
-        ${text.read_parts(f"piece{i}", f"2 * (k + {i}) + 1", "q")}
+        ${segments.read_piece(f"piece{i}", f"2 * (k + {i}) + 1", "q")}
 % endfor
 % for i in range(AHEAD):
         ${op.merge("acc", "acc", f"piece{i}")}
 % endfor
     }
     for (; k < till; k++) {
-        ${text.read_parts("piece", "2 * k + 1", "q")}
+        ${segments.read_piece("piece", "2 * k + 1", "q")}
         ${op.merge("acc", "acc", "piece")}
     }
     ${mode.combine_group(op, "acc")}
@@ -66,6 +67,6 @@ ${mode.kernel_head("cmr_segmented_join", text.parameters(True, read=True) + ["co
         if (s != before) { ${op.reset("acc")} }
         if (at > 0 && opened[at - (at > 0)] == s) ${op.merge("acc", "acc", "here")}
         ${op.merge("acc", "acc", "own")}
-        ${text.store("acc", "s", text.start("s"), text.start("s + 1"), "q", 1)}
+        ${text.store("acc", "s", segments.start("s"), segments.start("s + 1"), "q", 1)}
     }
 }

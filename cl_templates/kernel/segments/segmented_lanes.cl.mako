@@ -8,6 +8,7 @@
 ##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
+<%namespace name="segments" file="/segments.cl.mako"/>
 <%
 tile, whole, formula = text.tile, text.whole, text.formula
 widest = widths[-1]
@@ -46,7 +47,7 @@ def in_turn(p):
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
-${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.gated + ["const idx share"])} {
+${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial) + path.attr.gated + ["const idx share"])} {
     const idx c = CMR_GROUP;
     ${path.chunk("c", weight)}
 % if text.windowed:
@@ -54,7 +55,7 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
     for (int t = 0; t < ${widest + lanes}; t++) window[${window} + t] = 0;
     idx held = 0, until = 0;
 % endif
-    const int earlier = first < last && ${text.start("first")} < begin;
+    const int earlier = first < last && ${segments.start("first")} < begin;
     for (idx s = first; s ${"<=" if partial else "<"} last;) {
 ## The segments from s on that are reduced one by one: all of the next ones, or those too long for the batch.
         uint single = 1;
@@ -130,9 +131,9 @@ ${mode.kernel_head("cmr_segmented_lanes", text.parameters(partial) + path.attr.g
 % endif
 % if partial:
             if (one == last) {
-                ${text.write_parts("2 * c + 1", "0", "acc")}
+                ${segments.write_piece("2 * c + 1", "0", "acc")}
             } else if (one == first && earlier) {
-                ${text.write_parts("2 * c", "0", "acc")}
+                ${segments.write_piece("2 * c", "0", "acc")}
             } else
 % endif
             ${text.store("acc", "one", "edge", "upto", "0")}

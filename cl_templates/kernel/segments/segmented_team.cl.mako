@@ -16,6 +16,7 @@
 <%namespace name="path" file="/path.cl.mako"/>
 <%namespace name="team" file="/team.cl.mako"/>
 <%namespace name="striped" file="/striped.cl.mako"/>
+<%namespace name="segments" file="/segments.cl.mako"/>
 <%
 op, wide = text.tile, text.whole
 warp = subgroup == block
@@ -31,7 +32,7 @@ folded = "0" if ordered else "next == first"
 %>
 ${team.macros()}
 ${path.edge(text.offset, text.closed)}
-${mode.kernel_head("cmr_segmented_team", text.parameters(partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []) + (["const idx columns"] if columned else []), block * teams)} {
+${mode.kernel_head("cmr_segmented_team", segments.attr.parameters(text, partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []) + (["const idx columns"] if columned else []), block * teams)} {
     ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
     __local uint ${"flags" if teams == 1 else "all_flags"}[${teams * TILE // 4}] __attribute__((aligned(16)));
 % if not warp:
@@ -164,10 +165,10 @@ ${f"const idx number = {group};" if columned else ""}
 % else:
             for (idx s = first + lane; s < next; s += ${block}) {
 % endif
-                const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
+                const idx from = ${segments.start("s")}, upto = ${segments.start("s + 1")};
                 const int p = (int)((${unsigned})upto - (${unsigned})t - 1) & ${TILE - 1};
 % if looks:
-                if (${text.falls("s")}) cuts[0] = 1;
+                if (${segments.falls("s")}) cuts[0] = 1;
 % endif
 % if blocked:
                 ${op.declare("acc")}
@@ -193,7 +194,7 @@ ${f"const idx number = {group};" if columned else ""}
 % if partial:
                 if (s == early) {
                     ${team.widen("piece", "acc")}
-                    ${text.write_parts(f"2 * {number}", column, "piece")}
+                    ${segments.write_piece(f"2 * {number}", column, "piece")}
                 } else
 % endif
                 {
@@ -213,7 +214,7 @@ ${f"const idx number = {group};" if columned else ""}
 % if partial:
     if (lane == 0${" && number < chunks" if teams > 1 else ""}) {
         ${"if (first != last) cuts[0] = 1;" if looks else ""}
-        ${text.write_parts(f"2 * {number} + 1", column, "open")}
+        ${segments.write_piece(f"2 * {number} + 1", column, "open")}
         ${"if (column == 0) {" if columned else "{"}
             places[2 * ${number}] = early;
             places[2 * ${number} + 1] = last;

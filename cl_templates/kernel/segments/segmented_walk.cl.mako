@@ -7,6 +7,7 @@
 ##   With `partial` false there is one chunk, and neither parts nor places. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
+<%namespace name="segments" file="/segments.cl.mako"/>
 <%def name="absorbed(upto, vectors, wide)">
 for (; i < ${upto}; i++) {
 % for acc, q in vectors:
@@ -23,19 +24,19 @@ vectors = [(f"acc{k}", f"q + {k * wide}" if k else "q") for k in range(width // 
 ${op.declare(acc, wide)}
 % endfor
 idx i = begin;
-int earlier = first < last && ${text.start("first")} < begin;
+int earlier = first < last && ${segments.start("first")} < begin;
 if (earlier${"" if partial else " && 0"}) {
     const idx upto = cmr_edge(offsets, first + 1, segments, n);
     ${absorbed("upto", vectors, wide)}
 % if partial:
 % for acc, q in vectors:
-    ${text.write_parts("2 * c", q, acc, wide)}
+    ${segments.write_piece("2 * c", q, acc, wide)}
     ${op.reset(acc, wide)}
 % endfor
 % endif
 }
 for (idx s = first + earlier; s < last; s++) {
-    const idx from = ${text.start("s")}, upto = ${text.start("s + 1")};
+    const idx from = ${segments.start("s")}, upto = ${segments.start("s + 1")};
     ${absorbed("upto", vectors, wide)}
 % for acc, q in vectors:
     ${text.store(acc, "s", "from", "upto", q, wide)}
@@ -45,14 +46,14 @@ for (idx s = first + earlier; s < last; s++) {
 % if partial:
 ${absorbed("end", vectors, wide)}
 % for acc, q in vectors:
-${text.write_parts("2 * c + 1", q, acc, wide)}
+${segments.write_piece("2 * c + 1", q, acc, wide)}
 % endfor
 if (q == 0) { places[2 * c] = earlier ? first : -1; places[2 * c + 1] = last; }
 % endif
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
-${mode.kernel_head("cmr_segmented_walk", text.parameters(partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])} {
+${mode.kernel_head("cmr_segmented_walk", segments.attr.parameters(text, partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])} {
     const idx full = columns / ${most}, blocks = full + ${len(rest)}, w = CMR_GROUP * ${block} + CMR_LOCAL_ID;
     if (w < chunks * blocks) {
         const idx c = w / blocks, part = w % blocks;

@@ -98,25 +98,20 @@ class SegmentText:
         """The arrays that tell where segments lie, for a kernel that reads no elements."""
         return ("in0",)
 
-    def start(self, segment: str) -> str:
-        """Where a segment that there is begins, or, behind the last one, where the elements end."""
-        inside = f"cmr_within((idx)offsets[{segment}], n)"
-        return inside if self.closed else f"cmr_edge(offsets, {segment}, segments, n)"
+    @property
+    def element_parameters(self) -> list[str]:
+        """The kernel's parameters for what elements are computed from."""
+        return in_parameters(self.layout.formula.inputs)
 
-    def falls(self, segment: str) -> str:
-        """Whether a segment that there is ends before it begins: as the offsets say, in all their bits."""
-        if self.closed:
-            return f"offsets[{segment} + 1] < offsets[{segment}]"
-        return f"({segment} + 1 < segments ? (long)offsets[{segment} + 1] : (long)n) < (long)offsets[{segment}]"
+    @property
+    def value_parameters(self) -> list[str]:
+        """Those for the values of segments: what is folded into each, and results of empty ones."""
+        return in_parameters(value for value in (self.layout.init, self.layout.empty) if value is not None)
 
-    def parameters(self, partial: bool, read: bool = False) -> list[str]:
-        """The kernel's parameters, less its numbers. partial: with pieces. read: it reads these, and no elements."""
-        given = [given for given in (self.layout.init, self.layout.empty) if given is not None]
-        inputs = given if read else [*self.layout.formula.inputs, *given]
-        const = "const " if read else ""
-        pieces = [f"__global {const}uchar *restrict parts", f"__global {const}idx *restrict places"] if partial else []
-        offsets = f"__global const {self.offset} *restrict offsets"
-        return [*in_parameters(inputs), offsets, *out_parameters([self.layout.stored]), *pieces]
+    @property
+    def output_parameter(self) -> str:
+        """That for the results."""
+        return out_parameters([self.layout.stored])[0]
 
     def absorb(self, acc: str, element: str, column: str, lanes: int = 1) -> str:
         """Folds an element's numbers from a column on into `acc`."""
@@ -156,23 +151,6 @@ class SegmentText:
             acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
         value = layout.op.finish(acc, begin, count, bound)
         return value if layout.empty is None else _chosen(count == 0, layout.empty.value, value)
-
-    def write_parts(self, number: str, column: str, acc: str, lanes: int = 1) -> str:
-        """Keeps an accumulator as a chunk's piece."""
-        op, lines = self.whole, []
-        for lane in range(lanes):
-            one = acc if lanes == 1 else f"lane{lane}"
-            if lanes > 1:
-                lines += [f"{kind} {one}_{name} = {acc}_{name}.s{lane:x};" for name, kind in op.parts]
-            lines.append(op.write("parts", self._piece(number, f"{column} + {lane}" if lane else column), one))
-        return "{\n" + "\n".join(lines) + "\n}"
-
-    def read_parts(self, acc: str, number: str, column: str) -> str:
-        """Declares `acc` as a chunk's piece."""
-        return self.whole.read(acc, "parts", self._piece(number, column))
-
-    def _piece(self, number: str, column: str) -> str:
-        return f"((size_t)({number}) * columns + {column})" if self.columned else f"({number})"
 
 
 def _chosen(condition: Value, chosen: Value, otherwise: Value) -> Value:

@@ -1,0 +1,52 @@
+## What kernels over segments share: their parameters, where segments begin, and the pieces that chunks leave of segments that they share:
+## two accumulators per chunk and column in `parts`, and two segments per chunk in `places`.
+<%!
+def place(text, number, column):
+    return f"((size_t)({number}) * columns + {column})" if text.columned else f"({number})"
+def pieces(const=""):
+    return [f"__global {const}uchar *restrict parts", f"__global {const}idx *restrict places"]
+def parameters(text, partial):
+    offsets = f"__global const {text.offset} *restrict offsets"
+    return [*text.element_parameters, *text.value_parameters, offsets, text.output_parameter, *(pieces() if partial else [])]
+def join_parameters(text):
+    offsets = [f"__global const {text.offset} *restrict offsets"] if text.edges else []
+    return [*text.value_parameters, *offsets, text.output_parameter, *pieces("const ")]
+%>
+## Where a segment that there is begins, or, behind the last one, where the elements end. Without edges nobody asks.
+<%def name="start(segment)" buffered="True" filter="trim">
+% if not text.edges:
+0
+% elif text.closed:
+cmr_within((idx)offsets[${segment}], n)
+% else:
+cmr_edge(offsets, ${segment}, segments, n)
+% endif
+</%def>
+## Whether a segment that there is ends before it begins: as the offsets say, in all their bits.
+<%def name="falls(segment)">
+% if text.closed:
+offsets[${segment} + 1] < offsets[${segment}]
+% else:
+(${segment} + 1 < segments ? (long)offsets[${segment} + 1] : (long)n) < (long)offsets[${segment}]
+% endif
+</%def>
+## Keeps an accumulator of `lanes` columns as a piece.
+<%def name="write_piece(number, column, acc, lanes=1)">
+<% op = text.whole %>
+{
+% if lanes == 1:
+    ${op.write("parts", place(text, number, column), acc)}
+% else:
+% for lane in range(lanes):
+% for part, type in op.parts:
+    ${type} lane${lane}_${part} = ${acc}_${part}.s${f"{lane:x}"};
+% endfor
+    ${op.write("parts", place(text, number, f"{column} + {lane}" if lane else column), f"lane{lane}")}
+% endfor
+% endif
+}
+</%def>
+## Declares `acc` as a piece.
+<%def name="read_piece(acc, number, column)">
+${text.whole.read(acc, "parts", place(text, number, column))}
+</%def>

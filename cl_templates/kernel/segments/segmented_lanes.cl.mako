@@ -16,7 +16,75 @@ counts = f"int{lanes}"
 reach = "end" if text.windowed else "n"
 def in_turn(p):
     return [text.place(f"({p} + {k * lanes})") for k in range(unroll)]
+def begin_of(digit):
+    return f"(held + starts.s{digit})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{digit}], n - {widest})"
+def gathered(chain, at):
+    (first, kind), *others = chain
+    places = f"CMR_LOAD({kind}, {first} + ({at}))"
+    for array, kind in others:
+        last = f"(int){array}_last" if narrow else f"(int)CMR_MIN({array}_last, (idx)2147483647)"
+        places = f"cmr_gather_{kind}({array}, cmr_within_{counts}({places}, {last}))"
+    return places
 %>
+## Declares `target` as a tile's accumulators of the values at `at`, in as many lanes as `width` says: of the first (or the last) `count`, at most all.
+<%def name="masked(target, at, count, width, last=False)">
+${tile.declare(target, width)}
+${text.absorb_some(target, at, count, width, last)}
+</%def>
+## Declares `target`, between tiles, as a tile's accumulator.
+<%def name="widened(target, acc, width=1)">
+${whole.declare(target, width)}
+${text.widen(target, acc, width)}
+</%def>
+## Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width` elements at most. No branch depends on a
+## length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane per segment is left.
+<%def name="batch(target, width)">
+<% leaves = min(lanes, width) %>
+{
+${tree(0, leaves, width)}
+${tile.assign(target, f"t0_{leaves}")}
+}
+</%def>
+## Depth first, so that few vectors are alive.
+<%def name="tree(low, high, width)">
+<% middle = (low + high) // 2 %>
+% if high - low == 1:
+${leaf(f"t{low}_{high}", low, width)}
+% else:
+${tree(low, middle, width)}
+${tree(middle, high, width)}
+${tile.paired(f"t{low}_{high}", f"t{low}_{middle}", f"t{middle}_{high}", lanes)}
+% endif
+</%def>
+## A vector of one segment, or of several that are shorter.
+<%def name="leaf(name, number, width)">
+<%
+together, part_lanes = max(1, lanes // width), min(width, lanes)
+parts = [name] if together == 1 else [f"{name}p{k}" for k in range(together)]
+%>
+% for k, part in enumerate(parts):
+<%
+digit = f"{number * together + k:x}"
+at, count = begin_of(digit), f"lengths.s{digit}"
+%>
+${masked(part, at, count, part_lanes)}
+% for step in range(part_lanes, width, part_lanes):
+${masked(f"{part}m{step}", f"{at} + {step}", f"{count} - {step}", part_lanes)}
+${tile.merge(part, part, f"{part}m{step}", part_lanes)}
+% endfor
+% endfor
+% if together > 1:
+${tile.joined(name, parts, lanes)}
+% endif
+</%def>
+## Asks for what is read in a row, at a place.
+<%def name="ask_ahead(at)">
+{
+% for array, type in text.in_row:
+    cmr_ahead_${type}(${array} + ${at});
+% endfor
+}
+</%def>
 ## Declares `last_tile` as the accumulator, between tiles, of the elements [p, upto).
 <%def name="tiles(p, upto)">
     ${tile.declare("part", lanes)}
@@ -28,13 +96,13 @@ def in_turn(p):
     }
 % if text.windowed:
     if (${p} < ${upto}) {
-        ${text.masked("rest", p, f"(int)({upto} - {p})", lanes)}
+        ${masked("rest", p, f"(int)({upto} - {p})", lanes)}
         ${tile.merge("part", "part", "rest", lanes)}
     }
 % else:
 ## Backwards from the end: in front of it there are elements, or the whole array is short.
     if (${p} < ${upto} && ${upto} >= ${lanes}) {
-        ${text.masked("rest", f"({upto} - {lanes})", f"(int)({upto} - {p})", lanes, last=True)}
+        ${masked("rest", f"({upto} - {lanes})", f"(int)({upto} - {p})", lanes, last=True)}
         ${tile.merge("part", "part", "rest", lanes)}
         ${p} = ${upto};
     }
@@ -43,7 +111,7 @@ def in_turn(p):
 % if not text.windowed:
     for (; ${p} < ${upto}; ${p}++) { ${tile.absorb("folded", formula, [p])} }
 % endif
-    ${text.widened("last_tile", "folded")}
+    ${widened("last_tile", "folded")}
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
@@ -74,7 +142,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
                         ${refill("from")}
                     }
 % else:
-                    for (idx t = from; t < upto; t += ${lanes}) ${text.ahead(f"t + {ahead}")}
+                    for (idx t = from; t < upto; t += ${lanes}) ${ask_ahead(f"t + {ahead}")}
 % endif
 ## Offsets are read again: as places to load from they are brought to where a batch may be. Without a window
 ## each begin is brought there alone.
@@ -85,7 +153,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 ## Of empty segments nothing is loaded: there may be no elements left.
                     if (longest == 0${"" if text.windowed else f" || n < {widest}"}) {}
 % for width in widths:
-                    else ${f"if (longest <= {width}) " if width < widest else ""}${text.batch("sums", width, "(held + starts.s{})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{{}}], n - {widest})", "lengths.s{}")}
+                    else ${f"if (longest <= {width}) " if width < widest else ""}${batch("sums", width)}
 % endfor
 % if whole.bound.locates:
                     const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});
@@ -120,7 +188,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
                     for (idx t = p; t < p + ${long}; t += ${lanes * unroll}) {
                         ${tile.absorb("part", formula, in_turn("t"), lanes)}
                     }
-                    ${text.widened("block", "part", lanes)}
+                    ${widened("block", "part", lanes)}
                     ${whole.merge("wide", "wide", "block", lanes)}
                 }
                 ${whole.fold("blocks", "wide", lanes)}
@@ -155,13 +223,26 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
     held = ${p};
     until = CMR_MIN(held + ${window}, end);
 % if text.gathers_lanes:
-    const int apart = t + ${lanes} <= until - held && !${text.along("(held + t)")};
+<%
+chains = text.gathered
+first = next(chain[0][0] for chain in chains.values())
+vector = text.vector("(held + t)", {name: gathered(chain, "(held + t)") for name, chain in chains.items()})
+%>
+## Whether the places that an index and the next ones lead to lie side by side.
+    const int apart = t + ${lanes} <= until - held && !cmr_along_${counts}(CMR_LOAD(${counts}, ${first} + (held + t)));
     if (!apart || cmr_gathers_${counts}()) {
         for (; t + ${lanes} <= until - held; t += ${lanes}) {
-            if (apart) ${text.ahead(f"(held + t + {ahead})")}
-            ${text.computed_lanes("(held + t)")}
+            if (apart) ${ask_ahead(f"(held + t + {ahead})")}
+            {
+                ${vector.statements}
+                *(${text.numbers}_at *)(window + t) = ${vector.parts[""]};
+            }
         }
     }
 % endif
-    for (; t < until - held; t++) ${text.computed("(held + t)")}
+<% element = text.element("(held + t)") %>
+    for (; t < until - held; t++) {
+        ${element.statements}
+        window[t] = ${element.parts[""]};
+    }
 </%def>

@@ -1,12 +1,11 @@
-"""The statements of kernels that reduce segments in vectors: masked accumulators, the tree that turns those of many
-short segments into one vector of results, and elements computed ahead into a window.
+"""The statements of kernels that reduce segments in vectors: masked accumulators, results of many short segments, and
+elements computed ahead into a window.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
 from clmapreduce.formula.emit import Text
@@ -15,7 +14,7 @@ from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Record, Symbol, components
 from clmapreduce.formula.statements import Statements
 from clmapreduce.schemes.common.kernel import store_text
-from clmapreduce.schemes.segments.statements import SegmentText
+from clmapreduce.schemes.segments.statements import Computed, SegmentText
 
 WINDOW = "window"
 """The name of the array that elements are computed into."""
@@ -44,12 +43,10 @@ class LanesText(SegmentText):
         """Where the formula finds the elements from an index on: a window holds those from `held` on."""
         return Place(at, begin="-held") if self.windowed else at
 
-    def computed(self, at: str) -> str:
-        """Sets the window's element t to the formula's value at an index."""
+    def element(self, at: str) -> Computed:
+        """The formula's value at an index."""
         block = Statements(1, self.narrow)
-        texts = block.texts(block.load(self.layout.formula, at)[0])
-        block.add(f"{WINDOW}[t] = {texts['']};")
-        return _braces(block)
+        return Computed.of(block, block.load(self.layout.formula, at)[0])
 
     @property
     def numbers(self) -> str:
@@ -64,49 +61,42 @@ class LanesText(SegmentText):
         places = [dtypes[name] for given in formula.inputs for name in given.through]
         return formula.widest * self.lanes <= VECTOR and all(dtype == INT32 for dtype in places)
 
-    def computed_lanes(self, at: str) -> str:
-        """Sets elements of the window, as many as there are lanes from t on, to the formula's values from an index."""
-        formula, place, block = self.layout.formula, Place(at), Statements(self.lanes, self.narrow)
-        for given in formula.inputs:
-            if given.through and formula.uses(given):
-                node = components(given.value)[""]
-                block.declare(node, f"g_{given.name}", self._gathered(given, place))
-            elif formula.uses(given):
-                block.read(given, place, "g_")
-        block.place(formula.nodes, place.index)
-        block.add(f"*({self.numbers}_at *)({WINDOW} + t) = {block.texts(formula.outputs[0])['']};")
-        return _braces(block)
+    @property
+    def gathered(self) -> dict[str, list[tuple[str, str]]]:
+        """By input that is found through places: (array, C type of a vector) on the way, the first of places first."""
+        inputs = [given for given in self.layout.formula.inputs if given.through]
+        places = c_name(INT32, self.lanes)
+        return {
+            given.name: [*((name, places) for name in given.through), (given.name, c_name(given.dtype, self.lanes))]
+            for given in inputs
+        }
 
-    def _gathered(self, given: Input, at: Place) -> str:
-        """The text of elements that are found through places."""
-        first, *others = given.through
-        places = f"CMR_LOAD({c_name(INT32, self.lanes)}, {first} + {at.element})"
-        for name, dtype in [*((name, INT32) for name in others), (given.name, given.dtype)]:
-            last = f"(int){name}_last" if self.narrow else f"(int)CMR_MIN({name}_last, (idx){np.iinfo(np.int32).max})"
-            within = f"cmr_within_{c_name(INT32, self.lanes)}({places}, {last})"
-            places = f"cmr_gather_{c_name(dtype, self.lanes)}({name}, {within})"
-        return places
-
-    def along(self, at: str) -> str:
-        """Whether the places that an index and the next ones lead to lie side by side."""
-        first = next(given.through[0] for given in self.layout.formula.inputs if given.through)
-        kind = c_name(INT32, self.lanes)
-        return f"cmr_along_{kind}(CMR_LOAD({kind}, {first} + {at}))"
-
-    def ahead(self, at: str) -> str:
-        """Asks for what is read in a row, at a place."""
+    @property
+    def in_row(self) -> list[tuple[str, str]]:
+        """(array, C type) of what is read in a row: elements, or the places of gathered ones."""
         inputs = self.layout.formula.inputs
         places = {given.through[0] for given in inputs if given.through}
         read = [given for given in inputs if given.access is Access.VECTOR or given.name in places]
-        return "{ " + " ".join(f"cmr_ahead_{c_name(given.dtype)}({given.name} + {at});" for given in read) + " }"
+        return [(given.name, c_name(given.dtype)) for given in read]
+
+    def vector(self, at: str, texts: Mapping[str, str]) -> Computed:
+        """The formula's values from an index on. texts: of the inputs that are gathered."""
+        formula, place, block = self.layout.formula, Place(at), Statements(self.lanes, self.narrow)
+        for given in formula.inputs:
+            if given.through and formula.uses(given):
+                block.declare(components(given.value)[""], f"g_{given.name}", texts[given.name])
+            elif formula.uses(given):
+                block.read(given, place, "g_")
+        block.place(formula.nodes, place.index)
+        return Computed.of(block, formula.outputs[0])
 
     @property
     def number(self) -> str:
         """The C type of the window's elements."""
         return c_name(self.formula.inputs[0].dtype)
 
-    def masked(self, target: str, at: str, count: str, lanes: int, last: bool = False) -> str:
-        """Declares `target` as a tile's accumulators of the values at `at`, lane by lane: of those in the first (or the
+    def absorb_some(self, target: str, at: str, count: str, lanes: int, last: bool) -> str:
+        """Sets `target` to a tile's accumulators of the values at `at`, lane by lane: of those in the first (or the
         last) `count` lanes, at most all, the identity elsewhere.
         """
         bound, block = self.layout.op.tile, Statements(lanes, self.narrow)
@@ -117,50 +107,14 @@ class LanesText(SegmentText):
         block.bind(number, Text(broadcast_text(INT32, count, lanes)))
         keep = lane >= lanes - number if last else lane < number
         block.assign({f"{target}_{name}": apply("where", keep, full[name], identity[name]) for name in identity})
-        return self.tile.declare(target, lanes) + _braces(block)
+        return _braces(block)
 
-    def batch(self, target: str, width: int, begin: str, length: str) -> str:
-        """Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width`
-        elements at most.
-
-        begin, length: texts of a segment's first element and length, with {} for its digit. No branch
-        depends on a length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane
-        per segment is left.
-        """
-        lines: list[str] = []
-        together = max(1, self.lanes // width)
-
-        def leaf(name: str, a: int) -> None:
-            narrow = min(width, self.lanes)
-            parts = [name if together == 1 else f"{name}p{k}" for k in range(together)]
-            for k, part in enumerate(parts):
-                digit = f"{a * together + k:x}"
-                at, count = begin.format(digit), length.format(digit)
-                lines.append(self.masked(part, at, count, narrow))
-                for begun in range(narrow, width, narrow):
-                    lines.append(self.masked(f"{part}m{begun}", f"{at} + {begun}", f"{count} - {begun}", narrow))
-                    lines.append(self.tile.merge(part, part, f"{part}m{begun}", narrow))
-            if together > 1:
-                lines.append(self.tile.joined(name, parts, self.lanes))
-
-        def tree(low: int, high: int) -> str:  # depth first, so that few vectors are alive
-            name = f"t{low}_{high}"
-            if high - low == 1:
-                leaf(name, low)
-            else:
-                middle = (low + high) // 2
-                lines.append(self.tile.paired(name, tree(low, middle), tree(middle, high), self.lanes))
-            return name
-
-        root = tree(0, self.lanes // together)
-        return "{\n" + "\n".join([*lines, self.tile.assign(target, root)]) + "\n}"
-
-    def widened(self, target: str, acc: str, lanes: int = 1) -> str:
-        """Declares `target` as a tile's accumulator `acc` as one between tiles."""
+    def widen(self, target: str, acc: str, lanes: int) -> str:
+        """Sets `target` to a tile's accumulator `acc` as one between tiles."""
         block = Statements(lanes, self.narrow)
         wide = self.layout.op.widened(block.record(acc, self.tile.dtypes))
         block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
-        return self.whole.declare(target, lanes) + _braces(block)
+        return _braces(block)
 
     def store_batch(self, acc: str, segment: str, begins: str, lengths: str) -> str:
         """Stores the results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are

@@ -6,11 +6,13 @@
 ##   A warp loads four neighbours per item and load, one tile ahead, where keys are numbers; else it votes on neighbours side by side. Items without
 ##   votes take 16 neighbours of their own.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="keys" file="/keys.cl.mako"/>
 <%
 ROWS, TILE, warp = range(16), 16 * block, subgroup == block
+outputs = ["__global uint *restrict out0", "__global idx *restrict out1", *([f"__global {text.key_type} *restrict out3"] if kept else [])]
 %>
 <%def name="keep(i, at)">
-% if text.last:
+% if last:
 ${text.copy(3, at, i)}
 % else:
 if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
@@ -20,7 +22,7 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
         uint ${", ".join(f"word{r} = 0" for r in ROWS)}, mine = 0;
         int ended = 0;
 % for r in ROWS:
-        if (t + ${32 * r} + lane + 1 < n) ${text.change(f"word{r}", f"(t + {32 * r} + lane)", 0)}
+        if (t + ${32 * r} + lane + 1 < n) ${keys.change(f"word{r}", f"(t + {32 * r} + lane)", 0)}
         else word${r} = t + ${32 * r} + lane + 1 == n;
 % endfor
 % for r in ROWS:
@@ -39,18 +41,22 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
 </%def>
 <%def name="load(t)">
 % for j in range(4):
-            raw${j} = cmr_stream_load_${text.kind}4(in0 + ${t} + ${128 * j} + 4 * lane);
+            raw${j} = cmr_stream_load_${text.key_type}4(in0 + ${t} + ${128 * j} + 4 * lane);
 % endfor
             beyond = in0[${t} + ${TILE}];
 </%def>
 ## The marks of four neighbours are four bits; eight items make a word of them. What is kept waits side by side in local memory.
 <%def name="by_fours()">
 % for j in range(4):
-        const ${text.kind} first${j} = ${f"cmr_shuffle_first_{text.kind}(raw{j + 1}.s0, 0)" if j < 3 else "beyond"};
-        const ${text.kind} right${j} = cmr_shuffle_down_${text.kind}(raw${j}.s0, 1);
-        const ${text.kind}4 here${j} = raw${j}, next${j} = (${text.kind}4)(raw${j}.s123, lane == 31 ? first${j} : right${j});
+        const ${text.key_type} first${j} = ${f"cmr_shuffle_first_{text.key_type}(raw{j + 1}.s0, 0)" if j < 3 else "beyond"};
+        const ${text.key_type} right${j} = cmr_shuffle_down_${text.key_type}(raw${j}.s0, 1);
+        const ${text.key_type}4 here${j} = raw${j}, next${j} = (${text.key_type}4)(raw${j}.s123, lane == 31 ? first${j} : right${j});
         uint bits${j} = 0;
-        ${text.changes_of(f"bits{j}", f"here{j}", f"next{j}")}
+<% differ = text.changes_of(f"here{j}", f"next{j}") %>
+        {
+            ${differ.statements}
+            bits${j} = ${" | ".join(f"(uint)({differ.parts['']}.s{k} != 0) << {k}" for k in range(4))};
+        }
 % endfor
         if (t + ${2 * TILE} < n && t + ${TILE} < end) { ${load(f"(t + {TILE})")} }
         const uint own = ${" | ".join(f"(uint)popcount(bits{j}) << {8 * j}" for j in range(4))};
@@ -80,7 +86,7 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
             {
                 int at = base + (int)((before >> ${8 * j}) & 255);
 % for k in range(4):
-                if (bits${j} & ${1 << k}) line[at++] = ${"here" if text.last else "next"}${j}.s${k};
+                if (bits${j} & ${1 << k}) line[at++] = ${"here" if last else "next"}${j}.s${k};
 % endfor
                 base += (int)((all >> ${8 * j}) & 255);
             }
@@ -97,7 +103,7 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
         const idx first = t + 16 * lane;
         uint half_word = 0;
         for (int k = 0; k < 16; k++) {
-            if (first + k + 1 < n) ${text.change("half_word", "(first + k)", "k")}
+            if (first + k + 1 < n) ${keys.change("half_word", "(first + k)", "k")}
             else if (first + k + 1 == n) half_word |= 1u << k;
         }
         ((__global ushort *)out0)[(t >> 4) + lane] = (ushort)half_word;
@@ -118,7 +124,7 @@ if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
 % endif
         found += ended;
 </%def>
-${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n", "const idx share"])} {
     const int lane = get_local_id(0);
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     idx found = 0;
@@ -126,10 +132,10 @@ ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx sha
     __local int counts[${block}];
 % elif text.fours:
 % if kept:
-    __local ${text.kind} line[${TILE}];
+    __local ${text.key_type} line[${TILE}];
 % endif
-    ${text.kind}4 raw0, raw1, raw2, raw3;
-    ${text.kind} beyond;
+    ${text.key_type}4 raw0, raw1, raw2, raw3;
+    ${text.key_type} beyond;
     if (begin + ${TILE} < n) { ${load("begin")} }
 % endif
     idx t = begin;
@@ -148,7 +154,7 @@ ${mode.kernel_head("cmr_marks", text.parameters + ["const idx n", "const idx sha
     }
     if (lane == 0) {
         out1[CMR_GROUP] = found;
-% if kept and not text.last:
+% if kept and not last:
         if (begin == 0) ${text.copy(3, "n", "0")}
 % endif
     }

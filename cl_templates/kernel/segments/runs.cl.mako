@@ -6,13 +6,39 @@
 ##   Keys may be written between the two passes: no group has more runs than it counted.
 ##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="keys" file="/keys.cl.mako"/>
+<%
+outputs = [f"__global {text.begins_type} *restrict out0", f"__global {text.key_type} *restrict out1", "__global long *restrict out2"]
+%>
+## Stores the key at a place as the run's. ends: it is the run's last one, else its first one; only one of the two is wanted.
+<%def name="store(run, at, ends)">
+% if ends == last:
+${text.copy(1, run, at)}
+% endif
+</%def>
+## Asks for the keys of a step behind the next ones.
+<%def name="ask_ahead(at)">
+% for place in text.lines_ahead:
+            cmr_ahead_${text.key_type}(${text.key.name} + ${at} + ${place});
+% endfor
+</%def>
+## Sets the bits of a step's pairs, that are 0.
+<%def name="change_vectors(bits, at)">
+% for k in range(0, stretch, lanes):
+<% differ = text.change(f"({at} + {k})", lanes) %>
+            {
+                ${differ.statements}
+                ${bits} |= cmr_flags_int${lanes}(${differ.parts[""]} != (int${lanes})(0)) << ${k};
+            }
+% endfor
+</%def>
 ## A warp votes on neighbours side by side, 32 to a word: what it reads and writes at once lies together.
 <%def name="by_words()">
         const int lane = (int)(CMR_LOCAL_ID % 32);
         const idx row = begin + (step_tile + CMR_LOCAL_ID / 32 * 32) * ${stretch} + lane;
         uint ${", ".join(f"word{r} = 0" for r in range(stretch))};
 % for r in range(stretch):
-        if (row + ${32 * r} < end) ${text.change(f"word{r}", f"(row + {32 * r})", 0)}
+        if (row + ${32 * r} < end) ${keys.change(f"word{r}", f"(row + {32 * r})", 0)}
         word${r} = cmr_ballot_int((int)word${r});
 % endfor
         const int found = ${" + ".join(f"popcount(word{r})" for r in range(stretch))};
@@ -25,9 +51,9 @@
         if ((word${r} >> lane) & 1) {
             const idx i = row + ${32 * r}, at = run + popcount(word${r} & below);
             if (at < final) {
-                ${text.store("at", "i", last=True)}
+                ${store("at", "i", True)}
                 out0[at + 1] = i + 1;
-                ${text.store("(at + 1)", "(i + 1)", last=False)}
+                ${store("(at + 1)", "(i + 1)", False)}
             }
         }
         run += popcount(word${r});
@@ -40,15 +66,15 @@
         const idx upto = CMR_MIN(first + ${stretch}, end);
         if (live && first + ${stretch} <= end) {
 % if vectors:
-            ${text.ahead("first")}
-            ${text.vector("changes", "first")}
+            ${ask_ahead("first")}
+            ${change_vectors("changes", "first")}
 % else:
 % for k in range(stretch):
-            ${text.change("changes", f"(first + {k})", k)}
+            ${keys.change("changes", f"(first + {k})", k)}
 % endfor
 % endif
         } else if (live) {
-            for (idx i = first; i < upto; i++) { ${text.change("changes", "i", "(i - first)")} }
+            for (idx i = first; i < upto; i++) { ${keys.change("changes", "i", "(i - first)")} }
         }
         ${op.declare("here")}
         here_total = CMR_COUNT(changes);
@@ -61,9 +87,9 @@
 % for k in range(4):
             {
                 const idx i = first + CMR_LOWEST(changes | ${1 << (stretch - 1)}u);
-                ${text.store(f"(run + {k})", "i", last=True)}
+                ${store(f"(run + {k})", "i", True)}
                 out0[run + ${k + 1}] = i + 1;
-                ${text.store(f"(run + {k + 1})", "(i + 1)", last=False)}
+                ${store(f"(run + {k + 1})", "(i + 1)", False)}
                 changes &= changes - 1;
             }
 % endfor
@@ -72,13 +98,13 @@
 % endif
         for (; changes && run < final; changes &= changes - 1) {
             const idx i = first + CMR_LOWEST(changes);
-            ${text.store("run", "i", last=True)}
+            ${store("run", "i", True)}
             run += 1;
             out0[run] = i + 1;
-            ${text.store("run", "(i + 1)", last=False)}
+            ${store("run", "(i + 1)", False)}
         }
 </%def>
-${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_runs", [*text.key_parameters, "__global const uchar *restrict counts", *outputs] + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op, block)}
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     ${op.declare("carry")}
@@ -121,12 +147,12 @@ ${mode.kernel_head("cmr_runs", text.parameters + ["const idx n", "const idx shar
     if (${mode.is_leader()}) {
         if (begin == 0) {
             out0[0] = 0;
-            ${text.store("0", "0", last=False)}
+            ${store("0", "0", False)}
         }
         if (end == n) {
             const idx runs = final + 1;
             out0[runs] = n + 1;
-            ${text.store("(runs - 1)", "n", last=True)}
+            ${store("(runs - 1)", "n", True)}
             out2[0] = runs;
         }
     }

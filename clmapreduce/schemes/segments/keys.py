@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.formula.formula import Formula, Input, Place
+from clmapreduce.dtypes import c_name
+from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.statements import Statements
 from clmapreduce.schemes.common.kernel import store_text
+from clmapreduce.schemes.segments.statements import Computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +25,20 @@ class KeysText:
     def key(self) -> Input:
         return self.changes.inputs[0]
 
-    def change(self, bits: str, at: str, place: object) -> str:
-        """Sets a bit where the key at a place and the next one differ."""
-        block = Statements(1, self.narrow)
-        text = block.texts(block.load(self.changes, at)[0])[""]
-        return "{\n" + "\n".join([str(block), f"{bits} |= (uint)({text} != 0) << {place};"]) + "\n}"
+    @property
+    def key_type(self) -> str:
+        """The C type of keys in memory."""
+        return "uchar" if self.key.dtype.names else c_name(self.key.dtype)
+
+    @property
+    def key_parameters(self) -> list[str]:
+        """The kernel's parameters for the keys, once and one element ahead."""
+        return in_parameters(self.changes.inputs)
+
+    def change(self, at: str, lanes: int = 1) -> Computed:
+        """Whether the key at a place and the next one differ, not 0 if so; of several lanes for the next ones too."""
+        block = Statements(lanes, self.narrow)
+        return Computed.of(block, block.load(self.changes, at)[0])
 
     def copy(self, output: int, to: str, at: str) -> str:
         """Stores the key at a place into an output."""

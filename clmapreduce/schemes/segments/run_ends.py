@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clmapreduce.domain.marked import Marked
-from clmapreduce.dtypes import INT32, INT64, DType, c_name
-from clmapreduce.formula.formula import Formula, in_parameters
+from clmapreduce.dtypes import INT32, INT64, DType
+from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Node
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
@@ -18,43 +18,23 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
 from clmapreduce.schemes.segments.keys import KeysText
+from clmapreduce.schemes.segments.statements import Computed
 from clmapreduce.schemes.segments.team_statements import TEAM
 
 
 @dataclass(frozen=True, eq=False)
 class MarksText(KeysText):
-    """The statements that mark where runs end. kept: and keep a key of each. fours: four keys are loaded at once."""
+    """The statements that mark where runs end. fours: four keys are loaded at once."""
 
-    kept: bool
     fours: bool
 
-    @property
-    def kind(self) -> str:
-        """The C type of a key that is a number."""
-        return c_name(self.key.dtype)
-
-    def changes_of(self, bits: str, here: str, following: str) -> str:
-        """Sets four bits where four keys and the next ones differ."""
+    def changes_of(self, here: str, following: str) -> Computed:
+        """Whether four keys and the next ones differ."""
         block, formula = Statements(4, self.narrow), self.changes.instance()
-        for given, text in zip(formula.inputs, (here, following), strict=True):
-            assert isinstance(given.value, Node)
-            block.declare(given.value, f"{text}_key", text)
-        value = block.texts(formula.outputs[0])[""]
-        tests = [f"(uint)({value}.s{k} != 0) << {k}" for k in range(4)]
-        return "{\n" + "\n".join([str(block), f"{bits} = {' | '.join(tests)};"]) + "\n}"
-
-    @property
-    def parameters(self) -> list[str]:
-        """The kernel's parameters, less its numbers."""
-        key = self.key.dtype
-        kind = "uchar" if key.names else c_name(key)
-        kept = [f"__global {kind} *restrict out3"] if self.kept else []
-        return [
-            *in_parameters(self.changes.inputs),
-            "__global uint *restrict out0",
-            "__global idx *restrict out1",
-            *kept,
-        ]
+        for key, name in zip(formula.inputs, (here, following), strict=True):
+            assert isinstance(key.value, Node)
+            block.declare(key.value, f"{name}_key", name)
+        return Computed.of(block, formula.outputs[0])
 
 
 def plan_marks(
@@ -67,7 +47,7 @@ def plan_marks(
     box: of the scan over chunks.
     """
     fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
-    text = MarksText(changes, line.narrow, last, kept, fours)
+    text = MarksText(changes, line.narrow, last, fours)
     numbers = {"block": TEAM, "kept": kept, "last": last}
     marks = kernel_spec(
         "segments/marks", mode, facts, line.narrow, False, numbers, {"changes": changes}, lambda: {"text": text}

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import INT32, INT64, DType, c_name
-from clmapreduce.formula.formula import Formula, in_parameters
-from clmapreduce.formula.statements import Statements
+from clmapreduce.dtypes import DType, c_name
+from clmapreduce.formula.formula import Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, out_parameters, vectorisable
+from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, vectorisable
 from clmapreduce.schemes.line.reduce import reduce_stage
 from clmapreduce.schemes.segments.keys import KeysText
 
@@ -34,30 +33,15 @@ class RunsText(KeysText):
     begins: DType
 
     @property
-    def parameters(self) -> list[str]:
-        """The kernel's parameters, less its numbers."""
-        out = out_parameters([self.begins, self.key.dtype, INT64])
-        return [*in_parameters(self.changes.inputs), "__global const uchar *restrict counts", *out]
+    def begins_type(self) -> str:
+        """The C type of where runs begin."""
+        return c_name(self.begins)
 
-    def vector(self, bits: str, at: str) -> str:
-        """Sets the bits of the next VECTORS * STRETCH pairs from a place on, that are 0."""
-        return "\n".join(self._flags(bits, f"({at} + {n})", n) for n in range(0, VECTORS * STRETCH, STRETCH))
-
-    def ahead(self, at: str) -> str:
-        """Asks for the keys of a step, AHEAD behind a place."""
-        size, kind = self.key.dtype.itemsize, c_name(self.key.dtype)
-        places = range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)
-        return " ".join(f"cmr_ahead_{kind}({self.key.name} + {at} + {place // size});" for place in places)
-
-    def _flags(self, bits: str, at: str, shift: int) -> str:
-        block = Statements(STRETCH, self.narrow)
-        text = block.texts(block.load(self.changes, at)[0])[""]
-        kind = c_name(INT32, STRETCH)
-        return "{\n" + "\n".join([str(block), f"{bits} |= cmr_flags_{kind}({text} != ({kind})(0)) << {shift};"]) + "\n}"
-
-    def store(self, run: str, at: str, last: bool) -> str:
-        """Stores the key at a place as the run's, if it is its last or first one as wanted."""
-        return self.copy(1, run, at) if last is self.last else ""
+    @property
+    def lines_ahead(self) -> list[int]:
+        """Keys from a step's first one on to those that are asked for while it is compared."""
+        size = self.key.dtype.itemsize
+        return [place // size for place in range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)]
 
 
 @dataclass(frozen=True)
@@ -99,7 +83,7 @@ class RunsProblem:
         spec = kernel_spec(
             "segments/runs", mode, facts, narrow, False,
             {"block": box.block, "stretch": self._stretch(facts), "padded": padded, "last": last,
-             "vectors": self._vectors(facts)},
+             "vectors": self._vectors(facts), "lanes": STRETCH},
             {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
         )  # fmt: skip
         outputs = ("out0", "out1", "out2")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import HEX, DType, Leaf, c_name
+from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.formula import Access, Place, in_parameters
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
@@ -39,10 +39,24 @@ SMALL_GROUP = 1024
 
 
 @dataclass(frozen=True)
+class RowStore:
+    """One number of an output per row, of rows side by side. type: of a vector in C. name: of the variable for it."""
+
+    output: int
+    type: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Segment:
-    """Some statements of a loop's body, or (with `scan`) one turn of a scan, names in the order of `scan_step`."""
+    """Some statements of a loop's body, which only `live` items run if it says so, and what is stored behind them; or
+    (with `scan`) one turn of a scan, names in the order of `scan_step`.
+    """
 
     text: str = ""
+    live: bool = False
+    store: RowStore | None = None
     scan: bool = False
     op: OperatorText | None = None
     names: tuple[str, ...] = ()
@@ -203,7 +217,7 @@ class _PhaseText:
         self._block.add(op.declare(names[1], self._block.lanes))
         self._absorb(step, names[1])
         self._flush()
-        self._segments.append(Segment("", True, op, (*names, self._fused.scratch_name(step))))
+        self._segments.append(Segment(scan=True, op=op, names=(*names, self._fused.scratch_name(step))))
 
     def _turn_names(self, step: Step) -> tuple[str, str, str, str]:
         """carry, value, before and upto, as `scan_step` takes them."""
@@ -220,40 +234,37 @@ class _PhaseText:
         record = self._record(self._block, acc, step)
         absorbed = step.bound.absorb(record, [step.value], [self._block.index("i")])
         targets = {f"{acc}_{name}": absorbed[name] for name in record}
-        self._guarded(lambda: self._block.assign(targets), [absorbed[name] for name in record])
+        for node in targets.values():  # what live items need is computed before, by all
+            self._block.texts(node)
+        self._flush_before_live()
+        self._block.assign(targets)
+        self._flush(live=self.sync)
 
     def _store(self, output: int, value: Value) -> None:
         dtype = self._fused.outputs[output]
         texts, condition = self._block.texts(value), condition_of(value)
-        holds = None if condition is None else self._block.text(condition).c
-        self._guarded(lambda: self._block.add(self._stored(output, dtype, texts, holds)), [])
-
-    def _stored(self, output: int, dtype: DType, texts: Mapping[Leaf, str], holds: str | None) -> str:
-        lanes = self._block.lanes
-        if holds is not None:
-            return guarded_text(output, dtype, texts, holds, lambda lane: f"row_begin + {lane} * n + i", lanes)
-        if lanes == 1:
-            return store_text(output, dtype, texts, "(row_begin + i)", 1, False)
-        kept = f"{self._prefix}out{output}"
-        lines = [f"const {c_name(dtype, lanes)} {kept} = {texts['']};"]
-        lines += [f"out{output}[row_begin + {lane} * n + i] = {kept}.s{HEX[lane]};" for lane in range(lanes)]
-        return "\n".join(lines)
+        lanes, store = self._block.lanes, None
+        holds = "" if condition is None else self._block.text(condition).c
+        self._flush_before_live()
+        if holds:
+            places = [f"row_begin + {lane} * n + i" for lane in range(lanes)]
+            self._block.add(guarded_text(output, dtype, texts, holds, places.__getitem__, lanes))
+        elif lanes == 1:
+            self._block.add(store_text(output, dtype, texts, "(row_begin + i)", 1, False))
+        else:
+            store = RowStore(output, c_name(dtype, lanes), f"{self._prefix}out{output}", texts[""])
+        self._flush(live=self.sync, store=store)
 
     # --------------------------------------------------------------------------------------------------- helpers
-    def _guarded(self, write: Callable[[], None], first: Sequence[Node]) -> None:
-        """Statements that only live items run; what they need is computed before, by all."""
-        for node in first:
-            self._block.texts(node)
+    def _flush_before_live(self) -> None:
+        """Ends a segment where the next statements are for live items alone."""
         if self.sync:
-            self._block.add("if (live) {")
-        write()
-        if self.sync:
-            self._block.add("}")
+            self._flush()
 
-    def _flush(self) -> None:
+    def _flush(self, live: bool = False, store: RowStore | None = None) -> None:
         text = self._block.drained()
-        if text:
-            self._segments.append(Segment(text))
+        if text or store is not None:
+            self._segments.append(Segment(text, live, store))
 
     def _op(self, step: Step) -> OperatorText:
         return OperatorText(step.bound, self._narrow)

@@ -64,7 +64,7 @@ def reduce_stage(
         "ordered": not bound.commutative, "partial": partial,
     }  # fmt: skip
     if partial:
-        read, out = formula.inputs, ["__global uchar *restrict parts"]
+        read, out = formula.inputs, []
     else:
         read, out = layout.inputs, out_parameters(layout.outputs)
     targets = (partials,) if partial else layout.targets

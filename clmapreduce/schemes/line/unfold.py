@@ -75,7 +75,7 @@ def plan_unfold(
     read = {given.name: given for given in layout.formula.inputs}
     read |= {given.name: given for given in (ends.formula.inputs if partial else ends.inputs)}
     targets = ("scratch0",) if partial else ends.targets
-    out = ["__global uchar *restrict parts"] if partial else out_parameters(ends.outputs)
+    out = [] if partial else out_parameters(ends.outputs)
     spec = kernel_spec(
         "line/unfold", mode, facts, line.narrow, streaming, numbers, objects,
         lambda: {

@@ -1,4 +1,9 @@
 ## What kernels share that look for runs among keys.
+<%namespace name="outputs" file="/outputs.cl.mako"/>
+## Stores the key at a place into an output.
+<%def name="copy(output, to, at)">
+${outputs.store(text.keys_in(output), text.key_at(at), to)}
+</%def>
 ## Sets a bit where the key at a place and the next one differ.
 <%def name="change(bits, at, bit)">
 <% differ = text.change(at) %>

@@ -1,5 +1,6 @@
 ## What kernels over segments share: their parameters, where segments begin, and the pieces that chunks leave of segments that they share:
 ## two accumulators per chunk and column in `parts`, and two segments per chunk in `places`.
+<%namespace name="outputs" file="/outputs.cl.mako"/>
 <%!
 def place(text, number, column):
     return f"((size_t)({number}) * columns + {column})" if text.columned else f"({number})"
@@ -49,4 +50,10 @@ offsets[${segment} + 1] < offsets[${segment}]
 ## Declares `acc` as a piece.
 <%def name="read_piece(acc, number, column)">
 ${text.whole.read(acc, "parts", place(text, number, column))}
+</%def>
+## Stores a segment's result: of `lanes` columns, from one on. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or between
+## tiles.
+<%def name="store(acc, segment, begin, end, column, lanes=1, tile=False)">
+<% at = f"({segment}) * columns + {column}" if text.columned else f"({segment})" %>
+${outputs.store(text.results, text.result(acc, begin, end, column, lanes, tile), at, lanes)}
 </%def>

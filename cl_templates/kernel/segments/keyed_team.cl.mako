@@ -54,7 +54,7 @@ if (${run} + 1 < bases[groups])
                 } else
 % endif
                 {
-                    ${text.store("acc", "s", "0", "1", "", tile=True)}
+                    ${segments.store("acc", "s", "0", "1", "", tile=True)}
                 }
 % if moved:
                 ${move("s", "k", early)}

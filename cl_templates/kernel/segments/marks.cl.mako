@@ -13,9 +13,9 @@ outputs = ["__global uint *restrict out0", "__global idx *restrict out1", *([f"_
 %>
 <%def name="keep(i, at)">
 % if last:
-${text.copy(3, at, i)}
+${keys.copy("out3", at, i)}
 % else:
-if (${i} + 1 < n) ${text.copy(3, at, f"({i} + 1)")}
+if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % endif
 </%def>
 <%def name="by_votes()">
@@ -155,7 +155,7 @@ ${mode.kernel_head("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n
     if (lane == 0) {
         out1[CMR_GROUP] = found;
 % if kept and not last:
-        if (begin == 0) ${text.copy(3, "n", "0")}
+        if (begin == 0) ${keys.copy("out3", "n", "0")}
 % endif
     }
 }

@@ -13,7 +13,7 @@ outputs = [f"__global {text.begins_type} *restrict out0", f"__global {text.key_t
 ## Stores the key at a place as the run's. ends: it is the run's last one, else its first one; only one of the two is wanted.
 <%def name="store(run, at, ends)">
 % if ends == last:
-${text.copy(1, run, at)}
+${keys.copy("out1", run, at)}
 % endif
 </%def>
 ## Asks for the keys of a step behind the next ones.

@@ -67,6 +67,6 @@ ${mode.kernel_head("cmr_segmented_join", segments.attr.join_parameters(text) + [
         if (s != before) { ${op.reset("acc")} }
         if (at > 0 && opened[at - (at > 0)] == s) ${op.merge("acc", "acc", "here")}
         ${op.merge("acc", "acc", "own")}
-        ${text.store("acc", "s", segments.start("s"), segments.start("s + 1"), "q", 1)}
+        ${segments.store("acc", "s", segments.start("s"), segments.start("s + 1"), "q", 1)}
     }
 }

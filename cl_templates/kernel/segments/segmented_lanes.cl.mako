@@ -8,6 +8,7 @@
 ##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>
+<%namespace name="outputs" file="/outputs.cl.mako"/>
 <%namespace name="segments" file="/segments.cl.mako"/>
 <%
 tile, whole, formula = text.tile, text.whole, text.formula
@@ -158,7 +159,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 % if whole.bound.locates:
                     const long${lanes} begins = CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s), long${lanes});
 % endif
-                    ${text.store_batch("sums", "s", "begins", "lengths")}
+                    ${outputs.store(text.results, text.results_of("sums", "begins", "lengths"), "s", lanes)}
                     single = longer;
                 }
             }
@@ -204,7 +205,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
                 ${segments.write_piece("2 * c", "0", "acc")}
             } else
 % endif
-            ${text.store("acc", "one", "edge", "upto", "0")}
+            ${segments.store("acc", "one", "edge", "upto", "0")}
         }
         s += next;
     }

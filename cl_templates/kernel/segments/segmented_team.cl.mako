@@ -198,7 +198,7 @@ ${f"const idx number = {group};" if columned else ""}
                 } else
 % endif
                 {
-                    ${text.store("acc", "s", "from", "upto", column, tile=True)}
+                    ${segments.store("acc", "s", "from", "upto", column, tile=True)}
                 }
                 }
             }

@@ -39,7 +39,7 @@ for (idx s = first + earlier; s < last; s++) {
     const idx from = ${segments.start("s")}, upto = ${segments.start("s + 1")};
     ${absorbed("upto", vectors, wide)}
 % for acc, q in vectors:
-    ${text.store(acc, "s", "from", "upto", q, wide)}
+    ${segments.store(acc, "s", "from", "upto", q, wide)}
     ${op.reset(acc, wide)}
 % endfor
 }

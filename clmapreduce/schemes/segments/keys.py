@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from clmapreduce.dtypes import c_name
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.statements import Statements
-from clmapreduce.schemes.common.kernel import store_text
-from clmapreduce.schemes.segments.statements import Computed
+from clmapreduce.schemes.segments.statements import Computed, OutputArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +39,12 @@ class KeysText:
         block = Statements(lanes, self.narrow)
         return Computed.of(block, block.load(self.changes, at)[0])
 
-    def copy(self, output: int, to: str, at: str) -> str:
-        """Stores the key at a place into an output."""
+    def key_at(self, at: str) -> Computed:
+        """The key at a place."""
         block = Statements(1, self.narrow)
         block.read(self.key, Place(at), "key_")
-        block.add(store_text(output, self.key.dtype, block.texts(self.key.value), to, 1, False))
-        return "{\n" + str(block) + "\n}"
+        return Computed.of(block, self.key.value)
+
+    def keys_in(self, name: str) -> OutputArray:
+        """An output that holds keys."""
+        return OutputArray(name, self.key.dtype)

@@ -13,7 +13,6 @@ from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Record, Symbol, components
 from clmapreduce.formula.statements import Statements
-from clmapreduce.schemes.common.kernel import store_text
 from clmapreduce.schemes.segments.statements import Computed, SegmentText
 
 WINDOW = "window"
@@ -116,16 +115,14 @@ class LanesText(SegmentText):
         block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
         return _braces(block)
 
-    def store_batch(self, acc: str, segment: str, begins: str, lengths: str) -> str:
-        """Stores the results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are
+    def results_of(self, acc: str, begins: str, lengths: str) -> Computed:
+        """The results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are
         read by what `locates`) and ints.
         """
         block = Statements(self.lanes, self.narrow)
         record = block.record(acc, self.tile.dtypes)
         begin, count = block.variable(begins, INT64), block.variable(lengths, INT32)
-        value = self.result(block, self.layout.op.tile, record, Place("0"), begin, count)
-        block.add(store_text(0, self.layout.stored, block.texts(value), segment, self.lanes, False))
-        return _braces(block)
+        return Computed.of(block, self.result_of(block, self.layout.op.tile, record, Place("0"), begin, count))
 
 
 def window_formula(formula: Formula) -> Formula:

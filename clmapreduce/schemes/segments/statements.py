@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.dtypes import DType, Leaf, c_name
-from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
+from clmapreduce.dtypes import DType, Leaf, c_name, leaves
+from clmapreduce.formula.formula import Formula, Input, Place, field_text, in_parameters
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
 from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common.kernel import out_parameters, store_text
+from clmapreduce.schemes.common.kernel import out_parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,26 @@ class Computed:
         """What a block computes of a value; the block's last one."""
         parts = block.texts(value)
         return cls(str(block), parts)
+
+
+@dataclass(frozen=True)
+class OutputArray:
+    """An array that a kernel stores into: its name in C and its dtype."""
+
+    name: str
+    dtype: DType
+
+    @property
+    def of_records(self) -> bool:
+        return self.dtype.fields is not None
+
+    def type(self, lanes: int) -> str:
+        """The C type of its numbers, of so many side by side."""
+        return c_name(self.dtype, lanes)
+
+    def field(self, at: str, leaf: Leaf) -> str:
+        """A field of the record at a place."""
+        return field_text(self.name, at, self.dtype.itemsize, *leaves(self.dtype)[leaf])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,22 +144,21 @@ class SegmentText:
         block.assign({f"{acc}_{name}": folded[name] for name in names})
         return _braces(block)
 
-    def store(
-        self, acc: str, segment: str, begin: str, end: str, column: str, lanes: int = 1, tile: bool = False
-    ) -> str:
-        """Stores a segment's result. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or
-        between tiles.
+    @property
+    def results(self) -> OutputArray:
+        return OutputArray("out0", self.layout.stored)
+
+    def result(self, acc: str, begin: str, end: str, column: str, lanes: int = 1, tile: bool = False) -> Computed:
+        """A segment's result. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or between
+        tiles.
         """
         bound, text = (self.layout.op.tile, self.tile) if tile else (self.layout.op.whole, self.whole)
         block = Statements(lanes, self.narrow, uniform=True)
         place = Place("0", column=column if self.columned else "")
         record, count = block.record(acc, text.dtypes), block.index(f"({end} - {begin})")
-        value = self.result(block, bound, record, place, block.index(begin), count)
-        at = f"({segment}) * columns + {column}" if self.columned else f"({segment})"
-        block.add(store_text(0, self.layout.stored, block.texts(value), at, lanes, False))
-        return _braces(block)
+        return Computed.of(block, self.result_of(block, bound, record, place, block.index(begin), count))
 
-    def result(self, block: Statements, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
+    def result_of(self, block: Statements, bound: Bound, acc: Record, place: Place, begin: Node, count: Node) -> Value:
         """What is stored for segments. acc: `bound`'s accumulators of all their elements, `count` of them from `begin`
         on.
         """

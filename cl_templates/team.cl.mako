@@ -85,7 +85,7 @@ def four(j, source, type):
     return f"({type}4)({', '.join(f'{source.name}[{place}]' for place in places)})"
 %>
 % for j in QUADS:
-    ${text.lift_four(f"u{j}", f"({at}) + {4 * block * j}", {source.name: four(j, source, type) for source, type in text.sources})}
+    { ${text.lift_four(f"u{j}", f"({at}) + {4 * block * j}", {source.name: four(j, source, type) for source, type in text.sources})} }
 % endfor
 </%def>
 ## Makes u0 … u3 the identity for elements before `begin`, and from `end` on. at: as in lift_raw.
@@ -150,7 +150,7 @@ ${type} ${target}_${part} = ${value.parts[part]};
         ${mode.sync()}
         for (int p = lane; p < ${TILE}; p += ${block}) {
             ${op.declare("one")}
-            if (t + p >= begin && t + p < end) ${text.lift("one", "t + p")}
+            if (t + p >= begin && t + p < end) { ${text.lift("one", "t + p")} }
 % for part, type in op.parts:
             kept_${part}[PLACE(p)] = one_${part};
 % endfor

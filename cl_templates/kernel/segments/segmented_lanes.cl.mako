@@ -30,12 +30,12 @@ def gathered(chain, at):
 ## Declares `target` as a tile's accumulators of the values at `at`, in as many lanes as `width` says: of the first (or the last) `count`, at most all.
 <%def name="masked(target, at, count, width, last=False)">
 ${tile.declare(target, width)}
-${text.absorb_some(target, at, count, width, last)}
+{ ${text.absorb_some(target, at, count, width, last)} }
 </%def>
 ## Declares `target`, between tiles, as a tile's accumulator.
 <%def name="widened(target, acc, width=1)">
 ${whole.declare(target, width)}
-${text.widen(target, acc, width)}
+{ ${text.widen(target, acc, width)} }
 </%def>
 ## Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width` elements at most. No branch depends on a
 ## length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane per segment is left.

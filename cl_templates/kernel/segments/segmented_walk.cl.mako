@@ -11,7 +11,9 @@
 <%def name="absorbed(upto, vectors, wide)">
 for (; i < ${upto}; i++) {
 % for acc, q in vectors:
-    ${text.absorb(acc, "i", q, wide)}
+    {
+        ${text.absorb(acc, "i", q, wide)}
+    }
 % endfor
 }
 </%def>

@@ -23,7 +23,7 @@ WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 @dataclass(frozen=True, eq=False)
 class KeyedText(TeamText):
-    """The statements for one layout. size: bytes of a key that is brought to its run's place, or 0."""
+    """What kernels of one layout compute. size: bytes of a key that is brought to its run's place, or 0."""
 
     size: int = 0
 

@@ -1,4 +1,4 @@
-"""The statements of kernels that look for runs among keys."""
+"""What kernels compute that look for runs among keys."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from clmapreduce.schemes.segments.statements import Computed, OutputArray
 
 @dataclass(frozen=True, eq=False)
 class KeysText:
-    """The statements for keys of which `changes`, an int32, tells whether neighbours differ. last: runs keep their last
-    key.
+    """What is computed of keys of which `changes`, an int32, tells whether neighbours differ. last: runs keep their
+    last key.
     """
 
     changes: Formula

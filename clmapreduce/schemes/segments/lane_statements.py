@@ -1,5 +1,5 @@
-"""The statements of kernels that reduce segments in vectors: masked accumulators, results of many short segments, and
-elements computed ahead into a window.
+"""What kernels compute that reduce segments in vectors: masked accumulators, results of many short segments, and
+elements ahead of time, for a window.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VECTOR = 64
 
 @dataclass(frozen=True, eq=False)
 class LanesText(SegmentText):
-    """The statements for one layout. lanes: of a vector, and segments of a batch. elements: the formula of what is
+    """What kernels of one layout compute. lanes: of a vector, and segments of a batch. elements: the formula of what is
     reduced; of the window, where one is used.
     """
 
@@ -106,14 +106,14 @@ class LanesText(SegmentText):
         block.bind(number, Text(broadcast_text(INT32, count, lanes)))
         keep = lane >= lanes - number if last else lane < number
         block.assign({f"{target}_{name}": apply("where", keep, full[name], identity[name]) for name in identity})
-        return _braces(block)
+        return str(block)
 
     def widen(self, target: str, acc: str, lanes: int) -> str:
         """Sets `target` to a tile's accumulator `acc` as one between tiles."""
         block = Statements(lanes, self.narrow)
         wide = self.layout.op.widened(block.record(acc, self.tile.dtypes))
         block.assign({f"{target}_{name}": wide[name] for name in self.whole.dtypes})
-        return _braces(block)
+        return str(block)
 
     def results_of(self, acc: str, begins: str, lengths: str) -> Computed:
         """The results of a batch. acc: a tile's accumulators. begins, lengths: of its segments, longs (which are
@@ -130,7 +130,3 @@ def window_formula(formula: Formula) -> Formula:
     dtype = components(formula.outputs[0])[""].dtype
     value = symbol(WINDOW, dtype, varies=True)
     return Formula((Input(WINDOW, dtype, value, Access.PRIVATE),), (value,))
-
-
-def _braces(block: Statements) -> str:
-    return "{\n" + str(block) + "\n}"

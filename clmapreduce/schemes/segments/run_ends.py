@@ -24,7 +24,7 @@ from clmapreduce.schemes.segments.team_statements import TEAM
 
 @dataclass(frozen=True, eq=False)
 class MarksText(KeysText):
-    """The statements that mark where runs end. fours: four keys are loaded at once."""
+    """What marks where runs end. fours: four keys are loaded at once."""
 
     fours: bool
 

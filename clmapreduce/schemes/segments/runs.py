@@ -28,7 +28,7 @@ LINE = 64
 
 @dataclass(frozen=True, eq=False)
 class RunsText(KeysText):
-    """The statements that write where runs begin, and a key of each."""
+    """What writes where runs begin, and a key of each."""
 
     begins: DType
 

@@ -1,4 +1,4 @@
-"""The statements of kernels over segments: elements absorbed, pieces kept between launches, results stored."""
+"""What kernels over segments compute: accumulators of elements, and results. `cl_templates/segments` says the rest."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class OutputArray:
 
 @dataclass(frozen=True, eq=False)
 class SegmentText:
-    """The statements for one layout. narrow: indices are ints. columned: elements are several numbers."""
+    """What kernels of one layout compute. narrow: indices are ints. columned: elements are several numbers."""
 
     layout: SegmentLayout
     narrow: bool
@@ -142,7 +142,7 @@ class SegmentText:
         bound, names = self.layout.op.whole, self.whole.dtypes
         folded = bound.absorb(block.record(acc, names), [value], [block.index(element)])  # type: ignore[list-item]
         block.assign({f"{acc}_{name}": folded[name] for name in names})
-        return _braces(block)
+        return str(block)
 
     @property
     def results(self) -> OutputArray:
@@ -175,7 +175,3 @@ class SegmentText:
 def _chosen(condition: Value, chosen: Value, otherwise: Value) -> Value:
     parts = components(chosen)
     return rebuild({leaf: apply("where", condition, parts[leaf], node) for leaf, node in components(otherwise).items()})  # type: ignore[arg-type]
-
-
-def _braces(block: Statements) -> str:
-    return "{\n" + str(block) + "\n}"

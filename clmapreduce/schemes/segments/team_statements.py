@@ -1,5 +1,5 @@
-"""The statements of the kernel in which a team of work-items streams a chunk: tiles of 16 elements per item. Where
-elements are several numbers, that of one `column`.
+"""What the kernel computes in which a team of work-items streams a chunk: tiles of 16 elements per item. Where elements
+are several numbers, that of one `column`.
 
 A tile is read striped, four neighbouring elements per item and load, and turned in local memory into sixteen
 neighbouring ones per item (`cl_templates/team`).
@@ -23,7 +23,7 @@ TEAM = 32
 
 @dataclass(frozen=True, eq=False)
 class TeamText(SegmentText):
-    """The statements for one layout."""
+    """What kernels of one layout compute."""
 
     @property
     def raw(self) -> list[tuple[str, str]]:
@@ -70,7 +70,7 @@ class TeamText(SegmentText):
     def _single(self, block: Statements, value: object, at: str, acc: str) -> str:
         single = self.layout.op.tile.single(value, block.index(at))  # type: ignore[arg-type]
         block.assign({f"{acc}_{name}": single[name] for name in self.tile.dtypes})
-        return "{\n" + str(block) + "\n}"
+        return str(block)
 
     @property
     def adds_floats(self) -> bool:

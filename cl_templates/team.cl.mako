@@ -122,13 +122,14 @@ if ((${have}) >= (${need})) ${text.tile.merge(target, before, target)}
 </%def>
 ## Declares `target`, between tiles, as a tile's accumulator.
 <%def name="widen(target, acc)">
-${declared(text.whole, target, text.widened(acc, f"{target}_as"))}
+${declare_value(text.whole, target, text.widened(acc, f"{target}_as"))}
 </%def>
 ## Declares `target`, of a tile, as an accumulator between tiles.
 <%def name="narrow_down(target, acc)">
-${declared(text.tile, target, text.narrowed(acc, f"{target}_as"))}
+${declare_value(text.tile, target, text.narrowed(acc, f"{target}_as"))}
 </%def>
-<%def name="declared(op, target, value)">
+## Declares `target` as what Python has computed.
+<%def name="declare_value(op, target, value)">
 ${value.statements}
 % for part, type in op.parts:
 ${type} ${target}_${part} = ${value.parts[part]};

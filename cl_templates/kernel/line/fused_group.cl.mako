@@ -14,14 +14,14 @@
     ${"if (live) {" if segment.live else ""}
     ${segment.text}
 % if segment.store:
-    ${stored(segment.store, lanes)}
+    ${store_rows(segment.store, lanes)}
 % endif
     ${"}" if segment.live else ""}
 % endif
 % endfor
 </%def>
 ## Stores a number per row, of rows side by side.
-<%def name="stored(store, lanes)">
+<%def name="store_rows(store, lanes)">
     const ${store.type} ${store.name} = ${store.text};
 % for lane in range(lanes):
     out${store.output}[row_begin + ${lane} * n + i] = ${store.name}.s${f"{lane:x}"};

@@ -19,7 +19,7 @@ def parameters():
     return [*text.element_parameters, *text.value_parameters, *marks, text.output_parameter, *keys, *(segments.attr.pieces() if partial else [])]
 %>
 ## Brings a key that is kept at a place to a run.
-<%def name="copied(to, at)">
+<%def name="copy_key(to, at)">
 {
 % for w in range(text.words):
 <% size, more = (f"{text.words} * (size_t)" if text.words > 1 else ""), (f" + {w}" if w else "") %>
@@ -36,7 +36,7 @@ if (${run} + 1 < bases[groups])
 % if early:
     out1[${to}] = ${k} < ${block} ? early0 : early1;
 % else:
-    ${copied(to, f"(kept_at + {k})")}
+    ${copy_key(to, f"(kept_at + {k})")}
 % endif
 </%def>
 ## Stores what ended in the tile, side by side. early: the keys of these runs are there already.
@@ -182,7 +182,7 @@ ${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx s
         places[2 * chunk + 1] = first;
 % endif
 % if moved and not last:
-        if (begin == 0) { ${copied("0", "n")} }
+        if (begin == 0) { ${copy_key("0", "n")} }
 % endif
     }
 }

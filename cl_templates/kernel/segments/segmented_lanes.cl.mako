@@ -19,7 +19,7 @@ def in_turn(p):
     return [text.place(f"({p} + {k * lanes})") for k in range(unroll)]
 def begin_of(digit):
     return f"(held + starts.s{digit})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{digit}], n - {widest})"
-def gathered(chain, at):
+def gather(chain, at):
     (first, kind), *others = chain
     places = f"CMR_LOAD({kind}, {first} + ({at}))"
     for array, kind in others:
@@ -227,7 +227,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 <%
 chains = text.gathered
 first = next(chain[0][0] for chain in chains.values())
-vector = text.vector("(held + t)", {name: gathered(chain, "(held + t)") for name, chain in chains.items()})
+vector = text.vector("(held + t)", {name: gather(chain, "(held + t)") for name, chain in chains.items()})
 %>
 ## Whether the places that an index and the next ones lead to lie side by side.
     const int apart = t + ${lanes} <= until - held && !cmr_along_${counts}(CMR_LOAD(${counts}, ${first} + (held + t)));

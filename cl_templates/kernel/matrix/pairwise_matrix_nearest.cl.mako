@@ -9,10 +9,95 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/long.cl.mako"/>
+<%namespace name="nearest" file="/nearest.cl.mako"/>
 <%
 pairs, sample = matrix.pairs, matrix.sample
+warps, mine = matrix.warps, matrix.warps.mine
 here = f"now * {tile} + " if matrix.scattered else ""
 %>
+## The item's lists, empty, and what a bound of row v must be less than, bar{v}: of rows that are not the group's, nothing is.
+<%def name="declare_lists()">
+float kept_bounds[${len(mine) * kept}];
+idx kept_columns[${len(mine) * kept}];
+int counts[${len(mine)}];
+for (int v = 0; v < ${len(mine)}; v++) counts[v] = 0;
+% for v in mine:
+float bar${v} = ${warps.inside(v)} ? ${f"bars[batch * rows + {warps.row_index(v)}]" if matrix.barred else "INFINITY"} : -INFINITY;
+% endfor
+</%def>
+## Makes bounds of the item's products, infinite beyond the last column.
+<%def name="make_bounds()">
+% for v in mine:
+% for c in range(matrix.columns):
+q${v}_${c}_0 = way * q${v}_${c}_0;
+% endfor
+% endfor
+if (count < ${tile}) {
+% for c in range(matrix.columns):
+    if (${matrix.column_place(c)} >= count) ${" = ".join(f"q{v}_{c}_0" for v in mine)} = INFINITY;
+% endfor
+}
+</%def>
+## The item's buckets, of which nothing is known.
+<%def name="declare_buckets()">
+float ${", ".join(f"best{v}_{c} = INFINITY" for v in mine for c in range(chains))};
+</%def>
+## Brings the buckets up to date with the bounds.
+<%def name="fill_buckets()">
+% for v in mine:
+% for c in range(matrix.columns):
+best${v}_${c % chains} = fmin(best${v}_${c % chains}, q${v}_${c}_0);
+% endfor
+% endfor
+</%def>
+<%def name="store_buckets()">
+% for v in mine:
+if (${warps.inside(v)}) {
+    const size_t at = (size_t)(${matrix.list_number}) * ${chains} * total + kept + ${warps.row(v)};
+% for c in range(chains):
+    buckets[at + ${c} * (size_t)total] = best${v}_${c};
+% endfor
+}
+% endfor
+</%def>
+## Declares `hits`, which of the item's rows have a bound below the bar; of those rows below{v} tells which, and `near` has them.
+<%def name="find_hits()">
+float near[${len(mine) * matrix.columns}];
+uint hits = 0;
+% for v in mine:
+<%
+least = f"q{v}_0_0"
+for c in range(1, matrix.columns):
+    least = f"fmin({least}, q{v}_{c}_0)"
+%>
+uint below${v} = 0;
+if (${least} < bar${v}) {
+    hits |= ${1 << v};
+    below${v} = ${" | ".join(f"(uint)(q{v}_{c}_0 < bar{v}) << {c}" for c in range(matrix.columns))};
+% for c in range(matrix.columns):
+    near[${v * matrix.columns + c}] = q${v}_${c}_0;
+% endfor
+}
+% endfor
+</%def>
+## Stores the item's lists, in order.
+<%def name="store_lists()">
+for (int v = 0; v < ${len(mine)}; v++) {
+    ${matrix.listed.outer.declare("acc")}
+    for (int n = 0; n < min(counts[v], ${kept}); n++) {
+        const idx place = kept_columns[v * ${kept} + n];
+        const float value = kept_bounds[v * ${kept} + n];
+        ${matrix.listing()}
+    }
+    const idx row = ${warps.row("v")};
+    if (${warps.inside("v")}) {
+        const size_t at = (size_t)(${matrix.list_number}) * ${kept} * total + kept + row;
+% for array, place, name in matrix.arrays:
+        ${array}[at + ${place} * (size_t)total] = acc_${name};
+% endfor
+    }
+}
+</%def>
 ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.parameters)} {
     __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
     __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
@@ -22,26 +107,36 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
     ${pairs.uniforms()}
-    ${matrix.tilt()}
+    ${nearest.declare_way(matrix.way)}
+    const float tilt = ${"-" if sample == 1 else ""}way * ${matrix.nearest.doubt}f; // what is added of norms for a bound
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
     ${matrix.keep_rows()}
-    ${"\n".join(matrix.declare_lists() if sample == 1 else matrix.declare_buckets())}
+% if sample == 1:
+    ${declare_lists()}
+% else:
+    ${declare_buckets()}
+% endif
     ${long.begin(mode, domain, matrix)}
     <%domain:each_tile tile="${tile * sample}" staged="${True}">
         ${matrix.open(0)}
         ${long.steps(mode, domain, matrix, 0, sample)}
         ${matrix.results(0)}
         if (doubtful) { ${matrix.exactly()} }
-        ${"\n".join(matrix.bounds())}
+        ${make_bounds()}
 % if sample > 1:
-        ${"\n".join(matrix.fill())}
+        ${fill_buckets()}
 % else:
-        ${"\n".join(matrix.hits())}
+        ${find_hits()}
         while (hits) {
             const int v = CMR_LOWEST(hits);
             hits &= hits - 1;
-            ${"\n".join(matrix.open_row())}
+            float bar = bar0;
+            uint below = below0;
+% for v in mine[1:]:
+            bar = v == ${v} ? bar${v} : bar;
+            below = v == ${v} ? below${v} : below;
+% endfor
             int held = counts[v];
             do {
                 const int c = CMR_LOWEST(below);
@@ -63,13 +158,23 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
                 }
             } while (below);
             counts[v] = held;
-            ${"\n".join(matrix.close_row())}
+% for v in mine:
+            bar${v} = v == ${v} ? bar : bar${v};
+% endfor
         }
-        ${"\n".join(matrix.share())}
+% for v in mine:
+% for distance in (1, 2):
+        { const float other = cmr_shuffle_first_float(bar${v}, (uint)(lane ^ ${distance})); bar${v} = fmin(other, bar${v}); }
+% endfor
+% endfor
 % endif
 % if matrix.scattered:
         now ^= 1;
 % endif
     </%domain:each_tile>
-    ${"\n".join(matrix.leave() if sample == 1 else matrix.leave_buckets())}
+% if sample == 1:
+    ${store_lists()}
+% else:
+    ${store_buckets()}
+% endif
 }

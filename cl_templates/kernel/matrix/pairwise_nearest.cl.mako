@@ -4,7 +4,37 @@
 ##   redo [batch][row]  not 0 for groups that are to be computed again      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<% pairs = listed.pairs %>
+<%namespace name="nearest" file="/nearest.cl.mako"/>
+<%
+pairs = listed.pairs
+better = "<" if listed.way.least else ">"
+%>
+## Declares `nearly`, the value that belongs to `bound`.
+<%def name="declare_nearly()">
+<% value, product = listed.value, "way * bound" %>
+float nearly;
+{
+    const float q0_0_0 = ${f"fmax({product}, 0.0f)" if listed.nearest.rooted else product};
+    ${value.statements}
+    nearly = ${value.text};
+}
+</%def>
+## Folds the column into `acc`, as the formula says, and brings `bar` up to date.
+<%def name="fold_column()">
+${pairs.column(0, "column")}
+float q0_0_0 = 0.0f;
+for (int d = 0; d < ${listed.contraction.size}; d++) {
+% for name, text in listed.coordinates:
+    const float ${name} = ${text};
+% endfor
+    ${"\n".join(pairs.contracted(listed.contraction, 0, [(0, 0)]))}
+}
+${pairs.outer.declare("one")}
+${pairs.absorb("one", 0, ["column"], pairs.outer)}
+${pairs.outer.merge("acc", "acc", "one")}
+${listed.bar.statements}
+bar = ${listed.bar.text};
+</%def>
 ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_parameters)} {
     __local int doubts[1];
     ${domain.open_rows(block)}
@@ -14,27 +44,27 @@ ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_paramet
     ${mode.sync()}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}
-    ${listed.way()}
+    ${nearest.declare_way(listed.way)}
     if (row < last) {
         ${pairs.row(0, ["row"])}
         ${pairs.outer.declare("acc")}
         float bar = ${listed.worst}, missed = ${listed.worst};
 % if listed.barred:
-        { const float bound = bars[batch * rows + row]; ${listed.bounded()} missed = nearly; }
+        { const float bound = bars[batch * rows + row]; ${declare_nearly()} missed = nearly; }
 % endif
         for (idx list = 0; list < splits * ${listed.lists}; list++) {
             for (int n = 0; n < ${listed.kept}; n++) {
                 const size_t at = ((size_t)(list % ${listed.lists}) * ${listed.kept} + n) * total + (size_t)(list / ${listed.lists}) * step + kept + row;
                 const float bound = list_bounds[at];
                 if (!(bound < INFINITY)) break;
-                ${listed.bounded()}
-                if (!(${listed.beats("nearly", "bar", True)})) break;
-                if (n == ${listed.kept - 1} && ${listed.beats("nearly", "missed")}) missed = nearly;
+                ${declare_nearly()}
+                if (!(nearly ${better}= bar)) break;
+                if (n == ${listed.kept - 1} && nearly ${better} missed) missed = nearly;
                 const idx column = list_columns[at];
-                ${"\n".join(listed.compute())}
+                ${fold_column()}
             }
         }
-        if (missed != ${listed.worst} && !(${listed.beats("bar", "missed")})) doubts[0] = 1;
+        if (missed != ${listed.worst} && !(bar ${better} missed)) doubts[0] = 1;
         ${pairs.finish("acc", 1, ["batch * rows + row"], ["1"], "reduced")}
     }
     ${mode.sync()}

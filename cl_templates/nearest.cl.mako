@@ -1,0 +1,7 @@
+## What the kernels share that list the nearest columns by products of matrix instructions.
+## Declares `way`: 1 where the least products are wanted, -1 where the greatest are.
+<%def name="declare_way(way)">
+<% slope = way.slope %>
+float way;
+{ ${slope.statements} way = 0.0f ${"<" if way.least else ">"} ${slope.text} ? 1.0f : -1.0f; }
+</%def>

@@ -6,6 +6,12 @@ for (int s = item; s < ${matrix.box.tile}; s += ${matrix.box.block}) {
     places[(${part}) * ${matrix.box.tile} + s] = column;
 }
 </%def>
+## Adds the products of a piece of block r of rows, h or l, with some words of every block of columns, xy or zw.
+<%def name="add_products(matrix, r, piece, words)">
+% for n in range(matrix.box.columns):
+m${r}_${n} = cmr_matrix_product_float4(m${r}_${n}, ${piece}${r}, (uint2)(b${n}.${words[0]}, b${n}.${words[1]}), memory, lane);
+% endfor
+</%def>
 ## Declares which half of the stages is multiplied, `turn`, and, of places, which is the tile's, `now`; and has the first stage copied. Barriers: 1 where columns lie apart.
 <%def name="begin(mode, domain, matrix)">
 ${matrix.find()}

@@ -1,18 +1,114 @@
 ## What kernels share that multiply scalars by long weights with matrix instructions; `item` and `lane` are declared.
+## Moves what numbers are relative to, if anything, to its part for an element of the batch.
+<%def name="offset_centre(weighted, batch)">
+% if weighted.centre:
+centre += (size_t)${batch} * ${weighted.centre};
+% endif
+</%def>
+## The item's numbers, acc{v}_{b}_{c}_total0.
+<%def name="declare_numbers(weighted)">
+% for v in weighted.warps.mine:
+float ${", ".join(f"{total} = 0.0f" for total in weighted.totals(v))};
+% endfor
+</%def>
+## Declares my_weights, where those of the group's numbers begin.
+<%def name="find_weights(weighted)">
+__global const uint4 *my_weights = (__global const uint4 *)weights + ((size_t)batch * ${weighted.across} + block_d) * padded * ${weighted.numbers // 4};
+</%def>
+## Has a tile's weights copied to local memory. tile: C text of its first column; where columns lie apart, of where in `places` it begins.
+<%def name="bring_weights(weighted, half, tile)">
+<%
+each, size = weighted.numbers // 4, weighted.box.block
+count = weighted.box.tile * each
+%>
+% for k in range(0, count, size):
+<%
+e = f"({k} + item)"
+place = f"({tile}) + {e} / {each}"
+column = f"places[{place}]" if weighted.scattered else place
+%>
+${f"if (item < {count - k})" if k + size > count else ""}
+cmr_copy_async_uint4((__local uint4 *)(memory + ${weighted.weights_at} + ((${half}) * ${weighted.box.tile} + ${e} / ${each}) * ${weighted.stride}) + ${e} % ${each}, my_weights + (size_t)(${column}) * ${each} + ${e} % ${each});
+% endfor
+</%def>
+## The item's scalars, p{v}_{c}. declare_column: gives the terms of its column number c. bounded: whether they are 0 for columns beyond the last, whose weights may be
+## those of another one.
+<%def name="compute_scalars(weighted, declare_column, bounded)">
+<% mine = weighted.warps.mine %>
+% for v in mine:
+float ${", ".join(f"p{v}_{c}" for c in weighted.columns)};
+% endfor
+% for c in weighted.columns:
+{
+    ${declare_column(c)}
+% for v in mine:
+<% statements, (text,) = weighted.pairs.values(v, c) %>
+    { ${statements} p${v}_${c} = ${text}; }
+% endfor
+}
+% endfor
+% if bounded or weighted.scattered:
+if (count < ${weighted.box.tile}) {
+% for c in weighted.columns:
+    if (${weighted.column_place(c)} >= count) ${" = ".join(f"p{v}_{c}" for v in mine)} = 0.0f;
+% endfor
+}
+% endif
+</%def>
+## Adds a tile's products of some blocks of numbers, summed up apart from the sums before; their last digits have sums of their own.
+<%def name="add_products(weighted, blocks)">
+<%
+rows, stride = weighted.box.rows, weighted.stride
+sums = [f"{kind}{r}_{b}" for b in blocks for r in range(rows) for kind in ("sum", "rest")]
+%>
+float4 ${", ".join(f"{name} = (float4)(0.0f)" for name in sums)};
+% for n in range(weighted.box.columns):
+% for b in blocks:
+const uint2 w${n}_${b} = cmr_matrix_numbers_uint2(memory, ${weighted.weights_at} + (half_now * ${weighted.box.tile} + ${8 * n}) * ${stride} + ${8 * b}, ${stride}, lane);
+% for r in range(rows):
+% for kind in ("rest", "sum"):
+${kind}${r}_${b} = cmr_matrix_${kind}_float4(${kind}${r}_${b}, a${r}_${n}, w${n}_${b}, memory, lane);
+% endfor
+% endfor
+% endfor
+% endfor
+% for b in blocks:
+% for v in weighted.warps.mine:
+% for c in range(2):
+<% part = f"{v // 2}_{b}.{'xyzw'[v % 2 * 2 + c]}" %>
+${weighted.acc(v, b, c)}_total0 += fma(rest${part}, ${weighted.rest}f, sum${part});
+% endfor
+% endfor
+% endfor
+</%def>
 ## Adds the products of a tile's scalars and its weights to the item's numbers. mode: the vocabulary. Barriers: 1, where items do not hold operands.
 <%def name="multiply(mode, weighted)">
-${"\n".join(weighted.hold())}
+<% rows, columns = weighted.box.rows, weighted.box.columns %>
+% for r in range(rows):
+% for n in range(columns):
+<%
+words = ", ".join(f"as_uint(p{2 * r + side}_{2 * n + c})" for c in range(2) for side in range(2))
+at = f"{weighted.held_at} + ((warp * {rows} + {r}) * {columns} + {n}) * 128"
+%>
+const uint4 a${r}_${n} = cmr_matrix_hold_uint4((uint4)(${words}), memory, ${at}, lane);
+% endfor
+% endfor
 % if not weighted.registers:
 ${mode.sync()}
 % endif
-${"\n".join(weighted.expand())}
+<% numbers, chains = weighted.box.numbers, weighted.box.chains %>
+% for first in range(0, numbers, chains):
+{ ${add_products(weighted, range(first, min(first + chains, numbers)))} }
+% endfor
 </%def>
 ## The end: stores the item's numbers, or leaves them to the merging launch; makes `odd` 1 where one is not finite. domain: the vocabulary.
 <%def name="store(domain, weighted, partial)">
 % for v in weighted.warps.mine:
 {
     const idx mine = ${weighted.warps.row(v)};
-    ${weighted.note(v)}
+% for total in weighted.totals(v):
+    odd |= !isfinite(${total});
+% endfor
 % for b in range(weighted.box.numbers):
 % for c in range(2):
 <%

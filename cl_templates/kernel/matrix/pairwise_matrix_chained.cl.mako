@@ -19,14 +19,155 @@ weighted = matrix.weighted
 pairs, here = matrix.pairs, domain.attr.here
 mine = matrix.warps.mine
 following = "next_places" if matrix.scattered else f"j0 + {tile}"
-def bring_tile(half, third):
-    at = f"({third}) * {tile}" if matrix.scattered else third
-    return weighted.bring(half, at) + matrix.bring_facts(half, third)
+box, steps, stages = matrix.box, matrix.steps, matrix.stages
+row_words, column_words = stages
+row_operand, column_operand = (lines * 4 for lines in matrix.lines)  # vectors of one step
+def terms_of(c):
+    return pairs.column(c, matrix.column_index(c))
 current = "now" if matrix.scattered else "j0"
 %>
-## A stage of coordinates of product p, while the next one is on its way. steps: how many. short: whether the last one is. follow: C text of the next stage's
+## Whether a stage has its vector k + item, of `count`, and whether that one's step is one of the products'.
+<%def name="if_in_stage(k, count, operand, first)">
+<%
+tests = [f"item < {count - k}"] if k + block > count else []
+if any(part.steps % depth for part in matrix.parts):
+    tests.append(f"({first}) + ({k} + item) % {depth * operand} / {operand} < {steps}")
+%>
+${f"if ({' && '.join(tests)})" if tests else ""}
+</%def>
+## Has a stage copied to local memory. first: its first step. position: C text of a tile's first column; where columns lie apart, of which third of `places` they are in.
+<%def name="bring(half, first, position)">
+% for k in range(0, row_words // 4, block):
+<% e, share = f"({k} + item)", depth * row_operand %>
+${if_in_stage(k, row_words // 4, row_operand, first)}
+cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage} + 0) + ${e}, my_rows + ((${e} / ${share}) * ${steps} + (${first})) * ${row_operand} + ${e} % ${share});
+% endfor
+% for k in range(0, column_words // 4, block):
+<%
+e, share, operand = f"({k} + item)", depth * column_operand, column_operand
+inside = f"{e} % {share}"
+column = f"places[({position}) * {tile} + ({e} / {share}) * 8 + {inside} % {operand} / 4]"
+%>
+${if_in_stage(k, column_words // 4, operand, first)}
+cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage} + ${row_words}) + ${e},
+% if matrix.scattered:
+    column_operands + ((size_t)(${column} / 8) * ${steps} + (${first}) + ${inside} / ${operand}) * ${operand} + ${column} % 8 * 4 + ${e} % 4);
+% else:
+    column_operands + ((size_t)((${position}) / 8 + (${e} / ${share})) * ${steps} + (${first})) * ${operand} + ${inside});
+% endif
+% endfor
+</%def>
+## Has a tile's weights, and what is known of its columns, copied to local memory. position: as for `bring`.
+<%def name="bring_tile(half, position)">
+<%
+facts = matrix.sides[1].facts
+to = f"known_columns + ({half}) * {tile * facts}"
+%>
+${products.bring_weights(weighted, half, f"({position}) * {tile}" if matrix.scattered else position)}
+% if matrix.scattered:
+for (int e = item; e < ${tile * facts}; e += ${block}) (${to})[e] = column_facts[(size_t)places[(${position}) * ${tile} + e / ${facts}] * ${facts} + e % ${facts}];
+% else:
+% for k in range(0, tile * facts // 4, block):
+if (item < ${tile * facts // 4 - k}) cmr_copy_async_uint4((__local uint4 *)(${to}) + ${k} + item, (__global const uint4 *)(column_facts + (size_t)(${position}) * ${facts}) + ${k} + item);
+% endfor
+% endif
+</%def>
+## Adds the products of one step of a stage that begins with step `first`: small ones first. mixed: all stand in one.
+<%def name="multiply(step, mixed)">
+<% base = f"(turn) * {matrix.stage}" %>
+{
+% for n in range(box.columns):
+const uint4 b${n} = cmr_matrix_columns_uint4(memory, ${base} + ${row_words} + (${n * depth} + ${step}) * ${4 * column_operand}, lane);
+% endfor
+% for r in range(box.rows):
+% for p, piece in enumerate("h" if mixed else "hl"):
+% if matrix.registers:
+const uint4 ${piece}${r} = my_rows[(${r * steps} + (first) + ${step}) * ${row_operand} + ${p * row_operand // 2}];
+% else:
+const uint4 ${piece}${r} = cmr_matrix_rows_uint4(memory, ${base} + ((warp * ${box.rows} + ${r}) * ${depth} + ${step}) * ${4 * row_operand} + ${p * 2 * row_operand}, lane);
+% endif
+% endfor
+% endfor
+% for r in range(box.rows):
+% if not mixed:
+${long.add_products(matrix, r, "l", "xy")}
+${long.add_products(matrix, r, "h", "zw")}
+% endif
+${long.add_products(matrix, r, "h", "xy")}
+% endfor
+}
+</%def>
+## Declares my_rows, where the item's share of its warp's rows begins.
+<%def name="find_rows()">
+<% own, each = f"(size_t)(({matrix.warps.origin}) / 16)", steps * row_operand %>
+% if matrix.registers:
+__global const uint4 *my_rows = row_operands + (${own} + warp * ${box.rows}) * ${each} + lane;
+% else:
+__global const uint4 *my_rows = row_operands + ${own} * ${each};
+% endif
+</%def>
+## Adds a tile's scalars to their sums: of differences each row's Σ s, Σ |s|, and what is left of the latter's share of the differences when the columns' share of the
+## numbers is taken off.
+<%def name="gather()">
+<% own = matrix.own %>
+% for v in mine:
+float ${", ".join(f"{name}_part{v} = 0.0f" for name in matrix.gathered)};
+% endfor
+% for c in range(matrix.columns):
+{
+    const float norm = sqrt(yf${own}_${c // 2}.${"xz"[c % 2]});
+% for v in mine:
+    sum_part${v} += p${v}_${c};
+    size_part${v} += fabs(p${v}_${c});
+    left_part${v} = fma(fabs(p${v}_${c}), fma(${matrix.spread}.0f, cmr_sqrt_fast_float(fmax(q${v}_${c}_${own}, 0.0f)), -norm), left_part${v});
+% endfor
+}
+% endfor
+% for v in mine:
+% for name in matrix.gathered:
+${name}${v} += ${name}_part${v};
+% endfor
+% endfor
+</%def>
+## Makes those sums the whole row's, through local memory, and notes where differences lost too much. Barriers: 2.
+<%def name="join_gathered()">
+<%
+names = [(v, name) for v in mine for name in matrix.gathered]
+side, part = matrix.sides[0], matrix.parts[matrix.own]
+%>
+${mode.sync()}
+% for k, (v, name) in enumerate(names):
+memory[${k * block} + item] = as_uint(${name}${v});
+% endfor
+${mode.sync()}
+% for k, (v, name) in enumerate(names):
+<% parts = [f"as_float(memory[{k * block} + item / 4 * 4 + {e}])" for e in range(4)] %>
+${name}${v} = (${parts[0]} + ${parts[1]}) + (${parts[2]} + ${parts[3]});
+% if name == matrix.gathered[-1]:
+odd |= !(left${v} >= size${v} * sqrt(known_rows[(${matrix.warps.row_place(v)}) * ${side.facts} + ${part.first_fact}]));
+% endif
+% endfor
+</%def>
+## Makes a row's sums of numbers those of differences.
+<%def name="subtract(v)">
+% for b in range(box.numbers):
+% for c in range(2):
+<%
+total = f"{weighted.acc(v, b, c)}_total0"
+d = f"min((idx){weighted.number(b, c)}, (idx){weighted.size - 1})"
+number, factor = matrix.row_number(v, d), matrix.factor(d)
+%>
+{
+    ${number.statements}
+    ${factor.statements if factor else ""}
+    ${total} = ${"-1.0f" if matrix.term.sign < 0 else "1.0f"} ${f"* ({factor.text})" if factor else ""} * (${total} - ((${number.text}) - centre[${d}]) * sum${v});
+}
+% endfor
+% endfor
+</%def>
+## A stage of coordinates of product p, while the next one is on its way. count: of its steps. short: whether the last one is. follow: C text of the next stage's
 ## first step; none where the tile ends.
-<%def name="stage(p, steps, short, follow=None)">
+<%def name="stage(p, count, short, follow=None)">
 cmr_copy_wait_int();
 ${mode.sync()}
 % if matrix.scattered:
@@ -37,14 +178,14 @@ if (given_up[half_now ^ 1]) break;
 % endif
 % if follow is None:
 if (${here} + ${tile} < end) {
-    ${matrix.bring("turn ^ 1", "0", following)}
+    ${bring("turn ^ 1", "0", following)}
     ${bring_tile("half_now ^ 1", following)}
 }
 % else:
-${matrix.bring("turn ^ 1", follow, current)}
+${bring("turn ^ 1", follow, current)}
 % endif
-% for step in range(steps):
-${matrix.multiply("turn", step, "first", short and step == steps - 1)}
+% for step in range(count):
+${multiply(step, short and step == count - 1)}
 ${matrix.collect(p, f"(first + {step})")}
 % endfor
 turn ^= 1;
@@ -58,16 +199,18 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}
     ${matrix.offsets("batch")}
-    ${weighted.offset_centre("batch")}
+    ${products.offset_centre(weighted, "batch")}
     ${pairs.uniforms()}
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
     ${matrix.open_doubts()}
     ${matrix.keep_rows()}
-    ${"\n".join(weighted.accumulators())}
-    ${matrix.declare_gathered()}
-    ${matrix.find()}
-    ${weighted.find()}
+    ${products.declare_numbers(weighted)}
+% if matrix.differs:
+    float ${", ".join(f"{name}{v} = 0.0f" for v in mine for name in matrix.gathered)};
+% endif
+    ${find_rows()}
+    ${products.find_weights(weighted)}
     int turn = 0, half_now = 0;
 % if matrix.scattered:
     int now = 0;
@@ -76,7 +219,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${mode.sync()}
 % endif
     if (begin < end) {
-        ${matrix.bring("0", "0", "0" if matrix.scattered else "begin")}
+        ${bring("0", "0", "0" if matrix.scattered else "begin")}
         ${bring_tile("0", "0" if matrix.scattered else "begin")}
     }
     <%domain:each_tile tile="${tile}" staged="${True}">
@@ -102,9 +245,9 @@ follow = None if part is matrix.parts[-1] else str(begun + part.steps)
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
 % endfor
-        ${"\n".join(matrix.compute())}
+        ${products.compute_scalars(weighted, terms_of, matrix.differs)}
 % if matrix.differs:
-        ${"\n".join(matrix.gather())}
+        ${gather()}
 % endif
         ${products.multiply(mode, weighted)}
         half_now ^= 1;
@@ -114,14 +257,11 @@ follow = None if part is matrix.parts[-1] else str(begun + part.steps)
     </%domain:each_tile>
     int odd = 0;
 % if matrix.differs:
-    ${mode.sync()}
-    ${"\n".join(matrix.leave_gathered())}
-    ${mode.sync()}
-    ${"\n".join(matrix.join_gathered())}
-% endif
+    ${join_gathered()}
 % for v in mine:
-    ${"\n".join(matrix.subtract(v))}
+    ${subtract(v)}
 % endfor
+% endif
     ${products.store(domain, weighted, partial)}
     if (odd) given_up[0] = 1;
     ${mode.sync()}

@@ -47,27 +47,27 @@ ${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.para
     ${pairs.row(v, [f"row{v}"])}
 % endif
 % endfor
-    ${"\n".join(weighted.accumulators())}
-    ${weighted.find()}
+    ${products.declare_numbers(weighted)}
+    ${products.find_weights(weighted)}
     int half_now = 0;
     const idx start = begin;
     if (begin < end) { ${bring_terms("begin", "0")} }
 % if weighted.scattered:
     ${mode.sync()}
 % endif
-    if (begin < end) { ${weighted.bring("0", "0" if weighted.scattered else "begin")} }
+    if (begin < end) { ${products.bring_weights(weighted, "0", "0" if weighted.scattered else "begin")} }
     <%domain:each_tile tile="${tile}" staged="${True}">
         cmr_copy_wait_int();
         ${mode.sync()}
         const int at = (int)((${here} - start) % ${2 * batch});
-        if (${here} + ${tile} < end) { ${weighted.bring("half_now ^ 1", following)} }
+        if (${here} + ${tile} < end) { ${products.bring_weights(weighted, "half_now ^ 1", following)} }
         if (at % ${batch} == 0 && ${here} + ${batch} < end) { ${bring_terms(f"{here} + {batch}", f"at / {batch} ^ 1")} }
 % if cpu:
 % for v in mine:
         ${pairs.row(v, [f"row{v}"])}
 % endfor
 % endif
-        ${"\n".join(weighted.compute(declared, False))}
+        ${products.compute_scalars(weighted, declared, False)}
         ${products.multiply(mode, weighted)}
         half_now ^= 1;
     </%domain:each_tile>

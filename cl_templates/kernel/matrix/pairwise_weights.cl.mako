@@ -3,11 +3,12 @@
 ##   columns, padded  of one element of the batch, and as whole tiles
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="products" file="/weighted.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
     const idx group = CMR_GROUP % groups, element = CMR_GROUP / groups;
     const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};
     ${weighted.wide.offsets("batch")}
-    ${weighted.offset_centre("batch")}
+    ${products.offset_centre(weighted, "batch")}
     weights += (size_t)element * padded * ${weighted.numbers};
     for (int k = 0; k < ${taken}; k++) {
         const idx e = (group * ${taken} + k) * ${block} + CMR_LOCAL_ID, column = e / ${weighted.numbers}, d = first_d + e % ${weighted.numbers};

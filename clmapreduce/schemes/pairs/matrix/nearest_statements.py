@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
+from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
@@ -28,13 +28,6 @@ from clmapreduce.schemes.pairs.statements import PairText
 
 LISTS = ("list_bounds", "list_columns")
 """The bounds and the columns of every list: [list of a split][place], and then as accumulators are left."""
-
-
-class Computed(NamedTuple):
-    """C text of a number, and the statements that it needs before."""
-
-    statements: str
-    text: str
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 ##   in…  the pair's inputs      packed [batch][stage][block][word]      columns  of one element of the batch      stages  of columns
 ##   Local memory: the largest weight of every number, and how many are far below it. Barriers: 4.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="pieces" file="/half_weights.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
     __local int largest[${numbers}];
@@ -34,7 +35,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
         { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }
         if (${weights.digits.is_small(f"w{c}")}) atomic_inc(&small[n]);
 % endfor
-        ${weights.put("packed", "n", "k")}
+        ${pieces.put_pieces(weights, "packed", "n", "k")}
         if (k == 0) {
             packed[${weights.unscales_at} + n] = ${weights.unscale("top", "scale")};
             if (!isfinite(top)) atomic_max(&need[0], as_int(INFINITY));

@@ -13,8 +13,10 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
+<%namespace name="pieces" file="/half_weights.cl.mako"/>
+<%namespace name="values" file="/scaled_scalars.cl.mako"/>
 <%
-matrix = wide.matrix
+matrix, scalars, box = wide.matrix, wide.scalars, wide.box
 pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
 here = domain.attr.here
@@ -52,7 +54,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
         if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${wide.weight("column", "d")} w${c} = weight * scale; }
         small += ${wide.digits.is_small(f"w{c}")} ? ${wide.sharers} : 0;
 % endfor
-        ${wide.put(to, "n", "k")}
+        ${pieces.put_pieces(wide, to, "n", "k")}
     }
     if (small) atomic_max(&small_stage[${turn}], ${stage_of.replace("$", at)} * 16 + min(small, ${wide.digits.not_finite}));
 }
@@ -78,14 +80,131 @@ const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_c
     const int spot = ${base} + s;
     ${domain.seek(f"{first_column} + s")}
     ${pairs.stage("column", "spot")}
-    ${matrix.put_column("column", "spot", f"atomic_max(&far[bank], mark * 32 + {wide.scalars.far});")}
+    ${matrix.put_column("column", "spot", f"atomic_max(&far[bank], mark * 32 + {scalars.far});")}
 </%mode:each>
+</%def>
+## Lowers the rows' scales, and scales their sums by what two powers of two are to each other.
+<%def name="rescale()">
+% for v in mine:
+if (!(top${v} * up${v} < ${float(scalars.bound)}f)) {
+    const float low = fmin(up${v}, ${scalars.scale(v)});
+    const float ratio = as_float(max(as_int(low) - as_int(up${v}) + ${127 << 23}, ${wide.least_ratio}));
+    up${v} = low;
+% for total in wide.totals(v):
+    ${total} *= ratio;
+% endfor
+}
+% endfor
+% for v in mine:
+${values.lift(scalars, v, f"(float)((as_int(up{v}) >> 23) - 127)")}
+% endfor
 </%def>
 ## Makes the rows' scales suit the largest scalars of the stage, top….
 <%def name="suit()">
-${"\n".join(wide.scalars.share_tops())}
-${"\n".join(wide.rescale())}
-odd |= cmr_ballot_int(${wide.scalars.odd()});
+${values.share_tops(scalars)}
+${rescale()}
+odd |= cmr_ballot_int(${values.odd_tops(scalars)});
+</%def>
+## Whether some scalar does not suit its row's scale: a piece that is not finite leaves no product of its row finite. So do weights that are not.
+<%def name="overflown()">
+${" || ".join(f"!isfinite(m{v // 2}_0_0.{'xz'[v % 2]})" for v in mine)}
+</%def>
+## The sums of products of some blocks of numbers, from the first one on.
+<%def name="begin_sums(first)">
+% for name in wide.sums(first):
+${name} = (float4)(0.0f);
+% endfor
+</%def>
+## Declares the item's share of 16 columns' weights, w{b}.
+<%def name="load_weights(first)">
+% for b in wide.blocks_from(first):
+const uint4 w${b} = cmr_matrix_columns_uint4(memory, ${wide.weights_at} + turn * ${wide.weight_words} + (step * ${box.numbers} + ${b}) * ${wide.block_words}, lane);
+% endfor
+</%def>
+<%def name="add_products(first, low, row, words)">
+% for b in wide.blocks_from(first):
+% for r in range(box.blocks):
+% if b != wide.folded or words == "xy":
+m${r}_${b}_${low} = cmr_matrix_product_float4(m${r}_${b}_${low}, ${scalars.held(r, row)}, w${b}.${words}, memory, lane);
+% endif
+% endfor
+% endfor
+</%def>
+## Adds the products of a low piece and a high one; a folded block's low pieces lie beside its high ones.
+<%def name="multiply_low(first)">
+${add_products(first, wide.lows[-1], 1, "xy")}
+${add_products(first, wide.lows[-1], 0, "zw")}
+</%def>
+<%def name="multiply_high(first)">
+${add_products(first, 0, 0, "xy")}
+</%def>
+## Adds the products with the weights of a stage whose pieces are kept.
+<%def name="multiply(first)">
+<%values:each_step scalars="${scalars}">
+    ${load_weights(first)}
+    ${multiply_low(first)}
+</%values:each_step>
+<%values:each_step scalars="${scalars}">
+    ${load_weights(first)}
+    ${multiply_high(first)}
+</%values:each_step>
+</%def>
+## The stage's scalars and their pieces, and the products of the first blocks of numbers.
+<%def name="compute_products()">
+${matrix.load_rows()}
+${begin_sums(0)}
+<%values:each_step scalars="${scalars}">
+% if not scalars.kept:
+    ${values.declare_held(scalars)}
+% endif
+    ${values.compute(scalars)}
+    ${values.hold(scalars)}
+% if not scalars.kept:
+    ${load_weights(0)}
+    ${multiply_low(0)}
+    ${multiply_high(0)}
+% endif
+</%values:each_step>
+% if scalars.kept:
+${multiply(0)}
+% endif
+</%def>
+## Adds a stage's products, less the weights' scales; where items hold operands, those of the first blocks are there.
+<%def name="add_stage()">
+% for first in range(0, box.numbers, box.chains):
+{
+% if first or not wide.registers:
+    float4 ${", ".join(wide.sums(first))};
+    ${begin_sums(first)}
+    ${multiply(first)}
+% endif
+% for b in wide.blocks_from(first):
+    const float2 unscale${b} = ((__local const float2 *)(memory + ${wide.weights_at + wide.unscales_at + 8 * b} + turn * ${wide.weight_words}))[lane % 4];
+% for v in mine:
+% for c in range(2):
+<%
+total = f"{wide.acc(v, b, c)}_total0"
+found = " + ".join(f"m{v // 2}_{b}_{low}.{'xyzw'[v % 2 * 2 + c]}" for low in wide.lows)
+%>
+    ${total} = fma(${found}, unscale${b}.${"xy"[c]}, ${total});
+% endfor
+% endfor
+% endfor
+}
+% endfor
+</%def>
+## Takes the scale from a row's sums, in two steps: they begin at a very small one.
+<%def name="finish(v)">
+% if wide.folded is not None:
+% for c in range(2):
+const float behind${c} = cmr_shuffle_first_float(${wide.acc(v, wide.folded, c)}_total0, (uint)(lane ^ 2));
+${wide.acc(v, wide.folded, c)}_total0 += behind${c};
+% endfor
+% endif
+const float down = ${float(scalars.at_first)}f / up${v};
+% for total in wide.totals(v):
+${total} = ${total} * down * ${float(scalars.bound // scalars.at_first)}f;
+% endfor
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages", "__global int *restrict redo"])} {
     __local uint memory[${wide.words}] __attribute__((aligned(16)));
@@ -120,8 +239,12 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${pairs.row(v, [f"row{v}"])}
 % endfor
 % endif
-    ${wide.scalars.scales()}
-    ${"\n".join(wide.accumulators())}
+% for v in mine:
+    float up${v} = ${scalars.begin}f;
+% endfor
+% for v in mine:
+    float ${", ".join(f"{total} = 0.0f" for total in wide.totals(v))};
+% endfor
     __global const uint4 *weights = (__global const uint4 *)packed + ((size_t)batch * stages * ${wide.across} + block_d) * ${wide.weight_words // 4};
     int turn = 0;
     const idx start = begin;
@@ -149,7 +272,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % endfor
 % endif
         const int noted = far[batch_at / ${wide.batch}], mark = ${batch_of.replace("$", f"batch_end - {wide.batch}")};
-        const int reach = noted >> 5 == mark ? noted & 31 : ${wide.scalars.usual_reach}, is_far = reach == ${wide.scalars.far};
+        const int reach = noted >> 5 == mark ? noted & 31 : ${scalars.usual_reach}, is_far = reach == ${scalars.far};
         float need = as_float(memory[${wide.weights_at + wide.need_at} + turn * ${wide.weight_words}]);
 % if wide.scattered:
         const int small = small_stage[turn] >> 4 == ${stage_of.replace("$", here)} ? small_stage[turn] & 15 : 0;
@@ -157,45 +280,46 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % endif
 % if wide.registers:
         int odd = 0;
-% if wide.scalars.kept:
-        ${wide.scalars.declare_held()}
+% if scalars.kept:
+        ${values.declare_held(scalars)}
 % endif
-        ${wide.declare_products(0)}
+        float4 ${", ".join(wide.sums(0))};
         int slow = is_far;
         if (!is_far) {
-% if not wide.scalars.bounds_least:
-            ${wide.scalars.declare_least()}
+% if not scalars.lifted:
+            ${values.declare_least(scalars)}
 % endif
 #pragma unroll 1
             for (int pass = 0; pass < 2; pass++) {
-                ${"\n".join(wide.compute_products())}
-                if (pass || !cmr_ballot_int(${wide.overflown()})) break;
-                ${"\n".join(wide.scalars.computed_tops())}
+                ${compute_products()}
+                if (pass || !cmr_ballot_int(${overflown()})) break;
+                ${values.compute_tops(scalars)}
                 ${suit()}
-% if not wide.scalars.bounds_least:
+% if not scalars.lifted:
                 least = INFINITY;
 % endif
             }
-            slow = odd || cmr_ballot_int(${wide.digits.is_unsafe()});
+            slow = odd || cmr_ballot_int(${values.is_unsafe(scalars)});
         }
         if (slow) {
             given_up[turn] = 1;
         } else {
-            ${"\n".join(wide.products())}
+            ${add_stage()}
         }
 % else:
-        ${"\n".join(wide.scalars.computed_tops())}
-        ${"\n".join(wide.scalars.raise_tops())}
-        ${mode.sync()}
-        ${"\n".join(wide.scalars.read_tops())}
-        ${"\n".join(wide.rescale())}
-        ${wide.scalars.declare_least()}
-        ${wide.scalars.declare_held()}
+        ${values.compute_tops(scalars)}
+        ${values.meet_tops(mode, scalars)}
+        ${rescale()}
+        ${values.declare_least(scalars)}
+        ${values.declare_held(scalars)}
         ${matrix.load_rows()}
-        ${"\n".join(wide.scalars.each_step(wide.scalars.compute_held()))}
-        if (is_far || ${wide.scalars.odd()} || ${wide.digits.is_unsafe()}) given_up[turn] = 1;
+        <%values:each_step scalars="${scalars}">
+            ${values.compute(scalars)}
+            ${values.hold(scalars)}
+        </%values:each_step>
+        if (is_far || ${values.odd_tops(scalars)} || ${values.is_unsafe(scalars)}) given_up[turn] = 1;
         ${mode.sync()}
-        ${"\n".join(wide.products())}
+        ${add_stage()}
 % endif
         turn ^= 1;
     </%domain:each_tile>
@@ -204,7 +328,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % for v in mine:
     {
         const idx mine = first + ${matrix.places.row_place(v)};
-        ${"\n".join(wide.finish(v))}
+        ${finish(v)}
 % for b in range(wide.box.numbers):
 % for c in range(2):
 <%

@@ -22,7 +22,7 @@ from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_LEAST, Scala
 
 @dataclass(frozen=True, eq=False)
 class DigitsText:
-    """The conditions that kernel/matrix/pairwise_matrix_wide and kernel/matrix/pairwise_matrix_pack ask for. Variable:
+    """What kernel/matrix/pairwise_matrix_wide and kernel/matrix/pairwise_matrix_pack ask for. Variable:
     `need`, the least scalar that a stage needs.
     """
 
@@ -37,7 +37,3 @@ class DigitsText:
     def need(self, small: str) -> str:
         """C text of the least scalar that a stage needs where a number has so many small weights."""
         return f"fmax({2.0**AT_LEAST}f, {small} / 8.0f)"
-
-    def is_unsafe(self) -> str:
-        """C text of whether the item's rows lack digits."""
-        return f"!({self.scalars.least()} >= need) || isinf(need)"

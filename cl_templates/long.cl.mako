@@ -12,17 +12,126 @@ for (int s = item; s < ${matrix.box.tile}; s += ${matrix.box.block}) {
 m${r}_${n} = cmr_matrix_product_float4(m${r}_${n}, ${piece}${r}, (uint2)(b${n}.${words[0]}, b${n}.${words[1]}), memory, lane);
 % endfor
 </%def>
+## Moves the sides' operands, and what is known of them, to their part for an element of the batch.
+<%def name="offset_operands(matrix, batch)">
+% for side, name, batched in zip(matrix.sides, ("row", "column"), matrix.batched):
+% if batched:
+const size_t ${name}_tiles = (${name}s + ${side.tile - 1}) / ${side.tile} + ${matrix.padded(side, 0) // side.tile};
+${name}_facts += ${batch} * ${name}_tiles * ${side.tile * side.facts};
+${name}_operands += ${batch} * ${name}_tiles * ${side.steps * side.stage // 4};
+% endif
+% endfor
+</%def>
+## Sets the sums of products of the item's pairs to zero, and sums of them, where there are many steps. The first product's are declared.
+<%def name="open_sums(matrix, p)">
+% for name in matrix.sums(p):
+${"" if p else "float4"} ${name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
+% endfor
+</%def>
+## After every so many steps of a product, moves what the instructions have added up to the sums of sums. s: C text of which step of all it is.
+<%def name="collect(matrix, p, s)">
+% if matrix.summed(p):
+<%
+first, steps = matrix.parts[p].first_step, matrix.parts[p].steps
+own = f"({s} - {first})" if first else s
+%>
+if (${own} % ${matrix.longest} == ${matrix.longest - 1} || ${own} == ${steps - 1}) {
+% for r in range(matrix.box.rows):
+% for n in range(matrix.box.columns):
+% for x in "xyzw":
+    tm${r}_${n}.${x} += m${r}_${n}.${x};
+% endfor
+    m${r}_${n} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
+% endfor
+% endfor
+}
+% endif
+</%def>
+## Declares my_rows, where the item's share of the group's operands begins; and my_columns, where that of the first tile does. Where columns lie apart, the group's instead.
+<%def name="find_operands(matrix)">
+% if matrix.scattered:
+__global const uint4 *my_rows = row_operands + (size_t)(first / 16) * ${matrix.steps * matrix.operand // 4};
+% else:
+<% rows, columns = (matrix.steps * words // 4 for words in matrix.stages) %>
+__global const uint4 *my_rows = row_operands + (size_t)(first / ${matrix.rows}) * ${rows} + item;
+__global const uint4 *my_columns = column_operands + (size_t)(begin / ${matrix.box.tile}) * ${columns} + item;
+% endif
+</%def>
+## Has a stage copied to local memory. position: where columns lie apart, C text of which half of `places` they are in; else they are those behind what was copied last.
+<%def name="bring(matrix, half, number, position='')">
+<%
+size, steps, each = matrix.box.block, matrix.steps, matrix.operand // 4
+row_vectors, column_vectors = (words // 4 for words in matrix.stages)
+%>
+% for k in range(0, row_vectors, size):
+${f"if (item < {row_vectors - k})" if k + size > row_vectors else ""}
+cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage}) + ${k} + item,
+% if matrix.scattered:
+    my_rows + (${f"({k} + item)"} / ${each} * ${steps} + (${number})) * ${each} + ${f"({k} + item)"} % ${each});
+% else:
+    my_rows + (${number}) * ${row_vectors} + ${k});
+% endif
+% endfor
+% for k in range(0, column_vectors, size):
+<%
+e = f"({k} + item)"
+column = f"places[({position}) * {matrix.box.tile} + {e} / 4]"
+%>
+${f"if (item < {column_vectors - k})" if k + size > column_vectors else ""}
+cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage}) + ${row_vectors + k} + item,
+% if matrix.scattered:
+    column_operands + ((size_t)(${column} / 8) * ${steps} + (${number})) * ${each // 2} + ${column} % 8 * 4 + ${e} % 4);
+% else:
+    my_columns + ${k});
+% endif
+% endfor
+% if not matrix.scattered:
+my_columns += ${column_vectors};
+% endif
+</%def>
+## Adds the products of one stage: small ones first. mixed: all stand in one.
+<%def name="multiply(matrix, mixed)">
+<%
+box = matrix.box
+rows, columns = (side.words for side in matrix.sides)
+%>
+const int stage_at = (turn) * ${matrix.stage};
+% for n in range(box.columns):
+const uint4 b${n} = cmr_matrix_columns_uint4(memory, stage_at + ${matrix.stages[0]} + (warp % ${box.across} * ${box.columns} + ${n}) * ${columns}, lane);
+% endfor
+% for r in range(box.rows):
+<% at = f"stage_at + (warp / {box.across} * {box.rows} + {r}) * {rows}" %>
+const uint4 h${r} = cmr_matrix_rows_uint4(memory, ${at}, lane);
+% if not mixed:
+const uint4 l${r} = cmr_matrix_rows_uint4(memory, ${at} + ${rows // 2}, lane);
+${add_products(matrix, r, "l", "xy")}
+${add_products(matrix, r, "h", "zw")}
+% endif
+${add_products(matrix, r, "h", "xy")}
+% endfor
+</%def>
+## Has what is known of the tile's columns copied to local memory.
+<%def name="bring_facts(matrix)">
+<% facts, size, count = matrix.sides[1].facts, matrix.box.block, matrix.box.tile * matrix.sides[1].facts %>
+% if matrix.scattered:
+for (int e = item; e < ${count}; e += ${size}) known_columns[e] = column_facts[(size_t)places[now * ${matrix.box.tile} + e / ${facts}] * ${facts} + e % ${facts}];
+% else:
+% for k in range(0, count // 4, size):
+if (item < ${count // 4 - k}) cmr_copy_async_uint4((__local uint4 *)known_columns + ${k} + item, (__global const uint4 *)(column_facts + (size_t)j0 * ${facts}) + ${k} + item);
+% endfor
+% endif
+</%def>
 ## Declares which half of the stages is multiplied, `turn`, and, of places, which is the tile's, `now`; and has the first stage copied. Barriers: 1 where columns lie apart.
 <%def name="begin(mode, domain, matrix)">
-${matrix.find()}
+${find_operands(matrix)}
 int turn = 0;
 % if matrix.scattered:
 int now = 0;
 if (begin < end) { ${find_columns(domain, matrix, "begin", "0")} }
 ${mode.sync()}
-if (begin < end) { ${matrix.copy("0", "0", "0")} }
+if (begin < end) { ${bring(matrix, "0", "0", "0")} }
 % else:
-${matrix.copy("0", "0")}
+${bring(matrix, "0", "0")}
 % endif
 </%def>
 ## A stage of coordinates of product p, while the next one is on its way: a step s. mixed: a short step. every: one tile of so many is walked. Barriers: 1.
@@ -31,7 +140,7 @@ ${matrix.copy("0", "0")}
 cmr_copy_wait_int();
 ${mode.sync()}
 if (s == 0) {
-    ${matrix.copy_columns()}
+    ${bring_facts(matrix)}
 % if matrix.scattered:
     if (${here} + ${reach} < end) { ${find_columns(domain, matrix, f"{here} + {reach}", "now ^ 1")} }
 % endif
@@ -40,10 +149,10 @@ const int behind = s + 1 < ${matrix.steps} ? s + 1 : 0;
 % if every > 1 and not matrix.scattered:
 if (behind == 0) my_columns += ${(every - 1) * matrix.steps * matrix.stages[1] // 4};
 % endif
-if (behind > 0 || ${here} + ${reach} < end) { ${matrix.copy("turn ^ 1", "behind", "now ^ (behind == 0)")} }
-${matrix.multiply("turn", mixed)}
+if (behind > 0 || ${here} + ${reach} < end) { ${bring(matrix, "turn ^ 1", "behind", "now ^ (behind == 0)")} }
+${multiply(matrix, mixed)}
 turn ^= 1;
-${matrix.collect(p, "s")}
+${collect(matrix, p, "s")}
 </%def>
 ## All stages of product p.
 <%def name="steps(mode, domain, matrix, p, every=1)">

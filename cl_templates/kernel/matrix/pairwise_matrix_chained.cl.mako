@@ -186,7 +186,7 @@ ${bring("turn ^ 1", follow, current)}
 % endif
 % for step in range(count):
 ${multiply(step, short and step == count - 1)}
-${matrix.collect(p, f"(first + {step})")}
+${long.collect(matrix, p, f"(first + {step})")}
 % endfor
 turn ^= 1;
 </%def>
@@ -198,7 +198,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${domain.open(f"CMR_GROUP / {weighted.across}", matrix.rows)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}
-    ${matrix.offsets("batch")}
+    ${long.offset_operands(matrix, "batch")}
     ${products.offset_centre(weighted, "batch")}
     ${pairs.uniforms()}
     ${matrix.slopes()}
@@ -232,7 +232,7 @@ brought, begun = matrix.brought(p), part.first_step
 end = begun + (len(brought) - 1) * depth
 follow = None if part is matrix.parts[-1] else str(begun + part.steps)
 %>
-        ${matrix.open(p)}
+        ${long.open_sums(matrix, p)}
 % if len(brought) > 1:
 #pragma unroll 1
         for (int first = ${begun}; first < ${end}; first += ${depth}) { ${stage(p, depth, False, f"first + {depth}")} }

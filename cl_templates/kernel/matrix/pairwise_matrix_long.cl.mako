@@ -22,6 +22,17 @@ mine, here = matrix.warps.mine, domain.attr.here
 def place(c):
     return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
+## Stores the item's accumulator number v in local memory, and declares it as what was stored.
+<%def name="park(v)">
+% for part, _ in pairs.outer.parts:
+parked_${part}[${v * block} + item] = acc${v}_${part};
+% endfor
+</%def>
+<%def name="fetch(v)">
+% for part, kind in pairs.outer.parts:
+${kind} acc${v}_${part} = parked_${part}[${v * block} + item];
+% endfor
+</%def>
 <%def name="fold(guarded)">
 % for c in range(0, matrix.columns, 2):
 {
@@ -51,7 +62,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${domain.open_places(2 * tile)}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
-    ${matrix.offsets("batch")}
+    ${long.offset_operands(matrix, "batch")}
     ${pairs.uniforms()}
     ${matrix.slopes()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
@@ -63,7 +74,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${matrix.keep_rows()}
 % for v in mine:
 % if v < matrix.spilled:
-    { ${pairs.outer.declare(f"acc{v}")} ${matrix.park(v)} }
+    { ${pairs.outer.declare(f"acc{v}")} ${park(v)} }
 % else:
     ${pairs.outer.declare(f"acc{v}")}
 % endif
@@ -71,7 +82,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${long.begin(mode, domain, matrix)}
     <%domain:each_tile tile="${tile}" staged="${True}">
 % for p, part in enumerate(matrix.parts):
-        ${matrix.open(p)}
+        ${long.open_sums(matrix, p)}
         ${long.steps(mode, domain, matrix, p)}
 % if may_give_up and stops and part is matrix.parts[-1]:
         if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
@@ -83,7 +94,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}
 % if v < matrix.spilled:
-        ${matrix.fetch(v)}
+        ${fetch(v)}
 % endif
 % if inner is not None:
         ${pairs.open_tile(v)}
@@ -95,7 +106,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
         ${pairs.close_tile(v)}
 % endif
 % if v < matrix.spilled:
-        ${matrix.park(v)}
+        ${park(v)}
 % endif
 % endfor
 % if matrix.scattered:
@@ -106,7 +117,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % endif
     </%domain:each_tile>
 % for v in range(matrix.spilled):
-    ${matrix.fetch(v)}
+    ${fetch(v)}
 % endfor
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
 % if may_give_up:

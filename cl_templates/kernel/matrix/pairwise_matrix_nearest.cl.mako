@@ -105,7 +105,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     ${domain.open_places(2 * tile)}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
-    ${matrix.offsets("batch")}
+    ${long.offset_operands(matrix, "batch")}
     ${pairs.uniforms()}
     ${nearest.declare_way(matrix.way)}
     const float tilt = ${"-" if sample == 1 else ""}way * ${matrix.nearest.doubt}f; // what is added of norms for a bound
@@ -119,7 +119,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
 % endif
     ${long.begin(mode, domain, matrix)}
     <%domain:each_tile tile="${tile * sample}" staged="${True}">
-        ${matrix.open(0)}
+        ${long.open_sums(matrix, 0)}
         ${long.steps(mode, domain, matrix, 0, sample)}
         ${matrix.results(0)}
         if (doubtful) { ${matrix.exactly()} }

@@ -5,9 +5,9 @@ where operands lie, and how products are added up.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
@@ -22,7 +22,7 @@ LONGEST = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LongPairsText(ABC):
-    """The statements about tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
+    """What kernels are told of tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
     operands of rows, and of columns, have a part for every element of the batch. scattered: whether a tile's columns
     may lie apart, and a group's rows begin anywhere.
     """
@@ -32,6 +32,7 @@ class LongPairsText(ABC):
     box: MatrixLongBox
     batched: tuple[bool, bool]
     scattered: bool = False
+    longest: ClassVar[int] = LONGEST
 
     @cached_property
     def warps(self) -> FragmentLayout:
@@ -95,52 +96,17 @@ class LongPairsText(ABC):
         facts = [f"__global const float *restrict {name}" for name in ("row_facts", "column_facts")]
         return [*facts, *(f"__global const uint4 *restrict {name}" for name in ("row_operands", "column_operands"))]
 
-    def offsets(self, batch: str) -> str:
-        """Moves them to their part for one element of the batch."""
-        lines = []
-        for side, name, batched in zip(self.sides, ("row", "column"), self.batched, strict=True):
-            if batched:
-                spare = self.padded(side, 0) // side.tile
-                lines.append(f"const size_t {name}_tiles = ({name}s + {side.tile - 1}) / {side.tile} + {spare};")
-                lines.append(f"{name}_facts += {batch} * {name}_tiles * {side.tile * side.facts};")
-                lines.append(f"{name}_operands += {batch} * {name}_tiles * {side.steps * side.stage // 4};")
-        return "\n".join(lines)
-
-    def open(self, p: int) -> str:
-        """Sets the sums of products of the item's pairs to zero, and sums of them, where there are many steps. The
-        first product's are declared.
+    def sums(self, p: int) -> list[str]:
+        """Names of the sums of products of the item's pairs, and of sums of them, where there are many steps: those of
+        product p, and of all products for the first one.
         """
         names = [f"m{r}_{n}" for r in range(self.box.rows) for n in range(self.box.columns)]
-        if any(map(self.summed, [p] if p else range(len(self.parts)))):
-            names += [f"t{name}" for name in names]
-        declared = "" if p else "float4 "
-        return "\n".join(f"{declared}{name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);" for name in names)
+        summed = any(map(self.summed, [p] if p else range(len(self.parts))))
+        return names + [f"t{name}" for name in names] if summed else names
 
     def summed(self, p: int) -> bool:
         """Whether a product has sums of sums."""
         return self.parts[p].steps > LONGEST
-
-    def _products(self, r: int, piece: str, words: str) -> Iterator[str]:
-        """Adds the products of one piece of a block of rows with one of every block of columns."""
-        for n in range(self.box.columns):
-            column = f"(uint2)(b{n}.{words[0]}, b{n}.{words[1]})"
-            yield f"m{r}_{n} = cmr_matrix_product_float4(m{r}_{n}, {piece}{r}, {column}, memory, lane);"
-
-    def collect(self, p: int, s: str) -> str:
-        """After every so many steps of a product, moves what the instructions have added up to the sums of sums. s: C
-        text of which step of all it is.
-        """
-        if not self.summed(p):
-            return ""
-        first, steps = self.parts[p].first_step, self.parts[p].steps
-        own = f"({s} - {first})" if first else s
-        lines = [f"if ({own} % {LONGEST} == {LONGEST - 1} || {own} == {steps - 1}) {{"]
-        for r in range(self.box.rows):
-            for n in range(self.box.columns):
-                zero = "(float4)(0.0f, 0.0f, 0.0f, 0.0f)"
-                each = " ".join(f"tm{r}_{n}.{x} += m{r}_{n}.{x};" for x in "xyzw")
-                lines.append(f"{each} m{r}_{n} = {zero};")
-        return "\n".join([*lines, "}"])
 
     def column_place(self, c: int) -> str:
         """Where the item's column number c lies in its tile."""

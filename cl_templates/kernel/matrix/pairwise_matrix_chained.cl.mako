@@ -13,6 +13,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/long.cl.mako"/>
+<%namespace name="results" file="/long_results.cl.mako"/>
 <%namespace name="products" file="/weighted.cl.mako"/>
 <%
 weighted = matrix.weighted
@@ -201,10 +202,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${long.offset_operands(matrix, "batch")}
     ${products.offset_centre(weighted, "batch")}
     ${pairs.uniforms()}
-    ${matrix.slopes()}
+    ${results.declare_slopes(matrix)}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
-    ${matrix.open_doubts()}
-    ${matrix.keep_rows()}
+    ${results.open_doubts(matrix)}
+    ${results.keep_rows(matrix)}
     ${products.declare_numbers(weighted)}
 % if matrix.differs:
     float ${", ".join(f"{name}{v} = 0.0f" for v in mine for name in matrix.gathered)};
@@ -238,9 +239,9 @@ follow = None if part is matrix.parts[-1] else str(begun + part.steps)
         for (int first = ${begun}; first < ${end}; first += ${depth}) { ${stage(p, depth, False, f"first + {depth}")} }
 % endif
         { const int first = ${end}; ${stage(p, brought[-1], part.mixed > 0, follow)} }
-        ${matrix.results(p)}
+        ${results.read(matrix, p)}
 % endfor
-        if (doubtful) { ${matrix.exactly(matrix.doubt(here, "half_now"))} }
+        if (doubtful) { ${results.exactly(matrix, here, "half_now")} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}

@@ -12,6 +12,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/long.cl.mako"/>
+<%namespace name="results" file="/long_results.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
 <%
 pairs = matrix.pairs
@@ -64,14 +65,14 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${pairs.offsets("batch")}
     ${long.offset_operands(matrix, "batch")}
     ${pairs.uniforms()}
-    ${matrix.slopes()}
+    ${results.declare_slopes(matrix)}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
 % if may_give_up:
-    ${matrix.open_doubts()}
+    ${results.open_doubts(matrix)}
     int half_now = 0;
 % endif
-    ${matrix.keep_rows()}
+    ${results.keep_rows(matrix)}
 % for v in mine:
 % if v < matrix.spilled:
     { ${pairs.outer.declare(f"acc{v}")} ${park(v)} }
@@ -87,9 +88,9 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % if may_give_up and stops and part is matrix.parts[-1]:
         if (given_up[half_now ^ 1]) { cmr_copy_wait_int(); break; }
 % endif
-        ${matrix.results(p)}
+        ${results.read(matrix, p)}
 % endfor
-        if (doubtful) { ${matrix.exactly(matrix.doubt(here, "half_now") if may_give_up else "")} }
+        if (doubtful) { ${results.exactly(matrix, here if may_give_up else None, "half_now")} }
 % for v in mine:
         const idx row${v} = ${matrix.warps.row_index(v)};
         ${pairs.row(v, [f"row{v}"])}

@@ -9,6 +9,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/long.cl.mako"/>
+<%namespace name="results" file="/long_results.cl.mako"/>
 <%namespace name="nearest" file="/nearest.cl.mako"/>
 <%
 pairs, sample = matrix.pairs, matrix.sample
@@ -111,7 +112,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     const float tilt = ${"-" if sample == 1 else ""}way * ${matrix.nearest.doubt}f; // what is added of norms for a bound
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_column = warp % ${matrix.box.across} * ${8 * matrix.box.columns} + lane % 4 * 2;
-    ${matrix.keep_rows()}
+    ${results.keep_rows(matrix)}
 % if sample == 1:
     ${declare_lists()}
 % else:
@@ -121,8 +122,8 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     <%domain:each_tile tile="${tile * sample}" staged="${True}">
         ${long.open_sums(matrix, 0)}
         ${long.steps(mode, domain, matrix, 0, sample)}
-        ${matrix.results(0)}
-        if (doubtful) { ${matrix.exactly()} }
+        ${results.read(matrix, 0)}
+        if (doubtful) { ${results.exactly(matrix)} }
         ${make_bounds()}
 % if sample > 1:
         ${fill_buckets()}

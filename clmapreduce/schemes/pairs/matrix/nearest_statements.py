@@ -22,7 +22,6 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
-from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
 from clmapreduce.schemes.pairs.statements import PairText
 
@@ -88,20 +87,11 @@ class NearestText(MatrixLongText):
         """Whether results are bounds of products."""
         return True
 
-    def _result(self, part: OperandPart, x: str, y: str, product: str) -> str:
-        if part.centred:
-            return f"({x} * (1.0f + tilt) + {y} * (1.0f + tilt)) - {product}"
-        return f"fma({x} * tilt, {y}, {product})"
-
-    def _finished(self, p: int, v: int, c: int) -> tuple[str, str]:
+    def finished(self, p: int, v: int, c: int) -> Computed:
         if self.nearest.factor is None:
-            return super()._finished(p, v, c)
+            return super().finished(p, v, c)
         statements, (factor,) = self.pairs.numbers([self.nearest.factor], v, c)
-        return statements, f"q{v}_{c}_{p} * ({factor})"
-
-    def _enough(self, p: int, distance: str, norms: str) -> str:
-        """Bounds say what they are off by."""
-        return "1"
+        return Computed(statements, f"q{v}_{c}_{p} * ({factor})")
 
     @property
     def lists_each(self) -> int:

@@ -114,9 +114,10 @@ class LongPairsText(ABC):
 
     def column_index(self, c: int) -> str:
         """The index of the item's column c; past the last one the last."""
-        return self._index(self.column_place(c))
+        return self.index_at(self.column_place(c))
 
-    def _index(self, place: str) -> str:
+    def index_at(self, place: str) -> str:
+        """The same of the column at some place of the tile."""
         if self.scattered:
             return f"places[now * {self.box.tile} + {place}]"
         return f"min((idx)(j0 + {place}), (idx)(end - 1))"

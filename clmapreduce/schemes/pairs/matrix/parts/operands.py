@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
 from clmapreduce.schemes.pairs.centred import centred
+from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.sides import Side, inputs_of
 
@@ -76,92 +78,17 @@ class OperandPart:
         """
         return 1 if self.counts else 2
 
-    def measure(self, row: str) -> str:
-        """Declares `scale`, 0 where there is none, and `unscale`."""
-        statements, text = self._number(row, "d")
-        return f"""float most = 0, all = 0;
-for (int d = 0; d < {self.side.size}; d++) {{
-{statements} const float v = fabs({text});
-most = fmax(most, v); all += v;
-}}
-const int usable = all < {FINITE}, exponent = max(1, min(253, {254 + LARGEST} - (as_int(most) >> 23)));
-const float scale = usable ? as_float(exponent << 23) : 0.0f;
-const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;"""
-
-    def keep(self, row: str, at: str) -> str:
-        """Stores what is kept of a row as number `at`."""
-        own, of_rows = f"facts[{self.whole.facts} * {at} + {self.first_fact}", self.side.role is Role.ROW
-        if self.counts:
-            return f"{own}] = usable ? as_float(as_uint(unscale) | lost) : NAN;"
+    def coordinate(self, row: str, d: str) -> Computed:
+        """A row's number at coordinate d, less the centre."""
         if not self.centred:
-            return f"{own}] = {'all' if of_rows else 'most'}; {own} + 1] = unscale;"
-        return f"{own}] = norms{self.number}[{row}]; {own} + 1] = {'' if of_rows else '2.0f * '}unscale;"
-
-    def put(self, row: str, at: str) -> str:
-        """Stores the pieces of a row's coordinates, step by step, as number `at` of all rows. Declares `lost`, how many
-        lose digits, where that is kept.
-        """
-        whole = self.whole
-        lines = ["uint lost = 0;"] if self.counts else []
-        lines.append(f"const idx tile = {at} / {whole.tile};")
-        lines.append(f"const int inside = (int)({at} % {whole.tile}), line = inside % {whole.lines};")
-        first = f"((size_t)tile * {whole.steps} + {self.first_step}) * {whole.stage}"
-        lines.append(f"__global uint *to = operands + {first} + inside / {whole.lines} * {whole.words};")
-        alike = self.steps - (self.mixed > 0)
-        lines.append(f"for (int s = 0; s < {alike}; s++, to += {whole.stage}) {{ {self._put_step(row, 's')} }}")
-        return "\n".join([*lines, *self._put_mixed(row)])
-
-    def _put_step(self, row: str, step: str) -> str:
-        """Stores high and low pieces of 16 coordinates."""
-        lines = []
-        for k in range(8):
-            first = f"{step} * {DEPTH} + {2 * k}"
-            names = (f"v{2 * k}", f"v{2 * k + 1}")
-            for c, name in enumerate(names):
-                d = f"{first} + {c}"
-                lines += [self._scaled(name, row, d, f"usable && {d} < {self.side.size}")]
-                lines.append(f"const float {name}h = cmr_half_round_float({name});")
-                lines.append(self._count(name))
-            high = f"cmr_half_pair_float({names[0]}h, {names[1]}h)"
-            low = f"cmr_half_pair_float({names[0]} - {names[0]}h, {names[1]} - {names[1]}h)"
-            lines.append(f"to[{self.whole.word(k, 0)}] = {high}; to[{self.whole.word(k, 1)}] = {low};")
-        return "\n".join(lines)
-
-    def _put_mixed(self, row: str) -> list[str]:
-        """Stores the last coordinates: a row's high, high and low pieces stand beside a column's high, low and high."""
-        first, slots = self.side.size - self.mixed, ["0.0f"] * DEPTH
-        lines = []
-        for c in range(self.mixed):
-            lines.append(self._scaled(f"v{c}", row, str(first + c), "usable"))
-            lines.append(f"const float v{c}h = cmr_half_round_float(v{c});")
-            lines.append(self._count(f"v{c}"))
-            low = f"v{c} - v{c}h"
-            of_rows = self.side.role is Role.ROW
-            slots[3 * c : 3 * c + 3] = (f"v{c}h", f"v{c}h", low) if of_rows else (f"v{c}h", low, f"v{c}h")
-        for k in range(8 if self.mixed else 0):
-            pair = f"cmr_half_pair_float({slots[2 * k]}, {slots[2 * k + 1]})"
-            lines.append(f"to[{self.whole.word(k, 0)}] = {pair}; to[{self.whole.word(k, 1)}] = 0;")
-        return lines
-
-    def _scaled(self, name: str, row: str, d: str, wanted: str) -> str:
-        """Declares `name`, a number times the scale; 0 where it is not wanted."""
-        statements, text = self._number(row, d)
-        return f"float {name} = 0.0f; if ({wanted}) {{ {statements} {name} = scale * ({text}); }}"
-
-    def _count(self, name: str) -> str:
-        """Counts a scaled number if its pieces lack digits that it has."""
-        return f"lost += fabs({name}) < {SMALL} && 0x1p24f * {name} != rint(0x1p24f * {name});" if self.counts else ""
-
-    def _number(self, row: str, d: str) -> tuple[str, str]:
-        """Statements, and the text of a coordinate, less the centre."""
-        if not self.centred:
-            return self.side.at(row, d, self.whole.narrow)
-        return centred(self.side, self.metric, row, d, f"centre{self.number}[{d}]", self.whole.narrow)
+            return Computed(*self.side.at(row, d, self.whole.narrow))
+        centre = f"centre{self.number}[{d}]"
+        return Computed(*centred(self.side, self.metric, row, d, centre, self.whole.narrow))
 
 
 @dataclass(frozen=True, eq=False)
 class OperandText:
-    """The statements that kernel/matrix/pairwise_operands asks for. role: whose operands. tile: rows or columns in a
+    """What kernel/matrix/pairwise_operands asks for. role: whose operands. tile: rows or columns in a
     group's tile. bounded: whether it must be known how far products may be off.
     """
 
@@ -170,6 +97,10 @@ class OperandText:
     tile: int
     narrow: bool
     bounded: bool = False
+    depth: ClassVar[int] = DEPTH
+    largest: ClassVar[int] = LARGEST
+    small: ClassVar[str] = SMALL
+    finite: ClassVar[str] = FINITE
 
     @cached_property
     def parts(self) -> tuple[OperandPart, ...]:
@@ -218,18 +149,17 @@ class OperandText:
         return [*parameters_of(self.inputs), *(f"__global const float *restrict {name}" for name in names)]
 
     def offsets(self, batch: str) -> str:
-        """Moves what is read to its part for one element of the batch."""
-        lines = [offsets_of(self.inputs, batch)]
-        for part in self.parts:
-            if part.centred:
-                k = part.number
-                lines.append(f"centre{k} += (size_t){batch} * {part.steps * DEPTH}; norms{k} += {batch} * count;")
-        return "\n".join(lines)
+        """Moves the inputs to their part for one element of the batch."""
+        return offsets_of(self.inputs, batch)
+
+    @property
+    def of_rows(self) -> bool:
+        return self.role is Role.ROW
 
     def word(self, k: int, piece: int) -> str:
         """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
         side by side, so that one load brings both.
         """
-        if self.role is Role.ROW:
+        if self.of_rows:
             return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"
         return f"line * 16 + {k % 4 * 4 + piece * 2 + k // 4}"

@@ -28,8 +28,8 @@ def waiting(matrix, block, v, c, p):
 % if slopes is not None:
 float steepest${p} = 0.0f;
 {
-    ${slopes[0]}
-% for name in slopes[1]:
+    ${slopes.statements}
+% for name in slopes.texts:
     { const float slope = fabs(${name}); if (!(slope <= steepest${p})) steepest${p} = slope; }
 % endfor
 }

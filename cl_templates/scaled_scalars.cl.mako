@@ -1,5 +1,6 @@
 ## A stage's scalars of products as row operands, in pieces of 16 bits; `item`, `lane`, `warp`, `at` and `turn` are declared.
 ## scalars: what is known of them; v is a number of the item's rows, `step` that of an instruction along the stage.
+<%namespace name="few" file="/few_numbers.cl.mako"/>
 <%def name="each_step(scalars)">
 #pragma unroll ${scalars.steps if scalars.kept else scalars.box.unroll}
 for (int step = 0; step < ${scalars.steps}; step++) {
@@ -15,8 +16,8 @@ float ${", ".join(f"s{v}_{c}" for c in range(4))};
 % for n in range(2):
 <% eight = f"at / 8 + 2 * step + {n}" %>
 {
-    ${matrix.multiply(eight)}
-    ${matrix.columns(eight)}
+    ${few.multiply(matrix, eight)}
+    ${few.read_terms(matrix, eight, 0, matrix.pairs)}
 % for v in scalars.rows:
 % for c in range(2):
 <% statements, (text,) = matrix.valued(v, c) %>
@@ -90,7 +91,7 @@ float ${", ".join(f"top{v} = 0.0f" for v in scalars.rows)};
 % for v in scalars.rows:
     ${lift(scalars, v, "0.0f")}
 % endfor
-    ${scalars.matrix.load_rows()}
+    ${few.load_rows(scalars.matrix)}
     <%self:each_step scalars="${scalars}">
         ${compute(scalars)}
 % for v in scalars.rows:

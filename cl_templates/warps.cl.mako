@@ -1,21 +1,22 @@
 ## What kernels with matrix instructions share. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
+<%namespace name="few" file="/few_numbers.cl.mako"/>
 ## The begin: the rows' operands, relative to their centre and scaled by what is known of all of them; declares row0, row1, …, the item's.
 ## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
 <%def name="put_rows(mode, matrix)">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
-${matrix.centres()}
+${few.find_centre(matrix)}
 if (item < ${3 * len(matrix.products)}) largest[item] = 0;
 ${mode.sync()}
 for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
-    ${matrix.measure("min((idx)(first + r), (idx)(last - 1))")}
+    ${few.measure_row(matrix, "min((idx)(first + r), (idx)(last - 1))")}
 }
 ${mode.sync()}
-${matrix.scales()}
+${few.declare_scales(matrix)}
 for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
-    ${matrix.put_row("min((idx)(first + r), (idx)(last - 1))", "r")}
+    ${few.put_row(matrix, "min((idx)(first + r), (idx)(last - 1))", "r")}
 }
 ${mode.sync()}
-${matrix.load_rows()}
+${few.load_rows(matrix)}
 % for v in matrix.places.mine:
 const idx row${v} = ${matrix.places.row_index(v)};
 % endfor

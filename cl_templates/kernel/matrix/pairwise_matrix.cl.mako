@@ -8,6 +8,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
+<%namespace name="few" file="/few_numbers.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
@@ -31,8 +32,10 @@ text, by = (exact, exact_op) if exactly else (pairs, op)
 const int k = 8 * (${block}) + lane % 4 * 2;
 % for e in range(taken):
 <% at = f"({block} + {e * across})" if e else block %>
-${"" if exactly else matrix.multiply(at, e)}
-${matrix.columns(at, e, text)}
+% if not exactly:
+${few.multiply(matrix, at, e)}
+% endif
+${few.read_terms(matrix, at, e, text)}
 % endfor
 % for v in mine:
 % if guarded:
@@ -85,7 +88,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
             ${pairs.stage("column", "s")}
-            ${matrix.put_column("column", "s", "far[turn] = 1;")}
+            ${few.put_column(matrix, "column", "s", "far[turn] = 1;")}
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];

@@ -6,34 +6,81 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
+<%namespace name="few" file="/few_numbers.cl.mako"/>
 <%
 exact = matrix.exact
 mine, step, place = matrix.places.mine, across * ahead, domain.attr.place
 own_warp = f" + warp % {across}" if across > 1 else ""
 %>
+## The accumulators of the item's rows lie in arrays, kept_{component}, by the row's number: declares `acc` as that of row v, and makes it that.
+<%def name="fetch(acc, v)">
+% for name, kind in exact.outer.parts:
+${kind} ${acc}_${name} = kept_${name}[${v}];
+% endfor
+</%def>
+<%def name="keep(acc, v)">
+% for name, _ in exact.outer.parts:
+kept_${name}[${v}] = ${acc}_${name};
+% endfor
+</%def>
+## Declares them, of no columns yet.
+<%def name="declare_kept()">
+% for name, kind in exact.outer.parts:
+${kind} kept_${name}[${len(mine)}];
+% endfor
+for (int v = 0; v < ${len(mine)}; v++) { ${exact.outer.declare("none")} ${keep("none", "v")} }
+</%def>
+## Brings the bar of row v up to date, behind changes of `acc`, which is its accumulator.
+<%def name="lower_bar()">
+<% new = matrix.bar %>
+{
+    ${new.statements}
+    const float bar = ${new.text};
+% for v in mine:
+    if (v == ${v}) bar${v} = ${matrix.better}(bar, bar${v});
+% endfor
+}
+</%def>
+## Lets the products with a tile begin at what values must pass, by the bars: s{r}.
+<%def name="begin_sums()">
+% for v in mine:
+<% first, second = "zw" if v % 2 else "xy" %>
+s${v // 2}.${first} = s${v // 2}.${second} = -(bar${v} * unit0 ${"+" if matrix.least else "-"} doubt);
+% endfor
+</%def>
+## An int that is 0 where none of all that were looked at is good enough to be computed exactly.
+<%def name="any_hit()">
+<% names = [name for v in mine for c in range(2) for name in matrix.looked(v, c)] %>
+${"" if matrix.least else "~"}(${(" | " if matrix.least else " & ").join(f"as_int({name})" for name in names)}) & (int)0x80000000
+</%def>
+## Which of row v's are, as bits: 2 e + column.
+<%def name="hits_of(v)">
+<% bits = [(2 * e + c, name) for c in range(2) for e, name in enumerate(matrix.looked(v, c))] %>
+${" | ".join(f"({'' if matrix.least else '~'}as_uint({name}) >> 31) << {bit}" for bit, name in bits)}
+</%def>
 ## Declares the terms of the item's row number v and what it has accumulated; the end keeps that, and brings the bar up to date.
 <%def name="open_row()">
 const idx row = ${matrix.places.row_index("v")};
 ${exact.row(0, ["row"])}
-${matrix.fetch("acc", "v")}
+${fetch("acc", "v")}
 </%def>
 <%def name="close_row()">
-${matrix.keep("acc", "v")}
-${matrix.lower("v")}
+${keep("acc", "v")}
+${lower_bar()}
 </%def>
 ## Looks at several blocks at once, until products say that some columns must be computed; then looks again at which, so that the loop keeps no products.
 ## A warp leaves it together, because products are what its items have in common.
 <%def name="turns()">
 uint found;
 do {
-    ${matrix.look(f"n{own_warp}")}
-    found = cmr_ballot_int(${matrix.any_hit()});
+    ${few.look(matrix, f"n{own_warp}", True)}
+    found = cmr_ballot_int(${any_hit()});
     n += ${step};
 } while (!found && 8 * n <= count - ${8 * step});
 if (found) {
 % for r in range(blocks):
     uint hits${2 * r}, hits${2 * r + 1};
-    { ${matrix.look(f"n{own_warp} - {step}", [r])} hits${2 * r} = ${matrix.hits(2 * r)}; hits${2 * r + 1} = ${matrix.hits(2 * r + 1)}; }
+    { ${few.look(matrix, f"n{own_warp} - {step}", True, [r])} hits${2 * r} = ${hits_of(2 * r)}; hits${2 * r + 1} = ${hits_of(2 * r + 1)}; }
 % endfor
     uint some = ${" | ".join(f"(uint)(hits{v} != 0) << {v}" for v in mine)};
     while (some) {
@@ -52,7 +99,7 @@ if (found) {
         } while (hits);
         ${close_row()}
     }
-    ${matrix.starts()}
+    ${begin_sums()}
     cmr_warp_sync_int();
 }
 </%def>
@@ -88,7 +135,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 4) far[item] = 0;
     ${warps.put_rows(mode, matrix)}
-    ${matrix.declare_kept()}
+    ${declare_kept()}
 % for v in mine:
     float bar${v} = ${f"bars[batch * rows + row{v}]" if barred else matrix.worst};
 % endfor
@@ -98,21 +145,26 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
         if (item == 0) { far[turn ^ 1] = 0; far[(turn ^ 1) + 2] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${matrix.put_column("column", "s", "far[turn] = 1;")}
+            ${few.put_column(matrix, "column", "s", "far[turn] = 1;", "atomic_max(&far[turn + 2], as_int(magnitude));")}
         </%mode:each>
         ${mode.sync()}
         int n = 0;
         if (!far[turn]) {
-            ${matrix.doubt()}
-            ${matrix.declare_starts()}
-            ${matrix.starts()}
+            const float doubt = ${matrix.doubt}f * (as_float(far[turn + 2]) + 1.0f); // how much products of this tile may be off
+            
+% for r in range(blocks):
+            float4 s${r};
+% endfor
+            ${begin_sums()}
             while (8 * n <= count - ${8 * step}) { ${turns()} }
         }
         turn ^= 1;
         ${exactly("8 * n")}
 % for v in mine:
-        ${matrix.share(v)}
+% for distance in (1, 2):
+        { const float other = cmr_shuffle_first_float(bar${v}, (uint)(lane ^ ${distance})); bar${v} = ${matrix.better}(other, bar${v}); }
+% endfor
 % endfor
     </%domain:each_tile>
-    ${warps.meet(mode, domain, exact, matrix.places, partial, matrix.fetch)}
+    ${warps.meet(mode, domain, exact, matrix.places, partial, fetch)}
 }

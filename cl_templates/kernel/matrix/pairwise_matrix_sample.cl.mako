@@ -7,7 +7,36 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
-<% step = across * ahead %>
+<%namespace name="few" file="/few_numbers.cl.mako"/>
+<% step, mine = across * ahead, matrix.places.mine %>
+## The item's buckets, of which nothing is known: {name}{v}_{c}.
+<%def name="declare_buckets(name)">
+% for v in mine:
+% for c in range(matrix.chains):
+float ${name}${v}_${c} = ${matrix.worst};
+% endfor
+% endfor
+</%def>
+## Keeps the best of the products that were looked at, in near{v}_{c}.
+<%def name="keep_best()">
+% for v in mine:
+% for c in range(2):
+<% kept = f"near{v}_{c % matrix.chains}" %>
+% for name in matrix.looked(v, c):
+${kept} = ${matrix.better}(${name}, ${kept});
+% endfor
+% endfor
+% endfor
+</%def>
+## Brings a tile's best products to the buckets, as bounds of values.
+<%def name="close()">
+const float inverse = 1.0f / unit0;
+% for v in mine:
+% for c in range(matrix.chains):
+best${v}_${c} = ${matrix.better}((near${v}_${c} ${"+" if matrix.least else "-"} doubt) * inverse, best${v}_${c});
+% endfor
+% endfor
+</%def>
 ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parameters)} {
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
@@ -18,25 +47,25 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parame
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 4) far[item] = 0;
     ${warps.put_rows(mode, matrix)}
-    ${matrix.declare("best")}
+    ${declare_buckets("best")}
     int turn = 0;
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
         if (item == 0) { far[turn ^ 1] = 0; far[(turn ^ 1) + 2] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${matrix.put_column(f"(column * {sample})", "s", "far[turn] = 1;")}
+            ${few.put_column(matrix, f"(column * {sample})", "s", "far[turn] = 1;", "atomic_max(&far[turn + 2], as_int(magnitude));")}
         </%mode:each>
         ${mode.sync()}
         if (!far[turn]) {
-            ${matrix.doubt()}
-            ${matrix.declare("near")}
+            const float doubt = ${matrix.doubt}f * (as_float(far[turn + 2]) + 1.0f); // how much products of this tile may be off
+            ${declare_buckets("near")}
             const int done = count / ${8 * step} * ${step};
             for (int n = ${f"warp % {across}" if across > 1 else 0}; n < done; n += ${step}) {
-                ${matrix.look("n")}
-                ${matrix.keep()}
+                ${few.look(matrix, "n", False)}
+                ${keep_best()}
             }
-            ${matrix.close()}
+            ${close()}
         }
         turn ^= 1;
     </%domain:each_tile>

@@ -13,6 +13,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/warps.cl.mako"/>
+<%namespace name="few" file="/few_numbers.cl.mako"/>
 <%namespace name="pieces" file="/half_weights.cl.mako"/>
 <%namespace name="values" file="/scaled_scalars.cl.mako"/>
 <%
@@ -20,6 +21,7 @@ matrix, scalars, box = wide.matrix, wide.scalars, wide.box
 pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
 here = domain.attr.here
+noted = f"else if (magnitude > {scalars.usual_reach}.0f) atomic_max(&far[bank], mark * 32 + (int)ceil(magnitude));" if scalars.lifted else ""
 stage_of, batch_of = f"(int)((($) - start) / {tile})", f"(int)((($) - start) / {wide.batch})"
 %>
 ## Items that can ask each other share a number's columns, so that there is no barrier.
@@ -80,7 +82,7 @@ const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_c
     const int spot = ${base} + s;
     ${domain.seek(f"{first_column} + s")}
     ${pairs.stage("column", "spot")}
-    ${matrix.put_column("column", "spot", f"atomic_max(&far[bank], mark * 32 + {scalars.far});")}
+    ${few.put_column(matrix, "column", "spot", f"atomic_max(&far[bank], mark * 32 + {scalars.far});", noted)}
 </%mode:each>
 </%def>
 ## Lowers the rows' scales, and scales their sums by what two powers of two are to each other.
@@ -151,7 +153,7 @@ ${add_products(first, 0, 0, "xy")}
 </%def>
 ## The stage's scalars and their pieces, and the products of the first blocks of numbers.
 <%def name="compute_products()">
-${matrix.load_rows()}
+${few.load_rows(matrix)}
 ${begin_sums(0)}
 <%values:each_step scalars="${scalars}">
 % if not scalars.kept:
@@ -312,7 +314,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
         ${rescale()}
         ${values.declare_least(scalars)}
         ${values.declare_held(scalars)}
-        ${matrix.load_rows()}
+        ${few.load_rows(matrix)}
         <%values:each_step scalars="${scalars}">
             ${values.compute(scalars)}
             ${values.hold(scalars)}

@@ -16,11 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
+from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, bar_of
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
 from clmapreduce.schemes.pairs.statements import PairText
@@ -161,6 +160,4 @@ class ListedText:
     @property
     def bar(self) -> Computed:
         """What a value must beat to enter the accumulator `acc`."""
-        block = Statements(1, self.pairs.narrow, "bar_")
-        text = block.text(self.pairs.bound.bar(block.record("acc", self.pairs.outer.dtypes))).c
-        return Computed(str(block), text)
+        return bar_of(self.pairs)

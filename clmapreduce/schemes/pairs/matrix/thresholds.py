@@ -42,7 +42,7 @@ BARS_BLOCK = 64
 
 @dataclass(frozen=True, eq=False)
 class SampleText(NearText):
-    """The statements that kernel/matrix/pairwise_matrix_sample asks for."""
+    """What kernel/matrix/pairwise_matrix_sample asks for."""
 
     @property
     def chains(self) -> int:
@@ -53,28 +53,6 @@ class SampleText(NearText):
     def buckets(self) -> int:
         """Buckets of a row in one split."""
         return 4 * self.box.across * self.chains
-
-    def declare(self, name: str) -> str:
-        """Declares the item's buckets, of which nothing is known: {name}{v}_{c}."""
-        return "\n".join(f"float {name}{v}_{c} = {self.worst};" for v in self.places.mine for c in range(self.chains))
-
-    def keep(self) -> str:
-        """Keeps the best of the products that were looked at, in near{v}_{c}."""
-        lines = []
-        for v in self.places.mine:
-            for c in range(2):
-                kept = f"near{v}_{c % self.chains}"
-                lines += [f"{kept} = {self.better(name, kept)};" for name in self.looked(v, c)]
-        return "\n".join(lines)
-
-    def close(self) -> str:
-        """Brings a tile's best products to the buckets, as bounds of values."""
-        lines = ["const float inverse = 1.0f / unit0;"]
-        for v in self.places.mine:
-            for c in range(self.chains):
-                bound = f"(near{v}_{c} {'+' if self.least else '-'} doubt) * inverse"
-                lines.append(f"best{v}_{c} = {self.better(bound, f'best{v}_{c}')};")
-        return "\n".join(lines)
 
     def bucket(self, c: int) -> str:
         """C text of the number of the item's bucket c among the row's in a split."""

@@ -11,14 +11,14 @@ computes those pairs as the formula says, from the inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST, LongPairsText
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
+from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, Several
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
 from clmapreduce.schemes.pairs.statements import PairText
 
@@ -66,7 +66,7 @@ class LongResultsText(LongPairsText):
         """What the norms may be where only exponents are made of a distance, times its slope."""
         return ABSOLUTE / (1 + self.cut(p))
 
-    def slopes(self, p: int) -> tuple[str, Sequence[str]] | None:
+    def slopes(self, p: int) -> Several | None:
         """Statements, and the texts of the slopes of product p's exponents, where only these are made of it."""
         found = self.products[p].slopes
         if found is None or self.bounded:
@@ -74,7 +74,7 @@ class LongResultsText(LongPairsText):
         pair = Pair(self.pairs.pair.inputs, found, len(found))
         text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)
         statements, names = text.values(0, 0)
-        return f"{text.uniforms()} {statements}", names
+        return Several(f"{text.uniforms()} {statements}", names)
 
     def finished(self, p: int, v: int, c: int) -> Computed:
         """A product of a pair whose contractions and terms are declared."""

@@ -54,10 +54,6 @@ class LiftedText(MatrixText):
         block = self.row_operand(f"warp * {self.box.blocks} + {v // 2}", step)
         return LiftPlace(f"{block} + lane * 4 + {v % 2 + word // 4 * 2}", word % 4, bool(side))
 
-    def _noted(self, p: int) -> str:
-        reach = "atomic_max(&far[bank], mark * 32 + (int)ceil(magnitude));"
-        return f"else if (magnitude > {USUAL_REACH}.0f) {reach}"
-
 
 def is_power(matrix: MatrixText) -> bool:
     """Whether the scalar is 2 to the one product."""

@@ -1,0 +1,179 @@
+## Sums of products of a few numbers as operands of matrix instructions (schemes/pairs/matrix/parts/halves). `item`, `lane` and `warp` are declared. p: the number of a product.
+## Declares the centres: means over a few rows, the same for every item. What is not finite counts as 0.
+<%def name="find_centre(matrix)">
+<% numbers = matrix.centres %>
+% if numbers.texts:
+float centre[${len(numbers.texts)}] = { ${", ".join(["0.0f"] * len(numbers.texts))} };
+for (int s = 0; s < ${matrix.samples}; s++) {
+    const idx at = first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples});
+    ${numbers.statements}
+% for k, name in enumerate(numbers.texts):
+    centre[${k}] += isfinite(${name}) ? ${name} * ${1 / matrix.samples}f : 0.0f;
+% endfor
+}
+% endif
+</%def>
+## Declares the numbers r0, r1, … of one side of a product, and r_added.
+<%def name="declare_numbers(numbers)">
+${numbers.statements}
+% for k, name in enumerate(numbers.texts[:-1]):
+const float r${k} = ${name};
+% endfor
+const float r_added = ${numbers.texts[-1]};
+</%def>
+<%def name="squares(matrix, p)">
+${" + ".join(f"r{k} * r{k}" for k in range(len(matrix.products[p].rows)))}
+</%def>
+## Raises what the group knows of its rows by one row: per product the largest number, the largest sum of their squares and the largest addend, as the bits of floats.
+<%def name="measure_row(matrix, at)">
+% for p, product in enumerate(matrix.products):
+<%
+most = "fabs(r0)"
+for k in range(1, len(product.rows)):
+    most = f"fmax({most}, fabs(r{k}))"
+%>
+{
+    ${declare_numbers(matrix.row_numbers(p, at))}
+    atomic_max(&largest[${3 * p}], as_int(${most}));
+    atomic_max(&largest[${3 * p + 1}], as_int(${squares(matrix, p)}));
+    atomic_max(&largest[${3 * p + 2}], as_int(fabs(r_added)));
+}
+% endfor
+</%def>
+## Declares what follows from them per product: the rows' scale, a power of two, and the products' unit.
+<%def name="declare_scales(matrix)">
+% for p in range(len(matrix.products)):
+const float most${p} = as_float(largest[${3 * p}]);
+const float added${p} = as_float(largest[${3 * p + 2}]);
+const float scale${p} = ${matrix.scale(p)};
+const float unit${p} = ${matrix.unit(p)}, unscale${p} = unit${p} / scale${p};
+const float reach${p} = sqrt(as_float(largest[${3 * p + 1}]));
+% endfor
+</%def>
+## Declares the pieces of the declared numbers.
+<%def name="declare_pieces(matrix, p, scale)">
+% for k in range(len(matrix.products[p].rows)):
+const float s${k} = r${k} * ${scale}, r${k}h = cmr_half_round_float(s${k}), r${k}l = s${k} - r${k}h;
+% endfor
+const float n = r_added * unit${p}, n0 = cmr_half_round_float(n), n_left = n - n0;
+const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
+</%def>
+## Stores the pieces of the row `at` as number `slot` of the group's.
+<%def name="put_row(matrix, at, slot)">
+{
+    const int put_block = (${slot}) / 16, put_row = (${slot}) % 16;
+% for p in range(len(matrix.products)):
+    {
+        ${declare_numbers(matrix.row_numbers(p, at))}
+        ${declare_pieces(matrix, p, f"scale{p}")}
+% for step, word, (low, high) in matrix.row_pieces(p):
+        memory[${matrix.row_operand("put_block", step)} + put_row % 8 * 16 + put_row / 8 + ${word}] = cmr_half_pair_float(${low}, ${high});
+% endfor
+    }
+% endfor
+}
+</%def>
+## Stores the pieces of the column `at` as number `slot` of the tile. far: a statement that notes that some of its pairs may be off by more than is promised.
+## noted: a statement that is run with the column's `magnitude`, if any.
+<%def name="put_column(matrix, at, slot, far, noted='')">
+{
+    const int put_block = (${slot}) / 8, put_column = (${slot}) % 8;
+% for p in range(len(matrix.products)):
+    {
+        ${declare_numbers(matrix.column_numbers(p, at))}
+        const float size = sqrt(${squares(matrix, p)});
+        const float magnitude = (reach${p} * size + fabs(r_added) + added${p}) * unit${p};
+        if (!(magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f)) ${far}
+        ${noted}
+        ${declare_pieces(matrix, p, f"unscale{p}")}
+% for step, word, pairs_of_pieces in matrix.column_pieces(p):
+<% four = ", ".join(f"cmr_half_pair_float({low}, {high})" for low, high in pairs_of_pieces) %>
+        cmr_matrix_put_uint4(memory, ${matrix.column_operand("put_block", step)} + put_column * 8 + ${word}, (uint4)(${four}));
+% endfor
+    }
+% endfor
+}
+</%def>
+## Declares the item's share of the operands of its rows.
+<%def name="load_rows(matrix)">
+% for r in range(matrix.box.blocks):
+% for step in range(matrix.steps):
+const uint4 a${r}_${step} = cmr_matrix_rows_uint4(memory, ${matrix.row_operand(f"warp / {matrix.box.across} * {matrix.box.blocks} + {r}", step)}, lane);
+% endfor
+% endfor
+</%def>
+## Declares the item's share of the operands of 8 columns.
+<%def name="load_columns(matrix, eight)">
+% for step in range(matrix.steps):
+const uint2 b${step} = cmr_matrix_columns_uint2(memory, ${matrix.column_operand(eight, step)}, lane);
+% endfor
+</%def>
+## Gives a variable product p of the item's block r of rows and those columns. begun: whether the sum begins at s{r}.
+<%def name="add_up(matrix, name, r, p, begun=False)">
+<% start = matrix.first(p) %>
+% if begun:
+${name} = cmr_matrix_from_float4(s${r}, a${r}_${start}, b${start}, memory, lane);
+% else:
+${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
+% endif
+% for step in range(start + 1, start + matrix.slots[p].steps):
+${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
+% endfor
+</%def>
+## Declares the products of the item's rows and its two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: q{v}_{c}_{p}.
+<%def name="multiply(matrix, eight, e=0)">
+<% products, blocks = range(len(matrix.products)), range(matrix.box.blocks) %>
+% for r in blocks:
+% for p in products:
+float4 m${r}_${p}_${e};
+% endfor
+% endfor
+{
+    ${load_columns(matrix, eight)}
+% for r in blocks:
+% for p in products:
+    ${add_up(matrix, f"m{r}_{p}_{e}", r, p)}
+% endfor
+% endfor
+}
+% for v in matrix.places.mine:
+% for p in products:
+% for c in range(2):
+const float q${v}_${2 * e + c}_${p} = m${v // 2}_${p}_${e}.${"xyzw"[v % 2 * 2 + c]};
+% endfor
+% endfor
+% endfor
+</%def>
+## Declares the terms of the item's two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: where they are numbers on their own, one load brings
+## both. text: whose terms. Pointers are added up, not indices: NVIDIA's compiler then knows places of blocks that lie side by side without computing them.
+<%def name="read_terms(matrix, eight, e, text)">
+<% own = f"lane % 4 * 2 + 8 * ({eight})" %>
+% for p, pack in enumerate(matrix.packs(text)):
+% if pack.width == 1:
+const ${pack.both} t${e}_${p} = *(__local const ${pack.both} *)(${text.tiles}${p} + ${own});
+% endif
+% for c in range(2):
+% if pack.width > 1:
+const ${pack.kind} t${2 * e + c}_${p} = (${text.tiles}${p} + ${own})[${c}];
+% endif
+% for place, k in enumerate(pack.taken):
+const ${pack.number} y${2 * e + c}_${k} = ${f"t{e}_{p}.{'xy'[c]}" if pack.width == 1 else f"t{2 * e + c}_{p}.s{place:x}"};
+% endfor
+% endfor
+% endfor
+</%def>
+## Declares the products of the item's rows, or of some of its blocks of them, with the blocks of columns from number n on: f{r}_{e}. begun: as for `add_up`.
+<%def name="look(matrix, n, begun, rows=None)">
+<% chosen = range(matrix.box.blocks) if rows is None else rows %>
+% for e in range(matrix.box.ahead):
+% for r in chosen:
+float4 f${r}_${e};
+% endfor
+{
+    ${load_columns(matrix, f"({n} + {e * matrix.box.across})")}
+% for r in chosen:
+    ${add_up(matrix, f"f{r}_{e}", r, 0, begun)}
+% endfor
+}
+% endfor
+</%def>

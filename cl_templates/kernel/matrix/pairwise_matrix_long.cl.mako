@@ -24,14 +24,14 @@ def place(c):
     return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
 ## Stores the item's accumulator number v in local memory, and declares it as what was stored.
-<%def name="park(v)">
+<%def name="spill(v)">
 % for part, _ in pairs.outer.parts:
-parked_${part}[${v * block} + item] = acc${v}_${part};
+spilled_${part}[${v * block} + item] = acc${v}_${part};
 % endfor
 </%def>
 <%def name="fetch(v)">
 % for part, kind in pairs.outer.parts:
-${kind} acc${v}_${part} = parked_${part}[${v * block} + item];
+${kind} acc${v}_${part} = spilled_${part}[${v * block} + item];
 % endfor
 </%def>
 <%def name="fold(guarded)">
@@ -58,7 +58,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
     ${mode.group_scratch(pairs.outer, block)}
 % if matrix.spilled:
-    ${mode.group_scratch(pairs.outer, block * matrix.spilled, "parked")}
+    ${mode.group_scratch(pairs.outer, block * matrix.spilled, "spilled")}
 % endif
     ${domain.open_places(2 * tile)}
     ${domain.open("CMR_GROUP", matrix.rows)}
@@ -75,7 +75,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${results.keep_rows(matrix)}
 % for v in mine:
 % if v < matrix.spilled:
-    { ${pairs.outer.declare(f"acc{v}")} ${park(v)} }
+    { ${pairs.outer.declare(f"acc{v}")} ${spill(v)} }
 % else:
     ${pairs.outer.declare(f"acc{v}")}
 % endif
@@ -107,7 +107,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
         ${pairs.close_tile(v)}
 % endif
 % if v < matrix.spilled:
-        ${park(v)}
+        ${spill(v)}
 % endif
 % endfor
 % if matrix.scattered:

@@ -7,8 +7,8 @@
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="warps" file="/warps.cl.mako"/>
-<%namespace name="few" file="/few_numbers.cl.mako"/>
+<%namespace name="warps" file="/matrix/warps.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner

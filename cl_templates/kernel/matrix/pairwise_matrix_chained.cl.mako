@@ -12,9 +12,9 @@
 ##   Local memory: two stages, two tiles' weights and what is known of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="long" file="/long.cl.mako"/>
-<%namespace name="results" file="/long_results.cl.mako"/>
-<%namespace name="products" file="/weighted.cl.mako"/>
+<%namespace name="long" file="/matrix/long.cl.mako"/>
+<%namespace name="results" file="/matrix/long_results.cl.mako"/>
+<%namespace name="products" file="/matrix/weighted.cl.mako"/>
 <%
 weighted = matrix.weighted
 pairs, here = matrix.pairs, domain.attr.here

@@ -5,8 +5,8 @@
 ##   Local memory: the operands of all rows and of a tile, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="warps" file="/warps.cl.mako"/>
-<%namespace name="few" file="/few_numbers.cl.mako"/>
+<%namespace name="warps" file="/matrix/warps.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%
 exact = matrix.exact
 mine, step, place = matrix.places.mine, across * ahead, domain.attr.place

@@ -11,9 +11,9 @@
 ##   more as fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="long" file="/long.cl.mako"/>
-<%namespace name="results" file="/long_results.cl.mako"/>
-<%namespace name="warps" file="/warps.cl.mako"/>
+<%namespace name="long" file="/matrix/long.cl.mako"/>
+<%namespace name="results" file="/matrix/long_results.cl.mako"/>
+<%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%
 pairs = matrix.pairs
 inner = pairs.inner

@@ -8,9 +8,9 @@
 ##   Local memory: two stages, what is known of the rows and of a tile's columns. Barriers: 1 a stage, and as shuffles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="long" file="/long.cl.mako"/>
-<%namespace name="results" file="/long_results.cl.mako"/>
-<%namespace name="nearest" file="/nearest.cl.mako"/>
+<%namespace name="long" file="/matrix/long.cl.mako"/>
+<%namespace name="results" file="/matrix/long_results.cl.mako"/>
+<%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
 <%
 pairs, sample = matrix.pairs, matrix.sample
 warps, mine = matrix.warps, matrix.warps.mine

@@ -5,7 +5,7 @@
 ##   in…  the pair's inputs      packed [batch][stage][block][word]      columns  of one element of the batch      stages  of columns
 ##   Local memory: the largest weight of every number, and how many are far below it. Barriers: 4.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="pieces" file="/half_weights.cl.mako"/>
+<%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
     __local int largest[${numbers}];

@@ -6,8 +6,8 @@
 ##   Local memory: the operands of all rows and of a tile. Barriers: 2 a tile, 3 a group.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="warps" file="/warps.cl.mako"/>
-<%namespace name="few" file="/few_numbers.cl.mako"/>
+<%namespace name="warps" file="/matrix/warps.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <% step, mine = across * ahead, matrix.places.mine %>
 ## The item's buckets, of which nothing is known: {name}{v}_{c}.
 <%def name="declare_buckets(name)">

@@ -9,7 +9,7 @@
 ##   Local memory: two tiles' weights, the terms of two batches of columns. Barriers: 1 a tile, and 2; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="products" file="/weighted.cl.mako"/>
+<%namespace name="products" file="/matrix/weighted.cl.mako"/>
 <%
 pairs, here = weighted.pairs, domain.attr.here
 mine = weighted.warps.mine

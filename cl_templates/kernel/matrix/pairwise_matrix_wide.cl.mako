@@ -12,10 +12,10 @@
 ##   other 2 more.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="warps" file="/warps.cl.mako"/>
-<%namespace name="few" file="/few_numbers.cl.mako"/>
-<%namespace name="pieces" file="/half_weights.cl.mako"/>
-<%namespace name="values" file="/scaled_scalars.cl.mako"/>
+<%namespace name="warps" file="/matrix/warps.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
+<%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
+<%namespace name="values" file="/matrix/scaled_scalars.cl.mako"/>
 <%
 matrix, scalars, box = wide.matrix, wide.scalars, wide.box
 pairs, exact = matrix.pairs, matrix.exact

@@ -4,7 +4,7 @@
 ##   redo [batch][row]  not 0 for groups that are to be computed again      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
-<%namespace name="nearest" file="/nearest.cl.mako"/>
+<%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
 <%
 pairs = listed.pairs
 better = "<" if listed.way.least else ">"

@@ -3,7 +3,7 @@
 ##   columns, padded  of one element of the batch, and as whole tiles
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="products" file="/weighted.cl.mako"/>
+<%namespace name="products" file="/matrix/weighted.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
     const idx group = CMR_GROUP % groups, element = CMR_GROUP / groups;
     const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};

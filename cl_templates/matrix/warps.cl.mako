@@ -1,5 +1,5 @@
 ## What kernels with matrix instructions share. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
-<%namespace name="few" file="/few_numbers.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 ## The begin: the rows' operands, relative to their centre and scaled by what is known of all of them; declares row0, row1, …, the item's.
 ## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
 <%def name="put_rows(mode, matrix)">

@@ -1,6 +1,6 @@
 ## A stage's scalars of products as row operands, in pieces of 16 bits; `item`, `lane`, `warp`, `at` and `turn` are declared.
 ## scalars: what is known of them; v is a number of the item's rows, `step` that of an instruction along the stage.
-<%namespace name="few" file="/few_numbers.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%def name="each_step(scalars)">
 #pragma unroll ${scalars.steps if scalars.kept else scalars.box.unroll}
 for (int step = 0; step < ${scalars.steps}; step++) {

@@ -75,7 +75,11 @@ def poll(
         if waited > 1e9 * seconds:
             return status
         if in_driver:
-            code = _wait_beside(event, seconds, alone)
+            try:
+                code = _wait_beside(event, seconds, alone)
+            except RuntimeError:  # the interpreter ends and starts no threads (Python 3.12), or there are too many
+                in_driver = False
+                continue
             if code < COMPLETE and not ended(event):  # a lost device leaves commands as they are
                 return code
         elif waited < _AWAKE:
@@ -107,7 +111,7 @@ def join_threads(seconds: float) -> bool:
 def _wait_beside(event: cl.Event, seconds: float, alone: bool) -> int:
     """Returns when `event` has ended, or after some seconds; a thread waits for it inside the driver. It is a daemon:
     who is interrupted does not wait for it, and the end of the interpreter does so by `join_threads`. Gives the
-    (negative) code with which the wait failed, else 0.
+    (negative) code with which the wait failed, else 0. Raises RuntimeError where no thread can be started.
 
     alone: returns after a nap where another thread waits inside the driver.
     """
@@ -121,8 +125,7 @@ def _wait_beside(event: cl.Event, seconds: float, alone: bool) -> int:
 
     thread = threading.Thread(target=wait, name="hostsched-wait", daemon=True)
     if not alone:
-        _threads.add(thread)
-        thread.start()
+        _start(thread)
     elif (other := _start_alone(thread)) is not thread:
         other.join(_LONGEST_NAP)
         return COMPLETE
@@ -132,12 +135,20 @@ def _wait_beside(event: cl.Event, seconds: float, alone: bool) -> int:
     return codes[0] if codes else COMPLETE
 
 
+def _start(thread: threading.Thread) -> None:
+    _threads.add(thread)
+    try:
+        thread.start()
+    except RuntimeError:
+        _threads.discard(thread)
+        raise
+
+
 def _start_alone(thread: threading.Thread) -> threading.Thread:
     """Starts `thread`, unless another one is at work inside the driver: the one that now is."""
     with _lone_lock:
         if not any(other.is_alive() for other in _lone):
-            _threads.add(thread)
-            thread.start()
+            _start(thread)
             _lone[:] = [thread]
         return _lone[0]
 

@@ -26,7 +26,7 @@ from hostsched import (
     WriteJob,
     devices,
 )
-from hostsched.driver.waiting import poll
+from hostsched.driver.waiting import join_threads, poll
 
 Axpb = Callable[[Queue], Callable[..., KernelJob]]
 Child = Callable[..., str]
@@ -156,6 +156,22 @@ def test_one_thread_waits_inside_a_driver_that_bears_no_more(device: Device) -> 
         gate.set_status(cl.command_execution_status.COMPLETE)
         wait.join(10)
         assert not wait.is_alive()
+
+
+def test_where_no_thread_starts_a_wait_polls(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the end of an interpreter from Python 3.12 on."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    gate = cl.UserEvent(Queue(device).context)
+    timer = threading.Timer(0.05, gate.set_status, [cl.command_execution_status.COMPLETE])
+    timer.start()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert [poll(gate, 0, True, 30.0, alone) for alone in (False, True)] == [0, 0]
+    timer.join()
+    assert join_threads(1.0)
 
 
 def test_queues_may_be_dropped_right_after_a_wait(

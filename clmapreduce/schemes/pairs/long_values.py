@@ -17,10 +17,10 @@ from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, PairScheme
-from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.value_blocks import flat
 
 PRIVATE_BYTES = 1 << 16
 """Bytes of one private array of sums, at most."""

@@ -15,9 +15,9 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.pairs.boxes import PairBox, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
-from clmapreduce.schemes.pairs.statements import PairText
 
 SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""

@@ -15,8 +15,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.merge import merge_stage
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.schemes.pairs.statements import PairText
 
 B = TypeVar("B", bound=Box)
 Limits: TypeAlias = "Mapping[str, tuple[int, int]]"

@@ -18,8 +18,8 @@ from clmapreduce.formula.node import postorder
 from clmapreduce.lowering.pair import Contraction, PairInput, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.boxes import TileBox
-from clmapreduce.schemes.pairs.centred import LEAST, Distance
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.centred import LEAST, Distance
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
-from clmapreduce.schemes.pairs.centred import NORMS, Distance, NormsText, distance_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.centred import NORMS, Distance, NormsText, distance_of
+from clmapreduce.schemes.pairs.parts.sides import coordinates_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
-from clmapreduce.schemes.pairs.sides import coordinates_of
-from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
 
 

@@ -21,10 +21,10 @@ from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
-from clmapreduce.schemes.pairs.statements import PairText
-from clmapreduce.schemes.pairs.value_blocks import flat
 
 SHORTEST = 5
 """Numbers of a vector that is better taken as a long one."""

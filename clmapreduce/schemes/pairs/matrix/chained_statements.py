@@ -19,8 +19,8 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES
-from clmapreduce.schemes.pairs.statements import PairText
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""

@@ -16,12 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.schemes.pairs.long_numbers import LongNumbers, weight_of
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.parts.guard import DigitsText
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScalarsText
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers, weight_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LARGEST = 14
 """Weights are scaled to about 2^14: below 65,504, where 16 bits end."""

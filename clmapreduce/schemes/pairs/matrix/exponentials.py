@@ -22,9 +22,9 @@ from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, MatrixText
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedText, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText, is_product
+from clmapreduce.schemes.pairs.parts.value_blocks import WideCut, flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
-from clmapreduce.schemes.pairs.statements import PairText, is_product
-from clmapreduce.schemes.pairs.value_blocks import WideCut, flat
 
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""

@@ -22,8 +22,8 @@ from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText, OperandPie
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
-from clmapreduce.schemes.pairs.statements import PairText
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, bar_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, MatrixText, power_of_two
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LARGEST_ADDEND = 4
 """Rows' addends are scaled to about 2⁴, and all else with them."""

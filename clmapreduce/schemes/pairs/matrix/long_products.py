@@ -20,9 +20,9 @@ from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO,
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 from clmapreduce.schemes.pairs.scheme import GROUPS
-from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
 
 

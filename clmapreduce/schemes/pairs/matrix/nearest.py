@@ -27,9 +27,9 @@ from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
 from clmapreduce.schemes.pairs.merge import merge_stage, out_names, out_parameters
+from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
-from clmapreduce.schemes.pairs.statements import PairText
 from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles
 
 CHAINS, MOST_CHAINS = 2, 8

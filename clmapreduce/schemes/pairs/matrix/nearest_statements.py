@@ -22,7 +22,7 @@ from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, bar_of
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LISTS = ("list_bounds", "list_columns")
 """The bounds and the columns of every list: [list of a split][place], and then as accumulators are left."""

@@ -20,10 +20,10 @@ from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.statements import PairText, is_product
+from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
-from clmapreduce.schemes.pairs.statements import PairText, is_product
-from clmapreduce.schemes.pairs.value_blocks import flat
 
 SHORTEST = 13
 """Numbers of a vector that is better taken as a long one."""

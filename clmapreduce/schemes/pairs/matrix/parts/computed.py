@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clmapreduce.formula.statements import Statements
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 
 class Computed(NamedTuple):

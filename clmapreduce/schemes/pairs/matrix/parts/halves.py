@@ -26,7 +26,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.parts.computed import Several
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 DEPTH = 16
 """Pieces that one instruction takes."""

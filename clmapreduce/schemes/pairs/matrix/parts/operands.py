@@ -18,10 +18,10 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
-from clmapreduce.schemes.pairs.centred import centred
 from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
-from clmapreduce.schemes.pairs.sides import Side, inputs_of
+from clmapreduce.schemes.pairs.parts.centred import centred
+from clmapreduce.schemes.pairs.parts.sides import Side, inputs_of
 
 DEPTH = 16
 """Coordinates that one instruction takes."""

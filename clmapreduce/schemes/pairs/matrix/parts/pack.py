@@ -13,11 +13,11 @@ from clmapreduce.lowering.pair import Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.pairs.centred import NORMS, NormsText
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LongPairsText
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
+from clmapreduce.schemes.pairs.parts.centred import NORMS, NormsText
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.tiles import norms_stage
 

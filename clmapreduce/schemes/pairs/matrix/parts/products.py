@@ -17,7 +17,7 @@ from clmapreduce.lowering.factors import quotient_of, written
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role, roles
 from clmapreduce.lowering.rounding import relative_nodes
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.pairs.sides import Side, inputs_of, side_of
+from clmapreduce.schemes.pairs.parts.sides import Side, inputs_of, side_of
 
 MOST = 2
 """Products of a pair: one waits in registers while the next is summed up."""

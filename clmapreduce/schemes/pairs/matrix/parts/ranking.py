@@ -17,7 +17,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
-from clmapreduce.schemes.pairs.sides import Side, side_of
+from clmapreduce.schemes.pairs.parts.sides import Side, side_of
 
 MOST_KEPT = 32
 """Values that an item keeps of each of its rows, at most."""

@@ -20,7 +20,7 @@ from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST, LongPairsText
 from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, Several
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""

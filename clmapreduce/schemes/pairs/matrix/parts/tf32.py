@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clmapreduce.schemes.pairs.long_numbers import LongNumbers, weight_of
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.statements import PairText
+from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers, weight_of
+from clmapreduce.schemes.pairs.parts.statements import PairText
 
 BESIDE = 4
 """Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""

@@ -16,8 +16,8 @@ from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.parts.value_blocks import WideCut
 from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.schemes.pairs.value_blocks import WideCut
 
 WEIGHTS = "weights0"
 """The columns' numbers, in whole blocks."""

@@ -15,7 +15,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.node import Apply, Node, Symbol
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
-from clmapreduce.schemes.pairs.sides import Side
+from clmapreduce.schemes.pairs.parts.sides import Side
 
 NORMS = ("scratch1", "scratch2", "scratch3")
 """The centre of every element of the batch, the rows' norms and the columns' norms."""

@@ -19,7 +19,7 @@ from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, R
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of, stored
-from clmapreduce.schemes.pairs.absorb import FoldingText
+from clmapreduce.schemes.pairs.parts.absorb import FoldingText
 
 Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
 """Gives statements, and the texts of the values of a row vector and a column."""

@@ -156,7 +156,7 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
     queue = call.context.queue._queue
     prepared = []
     for launch in call._executable._launches:
-        kernel = cl.Kernel(launch.kernel.cl.program, launch.kernel.name)
+        kernel = cl.Kernel(launch.kernel.program, launch.kernel.name)
         kernel.set_scalar_arg_dtypes([None if isinstance(a, str) else a.dtype for a in launch._arguments])
         args = [arrays[a].cl if isinstance(a, str) else int(a) for a in launch._arguments]
         prepared.append((kernel, args, (launch._groups * launch._group_size,), (launch._group_size,)))

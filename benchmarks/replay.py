@@ -43,7 +43,7 @@ class Chain:
         self.links = range(launches)
         self.names = [f"b{at}" for at in range(launches + 1)]
         self.made = Replay(queue, (self.launch(*self.names[at : at + 2]) for at in self.links))
-        self.own = [cl.Kernel(self.kernel.cl.program, "cmr_step") for _ in self.links]
+        self.own = [cl.Kernel(self.kernel.program, "cmr_step") for _ in self.links]
         for one in self.own:
             one.set_scalar_arg_dtypes([None, None, np.float32, np.int32])
         self.arguments = [[(b[at].cl, b[at + 1].cl, 1.0, 1) for at in self.links] for b in self.sets]

@@ -30,13 +30,16 @@ class Kernel:
     `max_group_size` is the largest work-group it runs in: the driver's answer, or the size that it was compiled for
     (NVIDIA's answers 256 for kernels that require 512, and runs them). `local_memory` is the bytes of local memory that
     it declares, `nbytes` the host memory that its program holds, by estimate, `pace` how long its operations take,
-    `versions` the launches of it that others must wait for, if the driver needs that.
+    `versions` the launches of it that others must wait for, if the driver needs that, `program` what it was made from.
     """
 
-    __slots__ = ("cl", "local_memory", "max_group_size", "name", "nbytes", "num_args", "pace", "space", "versions")
+    __slots__ = (
+        "cl", "local_memory", "max_group_size", "name", "nbytes", "num_args", "pace", "program", "space", "versions",
+    )  # fmt: skip
 
-    def __init__(self, kernel: cl.Kernel, name: str, space: LockedContext, other: Kernel | None = None) -> None:
-        self.cl = kernel
+    def __init__(self, program: _Program, name: str, space: LockedContext, other: Kernel | None = None) -> None:
+        self.cl = kernel = opencl.new_kernel(program, name)
+        self.program = program
         self.pace: Pace = other.pace if other else Pace(space.device.facts)
         self.versions: Versions | None = other.versions if other else versions_of(space.device.facts)
         self.name = name
@@ -54,10 +57,13 @@ class Kernel:
         """The same kernel with arguments of its own, the scalars `constants` (as for Queue.launch_checked) set. The
         lock is held.
 
+        It is made from the program that the first one came from: Intel's runtime (2026.2) did not know the program that
+        it named for a kernel once, after nobody else held it.
+
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """
         try:
-            made = Kernel(opencl.new_kernel(self.cl.program, self.name), self.name, self.space, self)
+            made = Kernel(self.program, self.name, self.space, self)
             if constants:
                 opencl.set_scalars(made.cl, constants)
         except cl.Error as error:
@@ -110,7 +116,7 @@ class Program:
 
     def _make(self, name: str) -> Kernel:
         try:
-            kernel = Kernel(opencl.new_kernel(self.cl, name), name, self._space)
+            kernel = Kernel(self.cl, name, self._space)
         except cl.Error as error:
             # Drivers give this code for other causes too. A name in the program's own list is not a wrong name.
             if error.code != cl.status_code.INVALID_KERNEL_NAME or name in self.kernel_names:

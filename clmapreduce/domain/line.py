@@ -26,3 +26,11 @@ class Line:
         tiles = max(1, -(-self.length // tile))
         share = -(-tiles // max(1, groups)) * tile
         return max(1, -(-self.length // share)), share
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of the same length, one behind the other in memory."""
+
+    count: int
+    length: int

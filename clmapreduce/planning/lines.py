@@ -14,9 +14,9 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
-from clmapreduce.schemes.line.prefix import plan_prefix
+from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.reduce import plan_reduce
-from clmapreduce.schemes.line.scan import plan_scan
+from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 
@@ -74,9 +74,8 @@ class ScanRequest(LineRequest):
 
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.wide.result,), streaming=self.streaming)
-        return plan_scan(
-            layout, self.narrow, self.wide, self.exclusive, self.line, self.mode, facts, self.box, self.reduce_box
-        )  # fmt: skip
+        prefixes = Prefixes(self.narrow, self.wide, self.exclusive)
+        return plan_scan(layout, prefixes, self.line, self.mode, facts, self.box, self.reduce_box)
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,8 @@ class PrefixRequest(PlanRequest):
     box: LaunchBox
 
     def plan(self, facts: Facts) -> Plan:
-        line, entries = Line(self.count), self.length + 1
-        return plan_prefix(self.bound, self.queried, self.whole, line, entries, self.mode, facts, self.box)
+        queries = Queries(Line(self.count), self.length + 1, self.queried, self.whole)
+        return plan_prefix(self.bound, queries, self.mode, facts, self.box)
 
 
 @dataclass(frozen=True)

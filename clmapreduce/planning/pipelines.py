@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.domain.line import Line
+from clmapreduce.domain.line import Line, Lines
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
@@ -51,6 +51,7 @@ class PipelineRequest(PlanRequest):
         fused = self.traced.fused
         if self.scope is Scope.DEVICE or fused is None:
             return self.traced.chain.plan(Line(self.length), self.mode, facts, self.streaming, self.strict)
-        box = launch_box(fused_box(self.scope, self.rows, self.length), self.mode, facts)
+        lines = Lines(self.rows, self.length)
+        box = launch_box(fused_box(self.scope, lines), self.mode, facts)
         box = strictly_sequential(box) if self.strict else box
-        return plan_fused(fused, self.rows, self.length, self.scope, self.mode, facts, box, self.why)
+        return plan_fused(fused, lines, self.scope, self.mode, facts, box, self.why)

@@ -11,7 +11,7 @@ import numpy as np
 
 import clmapreduce as cm
 from cl_templates import render
-from clmapreduce.domain.line import Line
+from clmapreduce.domain.line import Line, Lines
 from clmapreduce.formula.formula import Access, Formula, Input, symbol, value_dtype
 from clmapreduce.formula.trace import as_value, trace
 from clmapreduce.modes import ComputeMode, Scope
@@ -25,9 +25,9 @@ from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, plan_fused
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
-from clmapreduce.schemes.line.prefix import plan_prefix
+from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
-from clmapreduce.schemes.line.scan import plan_scan
+from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 from support.key_plans import every_key_plan
@@ -115,7 +115,7 @@ def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: 
     boxes = [box_for(name, mode, facts, tiles) for name in ("scan", box_name(wide, formula))]
     exclusive = how.pop("exclusive", False)
     boxes[0] = replace(boxes[0], **how)
-    return plan_scan(layout, narrow, wide, exclusive, Line(length), mode, facts, *boxes)
+    return plan_scan(layout, Prefixes(narrow, wide, exclusive), Line(length), mode, facts, *boxes)
 
 
 def unfold_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
@@ -166,7 +166,7 @@ def pipeline_plan(
     if scope is Scope.DEVICE:
         return Chain(program, dtypes).plan(Line(length), mode, facts, True)
     box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
-    return plan_fused(Fused(program, dtypes), rows, length, scope, mode, facts, box, "a test")
+    return plan_fused(Fused(program, dtypes), Lines(rows, length), scope, mode, facts, box, "a test")
 
 
 def upsweep_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
@@ -179,7 +179,8 @@ def prefix_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts
     queries = how.pop("queries", length + 1)
     box = box_for("prefix", mode, facts)
     bound = bound_of(op, formula, facts)
-    return plan_prefix(bound, queried, how.pop("whole", True), Line(queries), length + 1, mode, facts, box)
+    asked = Queries(Line(queries), length + 1, queried, how.pop("whole", True))
+    return plan_prefix(bound, asked, mode, facts, box)
 
 
 def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: Facts) -> Plan:

@@ -23,7 +23,7 @@ from clmapreduce.reductions.together import BoundTogether
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
-from clmapreduce.schemes.line.scan import plan_scan
+from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, Reduction, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 
@@ -239,7 +239,8 @@ class Chain:
             layout, step = streamed(link.layout), link.steps[0]
             boxes = box("scan"), box(box_name(step.bound, layout.formula))
             assert step.narrow is not None
-            return plan_scan(layout, step.narrow, step.bound, step.exclusive, line, mode, facts, *boxes)
+            prefixes = Prefixes(step.narrow, step.bound, step.exclusive)
+            return plan_scan(layout, prefixes, line, mode, facts, *boxes)
         if link.kind is Kind.PARTIALS:
             assert link.layout is not None and link.bound is not None
             return plan_upsweep(link.layout.formula, link.bound, line, mode, facts, box("upsweep"))

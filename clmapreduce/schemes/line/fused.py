@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clmapreduce.domain.line import Line
+from clmapreduce.domain.line import Line, Lines
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.formula import Access, Place, in_parameters
 from clmapreduce.formula.functions import cast
@@ -277,17 +277,18 @@ class _PhaseText:
         return block.record(acc, {c.name: c.dtype for c in step.bound.components})
 
 
-def fused_box(scope: Scope, rows: int, length: int) -> str:
+def fused_box(scope: Scope, lines: Lines) -> str:
     """Which launch box suits lines of this length."""
     if scope is Scope.ITEM:
         return "fused_rows"
-    return "fused_small" if rows > 1 and length <= SMALL_GROUP else "fused_group"
+    return "fused_small" if lines.count > 1 and lines.length <= SMALL_GROUP else "fused_group"
 
 
 def plan_fused(
-    fused: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts, box: LaunchBox, why: str
+    fused: Fused, lines: Lines, scope: Scope, mode: ComputeMode, facts: Facts, box: LaunchBox, why: str
 ) -> Plan:
-    """The plan of `rows` lines of `length` elements in one launch. scope: ITEM or GROUP."""
+    """The plan of lines in one launch. scope: ITEM or GROUP."""
+    rows, length = lines.count, lines.length
     narrow = Line(rows * max(length, 1)).narrow
     together = scope is Scope.GROUP
     if together:

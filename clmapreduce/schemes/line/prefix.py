@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
@@ -12,18 +14,25 @@ from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, store_text
 
 
-def plan_prefix(
-    bound: Bound, queried: bool, whole: bool, line: Line, entries: int, mode: ComputeMode, facts: Facts, box: LaunchBox
-) -> Plan:
-    """The plan that answers `line.length` queries from "in0" (`entries` partials) into "out0"; "in1" holds the queries
-    when `queried`.
-
-    `whole`: a query asks for a prefix; else for an entry as it is kept.
+@dataclass(frozen=True)
+class Queries:
+    """Queries of kept partials, one for every index of `line`. entries: partials. listed: queries are an array of
+    places; else each asks for its own index. whole: each asks for a prefix; else for an entry as it is kept.
     """
-    narrow = line.narrow and Line(entries).narrow
+
+    line: Line
+    entries: int
+    listed: bool
+    whole: bool
+
+
+def plan_prefix(bound: Bound, queries: Queries, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
+    """The plan that answers queries from the partials in "in0" into "out0"; "in1" holds the queries that are listed."""
+    line, listed = queries.line, queries.listed
+    narrow = line.narrow and Line(queries.entries).narrow
     op = OperatorText(bound, narrow)
     dtype: DType = bound.result
-    numbers = {"block": box.block, "queried": queried, "whole": whole}
+    numbers = {"block": box.block, "queried": listed, "whole": queries.whole}
     spec = kernel_spec(
         "line/prefix", mode, facts, narrow, False, numbers, {"bound": bound},
         lambda: {
@@ -32,6 +41,6 @@ def plan_prefix(
         },
     )  # fmt: skip
     groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block)
-    names = ("in0", "in1") if queried else ("in0",)
+    names = ("in0", "in1") if listed else ("in0",)
     stage = Stage(spec, groups, box.block, (*names, "out0", ("idx", line.length), ("idx", share)), names, ("out0",))
     return Plan((stage,), {}, mode, Scope.DEVICE, narrow, "one item per query, one merge per set bit")

@@ -39,13 +39,10 @@ def reduce_stage(
     mode: ComputeMode,
     facts: Facts,
     box: LaunchBox,
-    partials: str,
-    single: bool | None = None,
+    partials: str | None = None,
 ) -> Stage:
-    """The launch that leaves one accumulator per group in the array `partials`, or the finished result in the layout's
-    outputs when one group is enough.
-
-    `single` forces the one (True) or the other (False).
+    """The launch that leaves one accumulator per group in the array `partials`. None: the finished result in the
+    layout's outputs where one group is enough, else accumulators in "scratch0".
     """
     formula = layout.formula
     lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
@@ -54,10 +51,10 @@ def reduce_stage(
     cap = facts.compute_units * box.groups
     if bound.chain is not None:
         cap = max(cap, -(-line.length // (bound.chain * width * lanes * box.streams)))
-    if (single is None and line.length <= tile * GROUP_TILES) or single or not box.groups:
+    if (partials is None and line.length <= tile * GROUP_TILES) or not box.groups:
         cap = 1
     groups, share = line.shares(cap, tile)
-    partial = groups > 1 if single is None else not single
+    partial = groups > 1 or partials is not None
     op = OperatorText(bound, line.narrow)
     numbers = {
         "block": box.block, "lanes": lanes, "unroll": box.unroll, "streams": box.streams,
@@ -67,7 +64,7 @@ def reduce_stage(
         read, out = formula.inputs, []
     else:
         read, out = layout.inputs, out_parameters(layout.outputs)
-    targets = (partials,) if partial else layout.targets
+    targets = (partials or "scratch0",) if partial else layout.targets
     objects = {"formula": formula, "bound": bound, "tail": None if partial else layout.tail}
     spec = kernel_spec(
         "line/reduce", mode, facts, line.narrow, False, numbers, objects,
@@ -75,6 +72,11 @@ def reduce_stage(
     )  # fmt: skip
     names = tuple(given.name for given in read)
     return Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
+
+
+def with_shares(stage: Stage, groups: int, share: int) -> Stage:
+    """A launch of `reduce_stage` in other groups, with so many indices each."""
+    return replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
 
 
 def plan_reduce(
@@ -89,11 +91,11 @@ def plan_reduce(
         box = within_local_memory(box, bound.layout.itemsize, facts)
     if formula.widest and bound.locates:
         box = _fitting_blocks(formula, bound, line, facts, box)
-    stage = reduce_stage(layout, bound, line, mode, facts, box, "scratch0", single=None)
+    stage = reduce_stage(layout, bound, line, mode, facts, box)
     if stage.groups == 1:
         return Plan((stage,), {}, mode, _scope(mode, facts), line.narrow, "the line fits one group")
     partials = layout.targets[0] if on_host else "scratch0"
-    stage = reduce_stage(layout, bound, line, mode, facts, box, partials, single=False)
+    stage = reduce_stage(layout, bound, line, mode, facts, box, partials)
     scratch = {partials: bound.layout.itemsize * stage.groups}
     why = f"{stage.groups} groups keep {facts.compute_units} compute units busy"
     if on_host:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import in_parameters
 from clmapreduce.modes import ComputeMode, Scope
@@ -10,18 +12,26 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, out_parameters, stores
-from clmapreduce.schemes.line.reduce import reduce_stage
+from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """What a scan leaves at every index. narrow: the operator inside a tile. wide: the one between tiles and groups, of
+    the same components. exclusive: without the index's own value.
+    """
+
+    narrow: Bound
+    wide: Bound
+    exclusive: bool = False
 
 
 def plan_scan(
-    layout: Layout, narrow_op: Bound, wide: Bound, exclusive: bool, line: Line, mode: ComputeMode, facts: Facts,
-    box: LaunchBox, reduce_box: LaunchBox,
+    layout: Layout, prefixes: Prefixes, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox,
+    reduce_box: LaunchBox,
 ) -> Plan:  # fmt: skip
-    """The plan of all prefixes.
-
-    `narrow_op` accumulates inside a tile, `wide` (same components) between tiles and groups.
-    """
-    formula = layout.formula
+    """The plan of all prefixes. reduce_box: of the launch that finds the groups' totals."""
+    formula, narrow_op, wide = layout.formula, prefixes.narrow, prefixes.wide
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, narrow_op.layout.itemsize * box.unroll + wide.layout.itemsize, facts)
         reduce_box = within_local_memory(reduce_box, wide.layout.itemsize, facts)
@@ -36,7 +46,7 @@ def plan_scan(
     op, carry = OperatorText(narrow_op, line.narrow), OperatorText(wide, line.narrow)
     groups, share = line.shares(max(1, facts.compute_units * box.groups), tile)
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
-    numbers = {"block": box.block, "lanes": lanes, "rows": rows, "exclusive": exclusive}
+    numbers = {"block": box.block, "lanes": lanes, "rows": rows, "exclusive": prefixes.exclusive}
     spec = kernel_spec(
         "line/scan", mode, facts, line.narrow, streaming, numbers,
         {"formula": formula, "bound": narrow_op, "carried": wide, "tail": layout.tail},
@@ -50,15 +60,6 @@ def plan_scan(
     scratch = {"scratch0": carry.itemsize * groups}
     if groups == 1:
         return Plan((second,), scratch, mode, Scope.GROUP, line.narrow, "the line fits one group")
-    first = totals_stage(layout, wide, line, share, groups, mode, facts, reduce_box)
+    first = with_shares(reduce_stage(layout, wide, line, mode, facts, reduce_box, "scratch0"), groups, share)
     why = f"{groups} groups: their totals first, then each behind the totals before it"
     return Plan((first, second), scratch, mode, Scope.DEVICE, line.narrow, why)
-
-
-def totals_stage(
-    layout: Layout, wide: Bound, line: Line, share: int, groups: int, mode: ComputeMode, facts: Facts, box: LaunchBox
-) -> Stage:
-    """One accumulator per group of the second pass, over the same shares."""
-    stage = reduce_stage(layout, wide, line, mode, facts, box, "scratch0", single=False)
-    arguments = (*stage.arguments[:-1], ("idx", share))
-    return Stage(stage.spec, groups, stage.group_size, arguments, stage.reads, stage.writes)

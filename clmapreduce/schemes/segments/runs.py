@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, vectorisable
-from clmapreduce.schemes.line.reduce import reduce_stage
+from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 from clmapreduce.schemes.segments.keys import KeysText
 
 STRETCH = 16
@@ -68,8 +68,7 @@ class RunsProblem:
         line, layout = Line(self.pairs), Layout(self.changes, (self.bound.result,))
         box = self._fitted(self.reduce_box, facts)
         groups, share = self._shares(facts)
-        stage = reduce_stage(layout, self.bound, line, self.mode, facts, box, "out0", single=False)
-        stage = replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
+        stage = with_shares(reduce_stage(layout, self.bound, line, self.mode, facts, box, "out0"), groups, share)
         return Plan((stage,), {}, self.mode, _scope(groups), line.narrow, f"{groups} groups count changes")
 
     def plan_runs(self, last: bool, padded: bool, facts: Facts) -> Plan:

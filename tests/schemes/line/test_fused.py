@@ -32,7 +32,7 @@ from support.random_programs import Written, written
 
 import clmapreduce as cm
 from cl_templates.loader import _lookup
-from clmapreduce.domain.line import NARROW_LIMIT
+from clmapreduce.domain.line import NARROW_LIMIT, Lines
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
@@ -74,7 +74,7 @@ def box_of(scope: Scope, mode: ComputeMode, facts: Facts) -> LaunchBox:
 
 
 def plan_of(fused: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts = INTEL) -> Plan:
-    return plan_fused(fused, rows, length, scope, mode, facts, box_of(scope, mode, facts), "a test")
+    return plan_fused(fused, Lines(rows, length), scope, mode, facts, box_of(scope, mode, facts), "a test")
 
 
 def stage_of(fused: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts = INTEL) -> Stage:

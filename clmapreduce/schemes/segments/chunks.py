@@ -8,6 +8,7 @@ that a launch before has made: once, where the offsets stay the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,39 +29,52 @@ CUT_BLOCK = 64
 OPEN = LaunchTable(np.zeros(1), narrow=True)
 
 
-def plan_chunks(
-    template: str, text: SegmentText, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox,
-    numbers: Mapping[str, Any], alone: tuple[Scope, str], each: str, items: int = 1, walks: bool = False,
-    teams: int = 1, cut: bool = False, looks: bool = False,
-) -> Plan:  # fmt: skip
-    """The plan of a kernel over chunks, with the launch that joins their pieces where there are several.
-
-    numbers: what the kernel's text depends on besides. alone: the scope of a single chunk's run, and what is said of
-    it. each: what is said of several, behind their number. items: work-items per chunk; of all columns where the kernel
-    `walks`, else of one. Who walks takes the number of chunks and of columns; others that of columns, where there are
-    several. teams: so many times the box's items make a group; a kernel with several takes the number of chunks. cut:
-    where there are several chunks, the kernel reads the layout's cuts instead
-    of searching.
+@dataclass(frozen=True, eq=False)
+class ChunkKernel:
+    """A kernel over chunks. template: as for `kernel_spec`. numbers: what its text depends on besides. alone: the scope
+    of a single chunk's run, and what is said of it. each: what is said of several, behind their number. items:
+    work-items per chunk; of all columns where the kernel `walks`, else of one. Who walks takes the number of chunks and
+    of columns; others that of columns, where there are several. teams: so many times the box's items make a group; a
+    kernel with several takes the number of chunks. cut: where there are several chunks, it reads the layout's cuts
+    instead of searching. looks: as in a plan of a SegmentScheme.
     """
-    layout, share, group = text.layout, box.share(domain.weight), box.block * teams
+
+    template: str
+    text: SegmentText
+    numbers: Mapping[str, Any]
+    alone: tuple[Scope, str]
+    each: str
+    items: int = 1
+    walks: bool = False
+    teams: int = 1
+    cut: bool = False
+    looks: bool = False
+
+
+def plan_chunks(
+    kernel: ChunkKernel, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox
+) -> Plan:
+    """The plan of a kernel over chunks, with the launch that joins their pieces where there are several."""
+    text, walks, alone = kernel.text, kernel.walks, kernel.alone
+    layout, share, group = text.layout, box.share(domain.weight), box.block * kernel.teams
     chunks = domain.chunks(share)
     partial = chunks > 1
     spec = kernel_spec(
-        template, mode, facts, domain.narrow, False,
-        {"block": box.block, "partial": partial, "weight": WEIGHT, **numbers}, {"layout": layout},
+        kernel.template, mode, facts, domain.narrow, False,
+        {"block": box.block, "partial": partial, "weight": WEIGHT, **kernel.numbers}, {"layout": layout},
         lambda: {"text": text},
     )  # fmt: skip
     pieces = ("parts", "places") if partial else ()
-    more = [*([chunks] if walks or teams > 1 else []), *([domain.columns] if walks or text.columned else [])]
-    sizes = [domain.length, domain.segments, *([] if cut else [share]), *more]
-    cuts = (layout.cuts,) if cut and partial else ()
+    more = [*([chunks] if walks or kernel.teams > 1 else []), *([domain.columns] if walks or text.columned else [])]
+    sizes = [domain.length, domain.segments, *([] if kernel.cut else [share]), *more]
+    cuts = (layout.cuts,) if kernel.cut and partial else ()
     arguments: Arguments = (*layout.names, "in0", "out0", *pieces, *cuts, GATE, *(("idx", size) for size in sizes))
-    reads, writes = (*layout.names, "in0", *cuts, GATE), ("out0", *pieces, *(cuts if looks else ()))
-    groups = -(-chunks * items // group) * (1 if walks else domain.columns)
+    reads, writes = (*layout.names, "in0", *cuts, GATE), ("out0", *pieces, *(cuts if kernel.looks else ()))
+    groups = -(-chunks * kernel.items // group) * (1 if walks else domain.columns)
     first = Stage(spec, groups, group, arguments, reads, writes)
     if not partial:
         return Plan((first,), {}, mode, alone[0], domain.narrow, alone[1], tables={GATE: OPEN})
-    why = f"{chunks} chunks of equal work, {each}; then the pieces of segments that chunks share"
+    why = f"{chunks} chunks of equal work, {kernel.each}; then the pieces of segments that chunks share"
     join = join_stage(text, domain, chunks, mode, facts, box.join_block)
     pieces_of = scratch(text, domain, chunks)
     return Plan((first, join), pieces_of, mode, Scope.DEVICE, domain.narrow, why, tables={GATE: OPEN})

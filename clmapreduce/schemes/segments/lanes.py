@@ -8,7 +8,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
 from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
-from clmapreduce.schemes.segments.chunks import plan_chunks
+from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
 from clmapreduce.schemes.segments.lane_statements import LanesText, window_formula
 from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentLayout
@@ -56,7 +56,6 @@ class Lanes(SegmentScheme[LanesBox]):
             "few": int(lanes * box.few), "ahead": (GATHER_AHEAD if windowed else AHEAD) // widest,
         }  # fmt: skip
         text, how = LanesText(layout, narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
-        return plan_chunks(
-            "segments/segmented_lanes", text, self.domain, self.mode, self.facts, box, numbers,
-            (Scope.ITEM, f"one item walks it all, {how}"), f"an item each, {how}",
-        )  # fmt: skip
+        alone = (Scope.ITEM, f"one item walks it all, {how}")
+        kernel = ChunkKernel("segments/segmented_lanes", text, numbers, alone, f"an item each, {how}")
+        return plan_chunks(kernel, self.domain, self.mode, self.facts, box)

@@ -7,7 +7,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.common.kernel import subgroup, vectorisable
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
-from clmapreduce.schemes.segments.chunks import plan_chunks
+from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
 from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team_statements import TEAM, TeamText
@@ -53,8 +53,9 @@ class Teams(SegmentScheme[TeamBox]):
             "teams": teams, "looks": looks, "columned": columned,
         }  # fmt: skip
         each = f"a team for each of {domain.columns} numbers of each" if columned else "a team each"
-        return plan_chunks(
-            "segments/segmented_team", TeamText(layout, domain.narrow, columned), domain, self.mode, self.facts, box,
-            numbers, (Scope.GROUP, "one team streams it all"), f"{each}, cut beforehand", items=box.block, teams=teams,
-            cut=True, looks=looks,
+        kernel = ChunkKernel(
+            "segments/segmented_team", TeamText(layout, domain.narrow, columned), numbers,
+            (Scope.GROUP, "one team streams it all"), f"{each}, cut beforehand", items=box.block, teams=teams, cut=True,
+            looks=looks,
         )  # fmt: skip
+        return plan_chunks(kernel, domain, self.mode, self.facts, box)

@@ -7,7 +7,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Plan
 from clmapreduce.schemes.common.kernel import vectorisable
 from clmapreduce.schemes.segments.boxes import SegmentBox, walk_box
-from clmapreduce.schemes.segments.chunks import plan_chunks
+from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
 from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentText
 
@@ -30,7 +30,8 @@ class Walk(SegmentScheme[SegmentBox]):
         rest = tuple(1 << k for k in reversed(range(most.bit_length())) if left >> k & 1)
         numbers = {"lanes": lanes, "most": most, "whole": full > 0, "rest": rest, "columned": text.columned}
         alone = Scope.ITEM if self.mode is ComputeMode.SEQUENTIAL else Scope.GROUP
-        return plan_chunks(
-            "segments/segmented_walk", text, domain, self.mode, self.facts, box, numbers,
-            (alone, "one item walks it all"), "an item each", items=full + len(rest), walks=True,
+        kernel = ChunkKernel(
+            "segments/segmented_walk", text, numbers, (alone, "one item walks it all"), "an item each",
+            items=full + len(rest), walks=True,
         )  # fmt: skip
+        return plan_chunks(kernel, domain, self.mode, self.facts, box)

@@ -10,7 +10,7 @@ from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential, within_local_memory
-from clmapreduce.schemes.pairs.boxes import clustered, few_box, ordering, pair_box
+from clmapreduce.schemes.pairs.boxes import PairWork, clustered, few_box, ordering, pair_box
 
 SCHEMES = (
     "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
@@ -64,7 +64,7 @@ def test_groups_leave_half_of_local_memory_to_another() -> None:
 def test_groups_are_no_larger_than_clusters_are_worth() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
-            box = pair_box("sum", 3, 8, False, 10**6, 10**6, mode, facts)
+            box = pair_box(PairWork("sum", 3, 8, False), 10**6, 10**6, mode, facts)
             rows = [box.block * box.vectors * box.lanes(4)]
             for cluster in (10**9, 2000, 250, 100, 9, 1):
                 small = clustered(box, cluster, 4)
@@ -80,7 +80,8 @@ def test_groups_are_no_larger_than_clusters_are_worth() -> None:
 )  # fmt: skip
 def test_vectors_are_shorter_where_much_is_put_in_order(kept: int, itemsize: int, bytes_: int) -> None:
     """10, 50 and 60 numbers of 4 bytes, 360 and 400 of them; and others."""
-    for box in (pair_box("kmin", 3, 8, False, 10**4, 10**4, SEQUENTIAL, INTEL), few_box(3, 8, 4, SEQUENTIAL, INTEL)):
+    first = pair_box(PairWork("kmin", 3, 8, False), 10**4, 10**4, SEQUENTIAL, INTEL)
+    for box in (first, few_box(3, 8, 4, SEQUENTIAL, INTEL)):
         assert ordering(box, kept, itemsize) == replace(box, bytes=bytes_)
-    beside = pair_box("kmin", 3, 8, False, 10**4, 10**4, PARALLEL, INTEL)
+    beside = pair_box(PairWork("kmin", 3, 8, False), 10**4, 10**4, PARALLEL, INTEL)
     assert ordering(beside, kept, itemsize) == beside

@@ -16,10 +16,10 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.mode import choose_few
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
-from clmapreduce.schemes.pairs.boxes import Box, pair_box
+from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
 from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
-from clmapreduce.schemes.pairs.passes.two_pass import plan_weighted
+from clmapreduce.schemes.pairs.passes.two_pass import LastText, plan_weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.schemes.pairs.rows import Rows
@@ -112,7 +112,8 @@ class TwoPasses(Passes):
         first = self.first.plan(replace(setting, box=None), (pair.dtype,))
         second = self.second.plan(setting, (pair.dtype,))
         (marks,), size = self.first.bound.outputs[0].shape, pair.expansion.size
-        return plan_weighted(first, second, self.last, marks, size, outputs[0], domain, setting.mode, setting.facts)
+        last = LastText(self.last, marks, size, outputs[0], domain.narrow)
+        return plan_weighted(first, second, last, domain, setting.mode, setting.facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,8 @@ class SideValue:
         count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(self.given.role, 1)
         batch = domain.batch if any(one.rank for one in pair.inputs) else 1
         alone = Pairwise(count, 1, batch, domain.elements)
-        box = pair_box("sum", len(pair.terms.rows), pair.cost, True, count * batch, 1, mode, facts)
+        work = PairWork("sum", len(pair.terms.rows), pair.cost, loops=True)
+        box = pair_box(work, count * batch, 1, mode, facts)
         plan = Rows(PairProblem(pair, self.bound, (pair.dtype,)), alone, mode, facts).plan(box)
         return SideValuePlan(self.given.name, plan, count, batch, pair.dtype.itemsize)
 

@@ -80,12 +80,21 @@ def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -
     return replace(box, block=32, merge_block=32) if facts.kind == "cpu" else box
 
 
-def pair_box(
-    kind: str, terms: int, cost: int, loops: bool, rows: int, columns: int, mode: ComputeMode, facts: Facts
-) -> PairBox:
-    """The box for pairs. kind: of the operator. terms: numbers kept per row. cost: operations per pair. loops: whether
-    long vectors are walked coordinate by coordinate. rows, columns: of the whole problem.
+@dataclass(frozen=True)
+class PairWork:
+    """What a pair costs an item. kind: of the operator. terms: numbers kept per row. cost: operations per pair. loops:
+    whether long vectors are walked coordinate by coordinate.
     """
+
+    kind: str
+    terms: int
+    cost: int
+    loops: bool
+
+
+def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: Facts) -> PairBox:
+    """The box for pairs. rows, columns: of the whole problem."""
+    kind, terms, cost, loops = work.kind, work.terms, work.cost, work.loops
     if mode is ComputeMode.SEQUENTIAL:
         boxes = _PAIRS_SEQUENTIAL_LOOP if loops else _PAIRS_SEQUENTIAL if terms <= 4 else _PAIRS_SEQUENTIAL_LONG
         box = boxes[kind]

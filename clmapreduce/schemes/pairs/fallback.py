@@ -24,7 +24,7 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches that compute what another scheme has left undone, and their scratch."""
+    """Launches in order, and the bytes of scratch they need by name."""
 
     stages: list[Stage]
     scratch: dict[str, int]
@@ -32,8 +32,8 @@ class Launches:
 
 @dataclass(frozen=True)
 class FallbackLaunches(Launches):
-    """The same where the other scheme leaves no accumulators of its own. rows: of a group. A launch that merges what is
-    split is not among them.
+    """Launches that compute what another scheme has left undone; it leaves no accumulators of its own. rows: of a
+    group. A launch that merges what is split is not among them.
     """
 
     partition: Partition

@@ -15,7 +15,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
-from clmapreduce.schemes.pairs.fallback import Unfinished
+from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
@@ -184,4 +184,4 @@ class LongValues(PairScheme[WideBox]):
         stage, partition = wide.stage(), wide.partition
         cells = f"{wide.rows} rows and {wide.numbers} of {wide.size} numbers a group, {wide.columns} columns a stage"
         text, why = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False), f"{partition.why}; {cells}"
-        return self.with_merge([stage], {}, text, box, partition, why, flat(self.domain, wide.size))
+        return self.with_merge(Launches([stage], {}), text, box, partition, why, flat(self.domain, wide.size))

@@ -13,7 +13,8 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.pairs.boxes import PairBox, clustered, ordering, pair_box
+from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
+from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
@@ -50,7 +51,8 @@ class Rows(PairScheme[PairBox]):
         rows, loops = domain.rows * domain.batch, bool(pair.contractions)
         cluster, columns = domain.typical
         terms, cost = len(pair.terms.rows), cost_of(pair, self.layout.bound)
-        box = pair_box(_kind(self.layout.bound), terms, cost, loops, rows, int(columns), self.mode, self.facts)
+        work = PairWork(_kind(self.layout.bound), terms, cost, loops)
+        box = pair_box(work, rows, int(columns), self.mode, self.facts)
         return clustered(in_order(box, self.layout), cluster, pair.dtype.itemsize)
 
     def fits(self, box: PairBox) -> bool:
@@ -63,7 +65,7 @@ class Rows(PairScheme[PairBox]):
         sharing = self.domain.scattered and text.staged and shares(text, box, self.facts)
         partition = self._partition(box, sharing)
         stage = self._stage(text, box, partition, sharing)
-        return self.with_merge([stage], {}, text, box, partition, f"{partition.why}; {self._cells(box)}")
+        return self.with_merge(Launches([stage], {}), text, box, partition, f"{partition.why}; {self._cells(box)}")
 
     def rows(self, box: PairBox) -> int:
         """Rows that a group owns."""

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import merge_stage
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import PairProblem
@@ -67,13 +68,12 @@ class PairScheme(ABC, Generic[B]):
         """The plan in a box. Needs a problem that suits, with at least one row and one column."""
 
     def with_merge(
-        self, stages: list[Stage], scratch: dict[str, int], text: PairText, box: B, partition: Partition, why: str,
-        merged: Pairwise | None = None,
-    ) -> Plan:  # fmt: skip
+        self, launches: Launches, text: PairText, box: B, partition: Partition, why: str, merged: Pairwise | None = None
+    ) -> Plan:
         """The plan of launches, and of the one that merges what they leave. merged: the domain as the merge sees it, if
         not as it is.
         """
-        domain = merged or self.domain
+        domain, stages, scratch = merged or self.domain, launches.stages, launches.scratch
         if partition.partial:
             stages = [*stages, merge_stage(text, domain, self.mode, self.facts, box, partition)]
             scratch = {**scratch, "scratch0": text.bound.layout.itemsize * partition.parts * domain.batch}

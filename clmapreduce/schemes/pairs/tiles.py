@@ -18,7 +18,7 @@ from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.centred import NORMS, Distance, NormsText, distance_of
+from clmapreduce.schemes.pairs.parts.centred import NORMS, Distance, NormsText, distance_of, norms_of
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
@@ -215,17 +215,16 @@ def _fallback(tiling: _Tiling) -> FallbackLaunches:
 
 
 def norms_stage(
-    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int,
-    left: tuple[str, ...] = NORMS, number: int = 0,
-) -> Stage:  # fmt: skip
+    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
+) -> Stage:
     """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
-    group. padded: numbers of the centre, the last of them zeros. left: what it leaves, as NORMS. number: which of the
-    pair's distances it is.
+    group. padded: numbers of the centre, the last of them zeros.
     """
+    left = norms_of(norms.number)
     blocks = -(-(domain.rows + domain.columns) // block)
     spec = kernel_spec(
         "pairs/pairwise_norms", mode, facts, domain.narrow, False, {"block": block, "padded": padded,
-        "product": number}, {"pair": pair}, lambda: {"norms": norms},
+        "product": norms.number}, {"pair": pair}, lambda: {"norms": norms},
     )  # fmt: skip
     names = tuple(one.name for one in norms.inputs)
     arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
@@ -273,4 +272,4 @@ class Tiles(PairScheme[TileBox]):
             scratch |= {name: 4 * size * domain.batch for name, size in zip(NORMS, sizes, strict=True)}
             cells += "; distances by products where they lose no digits"
         why = f"{tiling.partition.why}; {cells}"
-        return self.with_merge(stages, scratch, tiling.text, box, tiling.partition, why)
+        return self.with_merge(Launches(stages, scratch), tiling.text, box, tiling.partition, why)

@@ -13,14 +13,16 @@ from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
 from clmapreduce.schemes.pairs.matrix.chained_statements import MatrixChainedText
-from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, norms_of, products_of
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.centred import norms_of
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PairProblem
@@ -161,7 +163,7 @@ class Chained(MatrixScheme[MatrixChainedBox]):
         why = f"{partition.why}; {cells}, by matrix instructions"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         numbers = flat(self.domain, exact.expansion.size)
-        return self.with_merge(stages, chained.scratch, exact, box, partition, why, numbers)
+        return self.with_merge(Launches(stages, chained.scratch), exact, box, partition, why, numbers)
 
     def _tiling(self, box: MatrixChainedBox) -> _Chained:
         layout = self.long_form

@@ -15,6 +15,7 @@ from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideText
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
@@ -223,4 +224,4 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
         why = f"{partition.why}; {cells}, by matrix instructions"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-        return self.with_merge(stages, wide.scratch, exact, box, partition, why, flat(domain, text.size))
+        return self.with_merge(Launches(stages, wide.scratch), exact, box, partition, why, flat(domain, text.size))

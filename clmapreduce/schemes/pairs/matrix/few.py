@@ -16,6 +16,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import FilterText
 from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText, OperandPieces
@@ -186,7 +187,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         if sample is not None:
             why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
-        return self.with_merge(stages, sample.scratch if sample is not None else {}, text.exact, box, partition, why)
+        launches = Launches(stages, sample.scratch if sample is not None else {})
+        return self.with_merge(launches, text.exact, box, partition, why)
 
     def _tiling(self, box: MatrixBox) -> _Matrix:
         assert self.factoring is not None

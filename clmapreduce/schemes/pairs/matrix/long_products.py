@@ -129,7 +129,7 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
         fallback = tiling.fallback()
         stages = [*tiling.before(), tiling.stage(), *fallback.stages]
         scratch, why = tiling.scratch | fallback.scratch, f"{partition.why}; {cells}"
-        return self.with_merge(stages, scratch, text.pairs, box, partition, why)
+        return self.with_merge(Launches(stages, scratch), text.pairs, box, partition, why)
 
     def _tiling(self, box: MatrixLongBox) -> _Tiling:
         return _Tiling(self.layout, self.products, self.domain, self.mode, self.facts, box)

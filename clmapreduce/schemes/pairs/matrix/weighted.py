@@ -13,6 +13,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
@@ -140,7 +141,7 @@ class Weighted(MatrixScheme[MatrixWeightedBox]):
         stages = [weights.stage(), made.stage(), weights.redo_stage()]
         why = f"{partition.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
         numbers = flat(self.domain, made.text.size)
-        return self.with_merge(stages, weights.scratch, made.text.wide, box, partition, why, numbers)
+        return self.with_merge(Launches(stages, weights.scratch), made.text.wide, box, partition, why, numbers)
 
     def _tiling(self, box: MatrixWeightedBox) -> _Weighted:
         return _Weighted(self.long_form, self.domain, self.mode, self.facts, box)

@@ -59,10 +59,15 @@ def _difference(term: Node, given: dict[int, PairInput]) -> Sequence[PairInput]:
     return [given[id(arg)] for arg in inner.args]
 
 
+def norms_of(number: int) -> tuple[str, ...]:
+    """What the launch over norms leaves for distance `number` of a pair: as NORMS."""
+    return tuple(f"{name}_{number}" if number else name for name in NORMS)
+
+
 @dataclass(frozen=True, eq=False)
 class NormsText:
     """The statements that kernel/pairs/pairwise_norms asks for. metric: what differences are multiplied by, if
-    anything. inputs: all that the numbers are made of.
+    anything. inputs: all that the numbers are made of. number: which of the pair's distances it is.
     """
 
     row: Side
@@ -70,6 +75,7 @@ class NormsText:
     metric: Side | None
     inputs: tuple[PairInput, ...]
     narrow: bool
+    number: int = 0
 
     def parameters(self) -> list[str]:
         """The kernel's parameters for what is read."""

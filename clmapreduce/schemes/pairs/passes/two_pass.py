@@ -23,7 +23,9 @@ MARKS, SUMS = "marks", "sums"
 
 @dataclass(frozen=True, eq=False)
 class LastText:
-    """The statements that make results of marks and sums. size: sums per row. output: dtype of the results."""
+    """The statements that make results of marks and sums. bound: the operator that does. marks, size: marks and sums
+    per row. output: dtype of the results in memory.
+    """
 
     bound: PairBound
     marks: int
@@ -55,19 +57,19 @@ class LastText:
 
 
 def plan_weighted(
-    first: Plan, second: Plan, last: PairBound, marks: int, size: int, output: DType, domain: Pairwise,
-    mode: ComputeMode, facts: Facts,
-) -> Plan:  # fmt: skip
-    """The plan of one result per sum. first, second: the plans of the passes, whose results become `marks` numbers per
-    row and `size` sums. last: the operator that makes results of both, of the dtype `output` in memory.
+    first: Plan, second: Plan, last: LastText, domain: Pairwise, mode: ComputeMode, facts: Facts
+) -> Plan:
+    """The plan of one result per sum. first, second: the plans of the passes, whose results are marks and sums. last:
+    makes results of both.
     """
-    total, itemsize = domain.rows * domain.batch, last.components[-1].dtype.itemsize
+    bound, marks, size = last.bound, last.marks, last.size
+    total, itemsize = domain.rows * domain.batch, bound.components[-1].dtype.itemsize
     block = launch_box("map", mode, facts).block
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
-    text = LastText(last, marks, size, output, domain.narrow)
     spec = kernel_spec(
         "pairs/pairwise_last", mode, facts, domain.narrow, False,
-        {"block": block, "marks": marks, "size": size, "output": output.str}, {"bound": last}, lambda: {"last": text},
+        {"block": block, "marks": marks, "size": size, "output": last.output.str}, {"bound": bound},
+        lambda: {"last": last},
     )  # fmt: skip
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
     stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))

@@ -17,7 +17,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LongPairsText
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
-from clmapreduce.schemes.pairs.parts.centred import NORMS, NormsText
+from clmapreduce.schemes.pairs.parts.centred import NormsText, norms_of
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.tiles import norms_stage
 
@@ -39,11 +39,6 @@ def products_of(layout: PairProblem, mode: ComputeMode, facts: Facts) -> tuple[L
         return ()
     found = long_products(layout.pair, bound)
     return found if all(4 * (product.size + DEPTH) <= facts.local_memory for product in found) else ()
-
-
-def norms_of(number: int) -> tuple[str, ...]:
-    """What the launch over norms leaves for product `number`: as NORMS."""
-    return tuple(f"{name}_{number}" if number else name for name in NORMS)
 
 
 @dataclass(frozen=True)
@@ -102,12 +97,10 @@ class LongSides(ABC):
 
     def _norms_stage(self, part: OperandPart) -> Stage:
         """The launch that finds a product's centre and norms."""
-        product, domain, names = self.products[part.number], self.domain, norms_of(part.number)
-        norms = NormsText(product.row, product.column, product.metric, product.inputs, domain.narrow)
+        product, domain = self.products[part.number], self.domain
+        norms = NormsText(product.row, product.column, product.metric, product.inputs, domain.narrow, part.number)
         pair, padded = self.layout.pair, part.steps * DEPTH
-        return norms_stage(
-            pair, norms, domain, self.mode, self.facts, self.box.block, padded, names, part.number
-        )  # fmt: skip
+        return norms_stage(pair, norms, domain, self.mode, self.facts, self.box.block, padded)
 
     def _side_stage(self, k: int, side: OperandText) -> Stage:
         """The launch that packs one side."""

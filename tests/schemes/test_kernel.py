@@ -19,7 +19,7 @@ from support.plans import (
     source_of,
 )
 
-from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, store_text
 
 PLAIN = formula_of(lambda x: x * 2, "f4")
 F4 = np.dtype("f4")
@@ -59,12 +59,12 @@ def test_two_bound_operators_are_two_kernels_even_when_one_is_gone() -> None:
 def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
-            context = dict(kernel_spec("map", mode, facts, True, True, {}, {}).context())
+            context = dict(kernel_spec("map", Target(mode, facts, True), True, {}, {}).context())
             assert context["vendor"] == (name if name in ("nvidia", "pocl", "intel") else "portable")
             assert context["subgroup"] == (32 if name == "nvidia" and mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")
             assert context["streaming"] == context["cpu"]
-    assert kernel_spec("map", SEQUENTIAL, INTEL, True, False, {}, {}).kernel == "cmr_map"
+    assert kernel_spec("map", Target(SEQUENTIAL, INTEL, True), False, {}, {}).kernel == "cmr_map"
 
 
 def test_results_are_stored_by_kind() -> None:

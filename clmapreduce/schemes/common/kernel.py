@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
@@ -23,21 +24,30 @@ Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
 
 
+@dataclass(frozen=True)
+class Target:
+    """What a kernel is written for. narrow: indices are ints."""
+
+    mode: ComputeMode
+    facts: Facts
+    narrow: bool
+
+
 def kernel_spec(
-    template: str, mode: ComputeMode, facts: Facts, narrow: bool, streaming: bool, numbers: Mapping[str, Any],
-    objects: Mapping[str, Any], texts: Callable[[], Mapping[str, Any]] = dict, registers: int = 0,
+    template: str, target: Target, streaming: bool, numbers: Mapping[str, Any], objects: Mapping[str, Any],
+    texts: Callable[[], Mapping[str, Any]] = dict, registers: int = 0,
 ) -> KernelSpec:  # fmt: skip
     """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
     (compared by identity) make its key and enter its context; `texts` adds what follows from them. registers: of an
     item at most, where a compiler can be told; 0: as many as it takes.
     """
-    name = template.rpartition("/")[2]
+    name, mode, facts = template.rpartition("/")[2], target.mode, target.facts
     limited = registers if facts.limits_registers else 0
     common = {
         "name": name,
         "compute_mode": mode.value,
         "vendor": facts.vocabulary,
-        "narrow": narrow,
+        "narrow": target.narrow,
         "cpu": facts.kind == "cpu",
         "halved": facts.halves_wide_calls,
         "streaming": streaming and facts.kind == "cpu",

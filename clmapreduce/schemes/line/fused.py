@@ -20,6 +20,7 @@ from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import (
+    Target,
     guarded_text,
     has_vectors,
     kernel_spec,
@@ -308,7 +309,7 @@ def plan_fused(
         "row_mode": (mode if together else ComputeMode.SEQUENTIAL).value,
     }  # fmt: skip
     spec = kernel_spec(
-        "line/fused_group", mode, facts, narrow, False, numbers, {"fused": fused},
+        "line/fused_group", Target(mode, facts, narrow), False, numbers, {"fused": fused},
         lambda: {
             "parameters": in_parameters(fused.inputs) + out_parameters(fused.outputs),
             "scratch": fused.scratch(narrow) if together else [], "staged": staged,

@@ -9,7 +9,7 @@ from clmapreduce.formula.formula import in_parameters
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, map_text, out_parameters
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, lanes_of, map_text, out_parameters
 
 
 def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
@@ -20,7 +20,7 @@ def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: L
     groups, share = line.shares(facts.compute_units * box.groups, box.block * lanes * box.unroll)
     shown = replace(layout, streaming=layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16)
     spec = kernel_spec(
-        "line/map", mode, facts, line.narrow, shown.streaming, numbers, {"formula": formula},
+        "line/map", Target(mode, facts, line.narrow), shown.streaming, numbers, {"formula": formula},
         lambda: {
             "parameters": in_parameters(layout.inputs) + out_parameters(layout.outputs),
             "store": map_text(shown, line.narrow),

@@ -11,7 +11,7 @@ from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, store_text
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def plan_prefix(bound: Bound, queries: Queries, mode: ComputeMode, facts: Facts,
     dtype: DType = bound.result
     numbers = {"block": box.block, "queried": listed, "whole": queries.whole}
     spec = kernel_spec(
-        "line/prefix", mode, facts, narrow, False, numbers, {"bound": bound},
+        "line/prefix", Target(mode, facts, narrow), False, numbers, {"bound": bound},
         lambda: {
             "op": op, "out_parameters": out_parameters([dtype]),
             "store": lambda texts, at, lanes: store_text(0, dtype, texts, at, lanes, False),

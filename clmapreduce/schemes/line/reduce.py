@@ -15,7 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import kernel_spec, out_parameters, stores, vectorisable
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, stores, vectorisable
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
@@ -67,7 +67,7 @@ def reduce_stage(
     targets = (partials or "scratch0",) if partial else layout.targets
     objects = {"formula": formula, "bound": bound, "tail": None if partial else layout.tail}
     spec = kernel_spec(
-        "line/reduce", mode, facts, line.narrow, False, numbers, objects,
+        "line/reduce", Target(mode, facts, line.narrow), False, numbers, objects,
         lambda: {"op": op, "store": stores(layout, line.narrow), "parameters": in_parameters(read) + out},
     )  # fmt: skip
     names = tuple(given.name for given in read)
@@ -111,7 +111,7 @@ def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, fac
     read = layout.tail.formula.inputs if layout.tail is not None else ()
     parameters = in_parameters(read) + out_parameters(layout.outputs)
     spec = kernel_spec(
-        "line/merge", mode, facts, True, False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
+        "line/merge", Target(mode, facts, True), False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
         lambda: {"op": op, "store": stores(layout, True), "parameters": parameters},
     )  # fmt: skip
     names = tuple(given.name for given in read)

@@ -11,7 +11,7 @@ from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import kernel_spec, lanes_of, out_parameters, stores
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, lanes_of, out_parameters, stores
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 
 
@@ -48,7 +48,7 @@ def plan_scan(
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
     numbers = {"block": box.block, "lanes": lanes, "rows": rows, "exclusive": prefixes.exclusive}
     spec = kernel_spec(
-        "line/scan", mode, facts, line.narrow, streaming, numbers,
+        "line/scan", Target(mode, facts, line.narrow), streaming, numbers,
         {"formula": formula, "bound": narrow_op, "carried": wide, "tail": layout.tail},
         lambda: {
             "op": op, "wide": carry, "store": stores(layout, line.narrow, streaming),

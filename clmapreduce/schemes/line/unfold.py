@@ -16,7 +16,7 @@ from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Store, kernel_spec, lanes_of, out_parameters, stores, vectorisable
+from clmapreduce.schemes.common.kernel import Store, Target, kernel_spec, lanes_of, out_parameters, stores, vectorisable
 from clmapreduce.schemes.line.reduce import merge_stage
 
 
@@ -77,7 +77,7 @@ def plan_unfold(
     targets = ("scratch0",) if partial else ends.targets
     out = [] if partial else out_parameters(ends.outputs)
     spec = kernel_spec(
-        "line/unfold", mode, facts, line.narrow, streaming, numbers, objects,
+        "line/unfold", Target(mode, facts, line.narrow), streaming, numbers, objects,
         lambda: {
             "op": OperatorText(bound, line.narrow), "into": None if into is None else OperatorText(into, line.narrow),
             "use": _use(powers, layout, reduction, line.narrow, streaming),

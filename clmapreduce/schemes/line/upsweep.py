@@ -11,7 +11,7 @@ from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
@@ -30,7 +30,7 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
         numbers = {"block": box.block, "tile": tile, "level": level}
         read = formula.inputs if level == 0 else ()
         spec = kernel_spec(
-            "line/upsweep", mode, facts, narrow, False, numbers, {"formula": formula, "bound": bound},
+            "line/upsweep", Target(mode, facts, narrow), False, numbers, {"formula": formula, "bound": bound},
             partial(dict, op=op, parameters=in_parameters(read)),
         )  # fmt: skip
         names = tuple(given.name for given in read)

@@ -13,7 +13,7 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -117,8 +117,8 @@ class _Wide:
         else:
             numbers |= {"taken": box.taken, "lanes": self.lanes}
         spec = kernel_spec(
-            "pairs/pairwise_wide" if self.parallel else "pairs/pairwise_wide_rows", self.mode, self.facts,
-            domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+            "pairs/pairwise_wide" if self.parallel else "pairs/pairwise_wide_rows",
+            Target(self.mode, self.facts, domain.narrow), False, numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "parameters": text.parameters() + out},
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)

@@ -11,7 +11,7 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
@@ -37,7 +37,7 @@ def merge_stage(
     numbers = {"block": block, "team": team, "domain": partition.word, "some": bool(wanted)}
     given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
     spec = kernel_spec(
-        "pairs/pairwise_merge", mode, facts, narrow, False, numbers, {"bound": bound},
+        "pairs/pairwise_merge", Target(mode, facts, narrow), False, numbers, {"bound": bound},
         lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
     )  # fmt: skip
     targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))

@@ -12,7 +12,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -106,7 +106,8 @@ class Rows(PairScheme[PairBox]):
         }  # fmt: skip
         targets, out = targets_of(partition, text.outputs)
         spec = kernel_spec(
-            self.template, self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": pair, "bound": bound},
+            self.template, Target(self.mode, self.facts, self.domain.narrow),
+            False, numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
         )
         names = tuple(given.name for given in pair.inputs)

@@ -11,7 +11,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
 from clmapreduce.schemes.segments.statements import SegmentLayout
@@ -60,7 +60,8 @@ def plan_keyed(
         "size": text.size,
     }  # fmt: skip
     spec = kernel_spec(
-        "segments/keyed_team", mode, facts, line.narrow, False, numbers, {"layout": layout}, lambda: {"text": text}
+        "segments/keyed_team", Target(mode, facts, line.narrow),
+        False, numbers, {"layout": layout}, lambda: {"text": text}
     )
     after = 1 + len(layout.names)
     marks, keys = ("in0", f"in{after}"), (f"in{after + 1}",) if moved else ()

@@ -16,7 +16,7 @@ from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, vectorisable
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.statements import Computed
 from clmapreduce.schemes.segments.team_statements import TEAM
@@ -50,7 +50,7 @@ def plan_marks(
     text = MarksText(changes, line.narrow, last, fours)
     numbers = {"block": TEAM, "kept": kept, "last": last}
     marks = kernel_spec(
-        "segments/marks", mode, facts, line.narrow, False, numbers, {"changes": changes}, lambda: {"text": text}
+        "segments/marks", Target(mode, facts, line.narrow), False, numbers, {"changes": changes}, lambda: {"text": text}
     )
     outputs = ("out0", "out1", *(("out3",) if kept else ()))
     marking = Stage(
@@ -65,9 +65,7 @@ def plan_marks(
     box = within_local_memory(box, bound.layout.itemsize, facts)
     bases = kernel_spec(
         "segments/bases",
-        mode,
-        facts,
-        line.narrow,
+        Target(mode, facts, line.narrow),
         False,
         {"block": box.block},
         {},

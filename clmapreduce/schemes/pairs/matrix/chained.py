@@ -12,7 +12,7 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
 from clmapreduce.schemes.pairs.matrix.chained_statements import MatrixChainedText
@@ -106,7 +106,7 @@ class _Chained(LongSides):
         }  # fmt: skip
         given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
         spec = kernel_spec(
-            "matrix/pairwise_matrix_chained", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_chained", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
             {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
         )  # fmt: skip

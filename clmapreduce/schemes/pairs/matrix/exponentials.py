@@ -14,7 +14,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideText
@@ -106,7 +106,7 @@ class _Wide:
         """The launch that packs the weights."""
         layout, box, text = self.layout, self.box, self.text
         spec = kernel_spec(
-            "matrix/pairwise_matrix_pack", self.mode, self.facts, self.domain.narrow, False, self._numbers(),
+            "matrix/pairwise_matrix_pack", Target(self.mode, self.facts, self.domain.narrow), False, self._numbers(),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
         )  # fmt: skip
@@ -120,7 +120,7 @@ class _Wide:
         layout, box, text, partition = self.layout, self.box, self.text, self.partition
         targets, out = targets_of(partition, layout.outputs)
         spec = kernel_spec(
-            "matrix/pairwise_matrix_wide", self.mode, self.facts, self.domain.narrow, False,
+            "matrix/pairwise_matrix_wide", Target(self.mode, self.facts, self.domain.narrow), False,
             {**self._numbers(), "partial": partition.partial, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
@@ -144,7 +144,7 @@ class _Wide:
             "unroll": box.unroll, "taken": self.box.numbers, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_redo", self.mode, self.facts, self.domain.narrow, False, sizes,
+            "matrix/pairwise_matrix_redo", Target(self.mode, self.facts, self.domain.narrow), False, sizes,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
             registers=box.registers,

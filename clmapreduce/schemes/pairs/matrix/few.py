@@ -15,7 +15,7 @@ from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import FilterText
@@ -117,7 +117,8 @@ class _Matrix:
             numbers |= {"unroll": box.unroll, "half": self.half}
         spec = kernel_spec(
             "matrix/pairwise_matrix_filter" if isinstance(text, FilterText) else "matrix/pairwise_matrix",
-            self.mode, self.facts, self.domain.narrow, False, numbers, {"pair": layout.pair, "bound": layout.bound},
+            Target(self.mode, self.facts, self.domain.narrow),
+            False, numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
@@ -74,7 +74,7 @@ class _Tiling(LongSides):
             "may_give_up": self.may_give_up, "stops": self.facts.groups_may_return,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_long", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_long", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
         )  # fmt: skip

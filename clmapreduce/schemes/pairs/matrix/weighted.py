@@ -12,7 +12,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
@@ -89,7 +89,7 @@ class _Weighted:
             "chains": box.chains, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_weighted", self.mode, self.facts, self.domain.narrow, False, numbers,
+            "matrix/pairwise_matrix_weighted", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
             registers=box.registers,

@@ -12,7 +12,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.arrays import stored
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def plan_parts(
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total // (facts.compute_units * 8))
     text = PartsText(sizes, dtype, output)
     spec = kernel_spec(
-        "pairs/pairwise_parts", mode, facts, domain.narrow, False,
+        "pairs/pairwise_parts", Target(mode, facts, domain.narrow), False,
         {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": text},
     )  # fmt: skip
     arguments: Arguments = (*names, "out0", ("idx", total), ("idx", share))

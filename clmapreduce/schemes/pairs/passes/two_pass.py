@@ -15,7 +15,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import stored
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec
 
 MARKS, SUMS = "marks", "sums"
 """Every row's marks, and its sums: (batch, rows, marks or size)."""
@@ -67,7 +67,7 @@ def plan_weighted(
     block = launch_box("map", mode, facts).block
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
     spec = kernel_spec(
-        "pairs/pairwise_last", mode, facts, domain.narrow, False,
+        "pairs/pairwise_last", Target(mode, facts, domain.narrow), False,
         {"block": block, "marks": marks, "size": size, "output": last.output.str}, {"bound": bound},
         lambda: {"last": last},
     )  # fmt: skip

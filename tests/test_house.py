@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import house
@@ -11,8 +12,8 @@ MOST_FILES = 16
 MOST_TEXT = 920
 """Lines of functions in schemes that return text. The target is 700: what writes formulas."""
 
-MOST_LONG_SIGNATURES = 15
-"""Long signatures that no user calls. The target is 0."""
+MOST_LONG_SIGNATURES = 5
+"""Long signatures that no user calls. The target is 0; two of them are functions that become kernels."""
 
 OFFERED = ("clmapreduce/pairwise/genred", "clmapreduce/pairwise/kernelsolve", "clmapreduce/pairwise/reduction",
            "clmapreduce/pairwise/solve.py", "clmapreduce/primitives/", "clmapreduce/segmented/",
@@ -38,7 +39,9 @@ def test_templates_say_what_kernels_say() -> None:
 
 
 def test_signatures_are_short() -> None:
-    inner = [each for each in house.long_signatures() if not each.startswith(OFFERED)]
+    inner = [
+        each for each in house.long_signatures() if not each.startswith(OFFERED) or re.search(r" _[a-z]", each) is not None
+    ]
     assert len(inner) <= MOST_LONG_SIGNATURES, "\n".join(inner)
 
 

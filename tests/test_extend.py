@@ -1,0 +1,113 @@
+"""docs/extend.md: each diff applies to the packages, and what it adds gives right numbers on every device."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.child_processes import with_library
+
+import clmapreduce as cm
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+NAMES = ("operator", "function", "scheme", "vocabulary")
+DIFFS = dict(zip(NAMES, re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL), strict=True))
+
+HEAD = """
+import sys
+import numpy as np
+import clmapreduce as cm
+
+context = cm.Context(cm.devices()[int(sys.argv[1])])
+cm.use(context)
+rng = np.random.default_rng(int(sys.argv[2]))
+x, y = (rng.normal(size=(count, 3)).astype("f4") for count in (500, 20))
+e = rng.normal(size=(500, 1)).astype("f4")
+near = dict(rtol=1e-4, atol=1e-4)
+modes = ("sequential", "parallel") if context.device.sound_groups else ("sequential",)
+
+
+def pairs(formula, *more):
+    return cm.Genred(formula, ["x=Vi(3)", "y=Vj(3)", *more], "Sum", axis=1)
+"""
+PROGRAMS = {
+    "operator": """
+values = rng.normal(size=100_003).astype("f4")
+for mode in modes:
+    for part in (values, values[:1], values[:77]):
+        assert cm.Reduce("span")(part, mode=mode) == np.ptp(part)
+    missing = values.copy()
+    missing[70_000] = np.nan
+    assert np.isnan(cm.Reduce("span")(missing, mode=mode))
+    parts = cm.segmented_reduce(values, [0, 3, 1000, 100_003], "span", mode=mode)
+    assert (parts == [np.ptp(values[a:b]) for a, b in ((0, 3), (3, 1000), (1000, 100_003))]).all()
+""",
+    "function": """
+t = np.tanh((x.astype("f8") @ y.T.astype("f8")))
+for mode in modes:
+    np.testing.assert_allclose(pairs("Tanh(x|y)")(x, y, mode=mode), t.sum(1, keepdims=True), **near)
+    slope = pairs("Grad(Tanh(x|y), x, e)", "e=Vi(1)")(x, y, e, mode=mode)
+    np.testing.assert_allclose(slope, e * ((1 - t * t) @ y), **near)
+""",
+    "scheme": """
+squares = ((x[:, None].astype("f8") - y[None]) ** 2).sum(2)
+gaussian = pairs("Exp(-SqDist(x, y))")
+for mode in modes:
+    for columns in (1, 20):
+        out = cm.array(np.full((500, 1), np.nan, "f4"))
+        found = gaussian(x, y[:columns], mode=mode, out=out).to_numpy()
+        np.testing.assert_allclose(found, np.exp(-squares[:, :columns]).sum(1, keepdims=True), **near)
+    assert "read where they lie" in str(gaussian.explain(x, y, mode=mode))
+    assert "read where they lie" not in str(gaussian.explain(y, x, mode=mode))
+""",
+    "vocabulary": """
+from dataclasses import replace
+
+from cl_templates.loader import _definition as definition
+from hostsched.device import traits
+
+assert traits.traits_of("amd").vocabulary == "amd" != traits.traits_of("other").vocabulary
+maker = context.device.vendor
+traits._TRAITS[maker] = replace(traits.traits_of(maker), vocabulary="amd")  # this device's kernels use AMD's words
+foreign = cm.Context(context.device)
+assert foreign.facts.vocabulary == "amd"
+assert "native_exp2" in definition("exp2_fast", "float", "amd")
+squares = ((x[:, None].astype("f8") - y[None]) ** 2).sum(2)
+gaussian = pairs("Exp(-SqDist(x, y))")
+for mode in modes:
+    found = gaussian(x, y, mode=mode, context=foreign)
+    np.testing.assert_allclose(found, np.exp(-squares).sum(1, keepdims=True), **near)
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages with all four additions."""
+    place = tmp_path_factory.mktemp("extended")
+    for package in ("clmapreduce", "cl_templates", "hostsched"):
+        shutil.copytree(ROOT / package, place / package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(place.parent)}
+    for name, diff in DIFFS.items():
+        done = subprocess.run(
+            ["git", "apply", "-"], cwd=place, env=environment, input=diff, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, f"the diff of the {name} does not apply: {done.stderr}"
+    return place
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_addition_works(name: str, packages: Path, context: cm.Context) -> None:
+    index = cm.devices().index(context.device)
+    seed = os.environ.get("CLMR_TEST_SEED", "1")
+    environment = with_library()
+    environment["PYTHONPATH"] = os.pathsep.join([str(packages), environment["PYTHONPATH"]])
+    program = [sys.executable, "-c", HEAD + PROGRAMS[name], str(index), seed]
+    done = subprocess.run(program, cwd=packages, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, done.stderr

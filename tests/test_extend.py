@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.child_processes import with_library
 
@@ -103,9 +104,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_an_addition_works(name: str, packages: Path, context: cm.Context) -> None:
+def test_an_addition_works(name: str, packages: Path, context: cm.Context, rng: np.random.Generator) -> None:
     index = cm.devices().index(context.device)
-    seed = os.environ.get("CLMR_TEST_SEED", "1")
+    seed = str(rng.integers(2**31))
     environment = with_library()
     environment["PYTHONPATH"] = os.pathsep.join([str(packages), environment["PYTHONPATH"]])
     program = [sys.executable, "-c", HEAD + PROGRAMS[name], str(index), seed]

@@ -57,8 +57,8 @@ class Kernel:
         """The same kernel with arguments of its own, the scalars `constants` (as for Queue.launch_checked) set. The
         lock is held.
 
-        It is made from the program that the first one came from: Intel's runtime (2026.2) did not know the program that
-        it named for a kernel once, after nobody else held it.
+        It is made from the program that the first one came from. Asked for the program of a kernel, Intel's runtime
+        (2026.2) once named one that it then refused.
 
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """

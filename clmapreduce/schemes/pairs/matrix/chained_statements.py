@@ -1,4 +1,4 @@
-"""What the kernel is told of sums of scalars of long vectors times long weights, both by matrix instructions: what the
+"""What the template takes for sums of scalars of long vectors times long weights, both by matrix instructions: what the
 first make of the vectors stays in registers, becomes scalars there, and is the row operand of the second.
 
 Of gradients, columns give the other end of a difference: Σ s (x − y) is (x − c) Σ s − Σ s (y − c), with the centre c

@@ -24,7 +24,7 @@ instructions 2⁻²¹ (tests/cl_templates/test_matrix_words; 2⁻²²·³ was se
 
 @dataclass(frozen=True, eq=False)
 class NearText(MatrixText):
-    """What kernels are told of a product that is nearly the pair's value, times a unit."""
+    """What templates take for a product that is nearly the pair's value, times a unit."""
 
     doubt: ClassVar[float] = DOUBT
 

@@ -1,4 +1,4 @@
-"""What kernels are told of lists of the columns that are nearest by products of matrix instructions, one per item and
+"""What templates take for lists of the columns that are nearest by products of matrix instructions, one per item and
 row, and of the results that their columns have by the formula.
 
 What lists hold is bounds: distances less what they may be off by, or the negatives of distances and more, where the

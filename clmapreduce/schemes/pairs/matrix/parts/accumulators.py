@@ -22,7 +22,7 @@ LONGEST = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LongPairsText(ABC):
-    """What kernels are told of tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
+    """What templates take for tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
     operands of rows, and of columns, have a part for every element of the batch. scattered: whether a tile's columns
     may lie apart, and a group's rows begin anywhere.
     """

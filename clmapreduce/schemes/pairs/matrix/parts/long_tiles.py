@@ -1,4 +1,4 @@
-"""What kernels are told of tiles of pairs whose inner products over long vectors matrix instructions compute: operands
+"""What templates take for tiles of pairs whose inner products over long vectors matrix instructions compute: operands
 stage by stage through local memory, results in registers, where the item that holds them folds the pairs' values.
 """
 

@@ -36,7 +36,7 @@ others a tile costs of which it computes all.
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LongResultsText(LongPairsText):
-    """What kernels are told of results: numbers, and what formulas compute."""
+    """What templates take for results: numbers, and what formulas compute."""
 
     exact: ClassVar[float] = EXACT
     counted: ClassVar[str] = COUNTED

@@ -64,7 +64,7 @@ def is_power(matrix: MatrixText) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ScalarsText:
-    """What kernels are told of a stage's scalars. matrix: of the scalar. registers: whether items hold operands
+    """What templates take for a stage's scalars. matrix: of the scalar. registers: whether items hold operands
     themselves and can ask each other; else their place in local memory is behind `held_at`. kept: whether the pieces of
     a stage are kept, else those of one instruction's columns, which are used up at once.
     """

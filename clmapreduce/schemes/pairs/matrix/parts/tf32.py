@@ -1,4 +1,4 @@
-"""What kernels are told of sums of scalars times long weights by matrix instructions, where items have computed the
+"""What templates take for sums of scalars times long weights by matrix instructions, where items have computed the
 scalars of a tile: these become row operands, and the weights are brought to local memory tile by tile.
 
 The instructions take floats with all of their exponents, as two pieces of 11 bits each (tf32): no row and no column

@@ -121,8 +121,8 @@ def _words(text: str) -> Iterable[str]:
 
 def _matches(pattern: re.Pattern[str], words: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """The groups of the words that match as a whole."""
-    found = (pattern.fullmatch(word) for word in words)
-    return (match.groups() for match in found if match is not None)
+    matches = (pattern.fullmatch(word) for word in words)
+    return (match.groups() for match in matches if match is not None)
 
 
 def _tidy(text: str) -> str:

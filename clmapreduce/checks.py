@@ -44,8 +44,8 @@ def pointed(why: str, text: str, at: int) -> str:
 def choice(value: Any, name: str, words: Collection[str], error: type[ClMapReduceError] = ModeError) -> str:
     """`value`, which must be one of some words. Raises `error`."""
     if not isinstance(value, str) or value not in words:
-        told = repr(value) if isinstance(value, str) and len(value) <= _QUOTED else quoted(value)
-        raise error(f"{name}={told} is unknown; use one of {', '.join(words)}")
+        text = repr(value) if isinstance(value, str) and len(value) <= _QUOTED else quoted(value)
+        raise error(f"{name}={text} is unknown; use one of {', '.join(words)}")
     return value
 
 
@@ -93,10 +93,10 @@ def finite(value: Any, name: str) -> float:
 def dtype_of(value: Any, name: str = "dtype") -> np.dtype[Any]:
     """`value` as a NumPy dtype. Raises DTypeError."""
     try:
-        found: np.dtype[Any] = np.dtype(value)
+        dtype: np.dtype[Any] = np.dtype(value)
     except (TypeError, ValueError, OverflowError, RecursionError, SyntaxError) as error:
         raise DTypeError(f"{name} is {quoted(value)}, which names no dtype; use one such as 'float32'") from error
-    return found
+    return dtype
 
 
 def refuse_masked(value: Any, name: str) -> None:

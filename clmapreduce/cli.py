@@ -49,12 +49,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _devices() -> int:
-    found = cm.devices()
-    if not found:
+    devices = cm.devices()
+    if not devices:
         print('No OpenCL device. "clmapreduce doctor" says why and how to mend it.', file=sys.stderr)
         return 1
     default = cm.select_device()
-    for device in found:
+    for device in devices:
         print(report.describe(report.facts_of(device), default=device == default))
     print('\n* is the default. To choose another: CLMR_DEVICE or cm.use(...), with "gpu", "cpu", part of a name, ...')
     return 0

@@ -88,10 +88,10 @@ def check_supported(dtype: DType, what: str) -> DType:
 
 def scalar_of(dtype: Any) -> DType:
     """The dtype of a plain number that is to be computed with. Raises DTypeError."""
-    found = check_supported(dtype_of(dtype), "the dtype")
-    if found.names is not None:
-        raise DTypeError(f"{found} has fields; convert to a plain number, such as float32")
-    return found
+    supported = check_supported(dtype_of(dtype), "the dtype")
+    if supported.names is not None:
+        raise DTypeError(f"{supported} has fields; convert to a plain number, such as float32")
+    return supported
 
 
 def check_stored(dtype: DType, what: str) -> DType:
@@ -195,8 +195,8 @@ def check_constant(value: Any, dtype: DType) -> None:
     """Raises DTypeError when the dtype does not hold the number."""
     if not holds(dtype, value):
         span = f" ({np.iinfo(dtype).min} … {np.iinfo(dtype).max})" if is_integer(dtype) else ""
-        told = f"of {value.bit_length()} bits" if isinstance(value, int) and value.bit_length() > 256 else str(value)
-        raise DTypeError(f"the constant {told} does not fit {dtype}{span}")
+        text = f"of {value.bit_length()} bits" if isinstance(value, int) and value.bit_length() > 256 else str(value)
+        raise DTypeError(f"the constant {text} does not fit {dtype}{span}")
 
 
 def _integer_literal(value: int, dtype: DType) -> str:
@@ -235,8 +235,8 @@ def promote(*operands: Any) -> DType:
     """
     dtypes = [o for o in operands if isinstance(o, np.dtype)]
     if any(d.kind == "u" and d.itemsize == 8 for d in dtypes) and any(d.kind == "i" for d in dtypes):
-        given = ", ".join(str(d) for d in dtypes)
-        raise DTypeError(f"{given} have no common integer dtype; cast one side, e.g. x.astype('int64')")
+        names = ", ".join(str(d) for d in dtypes)
+        raise DTypeError(f"{names} have no common integer dtype; cast one side, e.g. x.astype('int64')")
     try:
         dtype = np.result_type(*operands)
     except (TypeError, OverflowError) as error:
@@ -281,14 +281,14 @@ def leaves(dtype: DType) -> dict[Leaf, tuple[DType, int]]:
     """(scalar dtype, byte offset) of every single number of a value; an array's in C order."""
     if dtype.fields is None or dtype.names is None:
         return {"": (dtype, 0)}
-    found: dict[Leaf, tuple[DType, int]] = {}
+    places: dict[Leaf, tuple[DType, int]] = {}
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
         if not field.shape:
-            found[name] = field, offset
+            places[name] = field, offset
         for i, place in enumerate(np.ndindex(field.shape) if field.shape else ()):
-            found[name, place] = field.base, offset + i * field.base.itemsize
-    return found
+            places[name, place] = field.base, offset + i * field.base.itemsize
+    return places
 
 
 def leaf_view(array: Any, leaf: Leaf) -> Any:

@@ -25,9 +25,9 @@ def _public(name: str) -> Any:
         except ClMapReduceError:
             raise
         except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError) as error:
-            told = ", ".join(map(quoted, operands))
+            text = ", ".join(map(quoted, operands))
             wrong = ShapeError if isinstance(error, ValueError) else DTypeError
-            raise wrong(f"cm.math.{name}({told}): {error}; give numbers, or arrays of them that broadcast") from error
+            raise wrong(f"cm.math.{name}({text}): {error}; give numbers, or arrays of them that broadcast") from error
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (

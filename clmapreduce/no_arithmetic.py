@@ -30,8 +30,8 @@ def without_arithmetic(advice: str, error: type[ClMapReduceError] = ArgumentErro
 
     def decorated(owner: Class) -> Class:
         def refusal(sign: str, *operands: Any) -> ClMapReduceError:
-            told = " and ".join(quoted(operand) for operand in operands)
-            return error(f"{sign} was used on {told}; {owner.__name__} has no such operator: {advice}")
+            text = " and ".join(quoted(operand) for operand in operands)
+            return error(f"{sign} was used on {text}; {owner.__name__} has no such operator: {advice}")
 
         def binary(sign: str, other_name: str, swapped: bool) -> Callable[[Any, Any], Any]:
             def method(self: Any, other: Any) -> Any:

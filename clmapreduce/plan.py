@@ -126,12 +126,12 @@ class Layout:
     def inputs(self) -> tuple[Input, ...]:
         """What the formula and the tail read, each array once."""
         read = [*self.formula.inputs, *(self.tail.formula.inputs if self.tail is not None else ())]
-        return tuple({given.name: given for given in read}.values())
+        return tuple({operand.name: operand for operand in read}.values())
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the inputs."""
-        return tuple(given.name for given in self.inputs)
+        return tuple(operand.name for operand in self.inputs)
 
     @property
     def widest(self) -> int:

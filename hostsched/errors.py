@@ -114,8 +114,8 @@ class ProgramBuildError(HostSchedError):
 def _places(log: str, source: str) -> list[tuple[int, int]]:
     """The first few distinct (line, column) named in `log` that exist in `source`, 1-based, in order of appearance."""
     count = len(source.splitlines())
-    found = dict.fromkeys((int(line), int(column)) for line, column in _PLACE.findall(log))
-    return [place for place in found if 1 <= place[0] <= count][:_MAX_PLACES]
+    places = dict.fromkeys((int(line), int(column)) for line, column in _PLACE.findall(log))
+    return [place for place in places if 1 <= place[0] <= count][:_MAX_PLACES]
 
 
 def _excerpt(source: str, line: int, column: int) -> str:

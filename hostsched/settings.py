@@ -52,7 +52,7 @@ def usable_folder(name: str) -> pathlib.Path | None:
 
 def driver_settings() -> str:
     """The variables that drivers read, as an error names them; "" where there are none."""
-    found = [f"{name}={value!r}" for name, value in sorted(os.environ.items()) if name.startswith(_DRIVERS)]
-    if not found:
+    settings = [f"{name}={value!r}" for name, value in sorted(os.environ.items()) if name.startswith(_DRIVERS)]
+    if not settings:
         return ""
-    return f"; drivers read {', '.join(found)} from the environment: unset what the driver may not know"
+    return f"; drivers read {', '.join(settings)} from the environment: unset what the driver may not know"

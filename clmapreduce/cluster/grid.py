@@ -40,8 +40,8 @@ def grid_cluster(x: Any, size: Any) -> Any:
         if cells * extent >= WIDE:
             key, cells = _compact(key, cells)
         if cells * extent >= WIDE or extent >= EXACT:
-            found, ranks = np.unique(_cells(axis, edge), return_inverse=True)
-            extent = len(found)
+            values, ranks = np.unique(_cells(axis, edge), return_inverse=True)
+            extent = len(values)
             key = key * extent + ranks
         else:
             for strip in (slice(k, k + STRIP) for k in range(0, len(key), STRIP)):
@@ -57,8 +57,8 @@ def _edges(size: Any, dimension: int) -> list[Any]:
     """One edge per axis. A plain number stays one, so that float32 points are divided in float32."""
     array = numpy_array(size, "size")
     if array.shape not in ((), (dimension,)) or array.dtype.kind not in "iuf":
-        told = f"shape {array.shape} and dtype {array.dtype}"
-        raise ShapeError(f"size has {told}; give a number, or one for each of the {dimension} coordinates")
+        text = f"shape {array.shape} and dtype {array.dtype}"
+        raise ShapeError(f"size has {text}; give a number, or one for each of the {dimension} coordinates")
     wrong = ~((array > 0) & np.isfinite(array))
     if wrong.any():
         name = f"size[{int(wrong.argmax())}]" if array.ndim else "size"
@@ -68,8 +68,8 @@ def _edges(size: Any, dimension: int) -> list[Any]:
 
 def _cells(axis: Any, edge: Any) -> Floats:
     """Which cell each coordinate is in. In float64, as float32 would round differences."""
-    found: Floats = np.floor(axis / edge).astype(np.float64)
-    return found
+    cells: Floats = np.floor(axis / edge).astype(np.float64)
+    return cells
 
 
 def _reach(axis: Any, edge: Any) -> tuple[float, int]:
@@ -89,8 +89,8 @@ def _reach(axis: Any, edge: Any) -> tuple[float, int]:
 def _compact(key: Integers, extent: int) -> tuple[Integers, int]:
     """(the rank of each key among those that occur, how many occur). By a table where that is no larger than a sort."""
     if extent > 4 * len(key) + 2**16:
-        found, ranks = np.unique(key, return_inverse=True)
-        return ranks.astype(np.int64, copy=False), max(1, len(found))
+        values, ranks = np.unique(key, return_inverse=True)
+        return ranks.astype(np.int64, copy=False), max(1, len(values))
     occurs = np.zeros(extent, bool)
     occurs[key] = True
     return (np.cumsum(occurs) - 1)[key], max(1, int(np.count_nonzero(occurs)))

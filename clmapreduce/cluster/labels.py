@@ -38,8 +38,8 @@ def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
                 f"{name} has shape {one.shape}, lab has length {len(labels)}; there is a label per row"
             )
     order = stable_order(labels)
-    made: Any = type(x)(taken(one, order) for one in x) if isinstance(x, (tuple, list)) else taken(x, order)
-    return made, taken(lab, order)
+    points: Any = type(x)(taken(one, order) for one in x) if isinstance(x, (tuple, list)) else taken(x, order)
+    return points, taken(lab, order)
 
 
 def taken(x: Any, order: Integers) -> Any:
@@ -49,9 +49,9 @@ def taken(x: Any, order: Integers) -> Any:
     return np.take(numpy_array(x, "x"), order, axis=0)
 
 
-def labels_of(given: Any, count: int | None = None) -> Integers:
+def labels_of(value: Any, count: int | None = None) -> Integers:
     """(M,) int64 labels from 0 to count - 1, a copy. Raises DTypeError, or ShapeError naming the first out of range."""
-    found = numpy_array(given, "lab")
+    found = numpy_array(value, "lab")
     if found.size and found.dtype.kind not in "iu":
         raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
     if found.ndim != 1:
@@ -59,8 +59,8 @@ def labels_of(given: Any, count: int | None = None) -> Integers:
     labels: Integers = found.astype(np.int64)  # a copy: what is checked here is what places are made of
     if len(labels) and (labels.min() < 0 or (count is not None and labels.max() >= count)):
         at = int(((labels < 0) | (labels >= (np.inf if count is None else count))).argmax())
-        told = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"
-        raise ShapeError(f"lab[{at}] is {labels[at]}; {told}")
+        why = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"
+        raise ShapeError(f"lab[{at}] is {labels[at]}; {why}")
     return labels
 
 

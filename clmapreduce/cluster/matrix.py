@@ -25,11 +25,11 @@ def from_matrix(ranges_i: Any, ranges_j: Any, keep: Any) -> Six:
     columns one by one. `cm.Ranges.from_matrix` takes the same, and is faster. Raises ShapeError or DTypeError.
     """
     rows, columns = check.clusters(ranges_i, "ranges_i"), check.clusters(ranges_j, "ranges_j")
-    kept = boolean(keep, "keep", (len(rows), len(columns)))
-    if is_sparse(kept):
-        row, column = np.repeat(np.arange(len(rows)), np.diff(kept.indptr)), kept.indices
+    array = boolean(keep, "keep", (len(rows), len(columns)))
+    if is_sparse(array):
+        row, column = np.repeat(np.arange(len(rows)), np.diff(array.indptr)), array.indices
     else:
-        row, column = np.divmod(np.flatnonzero(kept), max(1, len(columns)))
+        row, column = np.divmod(np.flatnonzero(array), max(1, len(columns)))
     slices_i = np.cumsum(np.bincount(row, minlength=len(rows)))
     slices_j = np.cumsum(np.bincount(column, minlength=len(columns)))
     return rows, slices_i, columns[column], columns, slices_j, rows[row[stable_order(column)]]
@@ -44,6 +44,6 @@ def swap_axes(ranges: Any) -> Any:
     if isinstance(ranges, Ranges):
         return ranges.T
     if not isinstance(ranges, (tuple, list)) or len(ranges) != 6:
-        told = f"{len(ranges)} of them" if isinstance(ranges, (tuple, list)) else type(ranges).__name__
-        raise ShapeError(f"ranges is {told}; give KeOps' six arrays, cm.Ranges or None")
+        text = f"{len(ranges)} of them" if isinstance(ranges, (tuple, list)) else type(ranges).__name__
+        raise ShapeError(f"ranges is {text}; give KeOps' six arrays, cm.Ranges or None")
     return (*ranges[3:], *ranges[:3])

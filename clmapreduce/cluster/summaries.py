@@ -42,14 +42,14 @@ def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, w
     """
     labels, counts = _counts(lab, Nlab)
     points, factors = _points(x, labels), _weights(weights, labels)
-    given: Any = None if weights_c is None else numpy_array(weights_c, "weights_c", np.float64).ravel()
-    if given is not None and len(given) != len(counts):
-        raise ShapeError(f"weights_c has length {len(given)}, there are {len(counts)} labels")
+    sums: Any = None if weights_c is None else numpy_array(weights_c, "weights_c", np.float64).ravel()
+    if sums is not None and len(sums) != len(counts):
+        raise ShapeError(f"weights_c has length {len(sums)}, there are {len(counts)} labels")
     if factors is None:
-        given = counts.astype(np.float64)
-    elif given is None:
-        given = np.bincount(labels, weights=_host(factors), minlength=len(counts))
-    return _centroids(points, labels, counts, factors, given)
+        sums = counts.astype(np.float64)
+    elif sums is None:
+        sums = np.bincount(labels, weights=_host(factors), minlength=len(counts))
+    return _centroids(points, labels, counts, factors, sums)
 
 
 @needs_host_room
@@ -73,8 +73,8 @@ def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
         return labels, counts_of(labels)
     said = np.asarray(whole(Nlab, "Nlab")) if is_whole(Nlab) else numpy_array(Nlab, "Nlab")
     if said.ndim > 1 or said.dtype.kind not in ("iuf" if said.ndim else "iu"):
-        told = f"shape {said.shape} and dtype {said.dtype}"
-        raise ShapeError(f"Nlab has {told}; give the number of labels, or how many points have each (C,)")
+        text = f"shape {said.shape} and dtype {said.dtype}"
+        raise ShapeError(f"Nlab has {text}; give the number of labels, or how many points have each (C,)")
     labels = labels_of(lab, len(said) if said.ndim else int(said))
     counts = counts_of(labels, len(said) if said.ndim else int(said))
     if said.ndim and (said != counts).any():
@@ -99,8 +99,8 @@ def _weights(weights: Any, labels: Integers) -> Any:
         return None
     factors = weights if isinstance(weights, DeviceArray) else numpy_array(weights, "weights")
     if factors.size != len(labels) or factors.dtype.kind not in "biuf":
-        told = f"shape {factors.shape} and dtype {factors.dtype}"
-        raise ShapeError(f"weights has {told}; give a real number for each of the {len(labels)} points")
+        text = f"shape {factors.shape} and dtype {factors.dtype}"
+        raise ShapeError(f"weights has {text}; give a real number for each of the {len(labels)} points")
     return factors.reshape(len(labels))
 
 
@@ -118,25 +118,25 @@ def _centroids(points: Any, labels: Integers, counts: Integers, factors: Any, to
     else:
         sums = _sums(_host(points), labels, counts, _host(factors), ordered)
     with np.errstate(divide="ignore", invalid="ignore"):
-        made = (sums / np.where(totals == 0, np.nan, totals)[:, None]).astype(dtype)
-    return array(made, points.context) if on_device else made
+        centroids = (sums / np.where(totals == 0, np.nan, totals)[:, None]).astype(dtype)
+    return array(centroids, points.context) if on_device else centroids
 
 
 def _sums(points: Any, labels: Integers, counts: Integers, factors: Any, ordered: bool) -> Floats:
-    made = np.zeros((len(counts), points.shape[1]))
+    sums = np.zeros((len(counts), points.shape[1]))
     filled = np.flatnonzero(counts)
     begins = from_counts(counts)[filled]
     for d in range(points.shape[1]):
         column = points[:, d] if factors is None else points[:, d] * factors.astype(np.float64)
         if ordered:
-            made[filled, d] = np.add.reduceat(column, begins, dtype=np.float64)
+            sums[filled, d] = np.add.reduceat(column, begins, dtype=np.float64)
         else:
-            made[:, d] = np.bincount(labels, weights=column, minlength=len(counts))
-    return made
+            sums[:, d] = np.bincount(labels, weights=column, minlength=len(counts))
+    return sums
 
 
 def _sums_there(points: Any, counts: Integers, factors: Any) -> Floats:
     values, mapped = (points, None) if factors is None else ((points, factors), "x * w")
     accumulate: Accumulate = "double" if points.context.facts.fp64 else "auto"
-    made: Floats = segmented_reduce(values, from_counts(counts), map=mapped, accumulate=accumulate).to_numpy()
-    return made.astype(np.float64)
+    sums: Floats = segmented_reduce(values, from_counts(counts), map=mapped, accumulate=accumulate).to_numpy()
+    return sums.astype(np.float64)

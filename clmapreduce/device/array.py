@@ -75,13 +75,13 @@ class DeviceArray:
         """The same memory in another shape, given as a tuple or as integers, of which one may be -1: what is left.
         Raises ShapeError where sizes differ.
         """
-        given = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        if not all(is_whole(extent) and extent >= -1 for extent in given) or given.count(-1) > 1:
-            raise ShapeError(f"{quoted(given)} is no shape; give whole numbers, one of which may be -1")
-        known = -_size(given) if -1 in given else 0
-        wanted = tuple(int(extent) if extent >= 0 else self.size // max(1, known) for extent in given)
+        sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if not all(is_whole(extent) and extent >= -1 for extent in sizes) or sizes.count(-1) > 1:
+            raise ShapeError(f"{quoted(sizes)} is no shape; give whole numbers, one of which may be -1")
+        known = -_size(sizes) if -1 in sizes else 0
+        wanted = tuple(int(extent) if extent >= 0 else self.size // max(1, known) for extent in sizes)
         if _size(wanted) != self.size:
-            raise ShapeError(f"an array of shape {self.shape} has no shape {quoted(given)}; both need as many elements")
+            raise ShapeError(f"an array of shape {self.shape} has no shape {quoted(sizes)}; both need as many elements")
         return _View(self, wanted, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
@@ -97,12 +97,12 @@ class DeviceArray:
         return _View(self, (*self.shape[:-1], nbytes // wanted.itemsize), wanted)
 
     def __copy__(self) -> DeviceArray:
-        made = empty(self.shape, self.dtype, self.context)
+        copy = empty(self.shape, self.dtype, self.context)
         if self.size:
             with translated():
-                copied = hostsched.JobGraph([hostsched.CopyJob(self.buffer, made.buffer, self.nbytes)])
+                copied = hostsched.JobGraph([hostsched.CopyJob(self.buffer, copy.buffer, self.nbytes)])
                 copied.submit(self.context.queue)
-        return made
+        return copy
 
     def __deepcopy__(self, _memo: Any) -> DeviceArray:
         return self.__copy__()
@@ -182,10 +182,10 @@ class _View(DeviceArray):
 def upload(values: NumpyArray, context: Context) -> DeviceArray:
     """A copy of `values` on the device; waits until it has left host memory."""
     flat = contiguous(values)
-    made = empty(flat.shape, flat.dtype, context)
+    target = empty(flat.shape, flat.dtype, context)
     if flat.size:
-        write(made, flat)
-    return made
+        write(target, flat)
+    return target
 
 
 def write(target: DeviceArray, values: NumpyArray) -> None:

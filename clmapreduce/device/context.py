@@ -111,19 +111,19 @@ class Context:
         key = request.key
         with self._lock:
             plans = self.caches(owner).plans
-            found = plans.get(key)
-            if found is None:
-                found = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
-                LOG.debug("planned %s: %s, %s", type(request).__name__, found.plan.scope.name, found.plan.why)
-                plans.put(key, found)
-            return found
+            entry = plans.get(key)
+            if entry is None:
+                entry = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
+                LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)
+                plans.put(key, entry)
+            return entry
 
     def _sent(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""
-        found = self._tables.get(table)
-        if found is None:
-            found = self._tables[table] = SentTable(table, self.queue)
-        return found
+        entry = self._tables.get(table)
+        if entry is None:
+            entry = self._tables[table] = SentTable(table, self.queue)
+        return entry
 
     def cancel(self) -> None:
         """Drops what the long calls in progress here have not launched yet: each raises `cm.Cancelled` in its own
@@ -173,20 +173,20 @@ def shared_context(device: Device) -> Context:
 
 def current_context() -> Context:
     """This thread's default context: the innermost `with Context`, else what `use` set, else the best device's."""
-    found: Context | None = getattr(_default, "context", None)
-    if found is None:
-        found = shared_context(select_device())
-        _default.context = found
-    return found
+    context: Context | None = getattr(_default, "context", None)
+    if context is None:
+        context = shared_context(select_device())
+        _default.context = context
+    return context
 
 
-def context_of(given: Context | None) -> Context:
+def context_of(context: Context | None) -> Context:
     """The context that a call is given, or this thread's. Raises DeviceError for what is none."""
-    if given is None:
+    if context is None:
         return current_context()
-    if not isinstance(given, Context):
-        raise DeviceError(f"context is {quoted(given)}; pass a cm.Context, which takes a device or its name")
-    return given
+    if not isinstance(context, Context):
+        raise DeviceError(f"context is {quoted(context)}; pass a cm.Context, which takes a device or its name")
+    return context
 
 
 class use:
@@ -194,8 +194,8 @@ class use:
 
     def __init__(self, spec_or_device: Any) -> None:
         self._outer: Context | None = getattr(_default, "context", None)
-        given = spec_or_device
-        self.context = given if isinstance(given, Context) else shared_context(select_device(given))
+        wanted = spec_or_device
+        self.context = wanted if isinstance(wanted, Context) else shared_context(select_device(wanted))
         _default.context = self.context
 
     def __enter__(self) -> Context:

@@ -158,14 +158,14 @@ class Launch:
 
 
 def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched.Buffer, ...]:
-    found = []
+    buffers = []
     for name in names:
         value = arrays[name]
         if isinstance(value, tuple):
             value = value[0] if value else None
         if isinstance(value, hostsched.Buffer):
-            found.append(value)
-    return tuple(found)
+            buffers.append(value)
+    return tuple(buffers)
 
 
 def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
@@ -271,9 +271,9 @@ def stage_narrow(stage: Stage) -> bool:
 
 
 def _built(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:
-    found = kernels.get(spec)
-    if found is None:
+    kernel = kernels.get(spec)
+    if kernel is None:
         with translated():
             program = hostsched.build(queue, source_of(spec), (*BUILD_OPTIONS, *spec.options), dump_name=spec.kernel)
-            found = kernels[spec] = Built(program.kernel(spec.kernel))
-    return found
+            kernel = kernels[spec] = Built(program.kernel(spec.kernel))
+    return kernel

@@ -56,9 +56,9 @@ class Diagnosis:
 
 def run(as_json: bool) -> int:
     """Prints the diagnosis as text or JSON; 0 when a device works, else 1."""
-    found = diagnose()
-    print(json.dumps(asdict(found) | {"works": found.works}, indent=2) if as_json else as_text(found))
-    return 0 if found.works else 1
+    diagnosis = diagnose()
+    print(json.dumps(asdict(diagnosis) | {"works": diagnosis.works}, indent=2) if as_json else as_text(diagnosis))
+    return 0 if diagnosis.works else 1
 
 
 def diagnose() -> Diagnosis:
@@ -133,31 +133,31 @@ def facts_of(device: cm.Device) -> dict[str, Any]:
     return {name: getattr(device, name) for name in _FACTS}
 
 
-def as_text(found: Diagnosis) -> str:
+def as_text(diagnosis: Diagnosis) -> str:
     """The diagnosis for people."""
-    lines = [", ".join(f"{name} {version}" for name, version in found.versions.items())]
-    lines += [f"{name}={value}" for name, value in found.settings.items()]
+    lines = [", ".join(f"{name} {version}" for name, version in diagnosis.versions.items())]
+    lines += [f"{name}={value}" for name, value in diagnosis.settings.items()]
     lines.append("\nDrivers")
-    for runtime in found.runtimes:
+    for runtime in diagnosis.runtimes:
         lines.append(f"  {mark(runtime):<4} {runtime['name']} (from {runtime['origin']}): {runtime['path']}")
         if mark(runtime) in ("skip", "FAIL"):
             lines.append(f"       {runtime['problem']}")
-    lines.append("\nDevices" if found.devices else "\nNo device")
-    for device in found.devices:
+    lines.append("\nDevices" if diagnosis.devices else "\nNo device")
+    for device in diagnosis.devices:
         lines.append(describe(device.facts, device.default))
         wrong = {check: complaint for check, complaint in device.checks.items() if complaint}
         lines.append(f"    self-test: {len(device.checks) - len(wrong)} of {len(device.checks)} checks right")
         lines += [f"      {check}: {complaint}" for check, complaint in wrong.items()]
     lines.append("")
-    lines += [f"To mend: {line}" for line in found.advice]
-    lines.append(_verdict(found))
+    lines += [f"To mend: {line}" for line in diagnosis.advice]
+    lines.append(_verdict(diagnosis))
     return "\n".join(lines)
 
 
-def _verdict(found: Diagnosis) -> str:
-    if found.works:
-        return f"{sum(device.works for device in found.devices)} of {len(found.devices)} devices work."
-    if found.devices:
+def _verdict(diagnosis: Diagnosis) -> str:
+    if diagnosis.works:
+        return f"{sum(device.works for device in diagnosis.devices)} of {len(diagnosis.devices)} devices work."
+    if diagnosis.devices:
         return 'No device works. A second one on the CPU: pip install "clmapreduce[cpu]"'
     return (
         'No OpenCL device found. For one on the CPU: pip install "clmapreduce[cpu]". A GPU needs its vendor\'s driver.'

@@ -133,6 +133,6 @@ def shortest(largest: int) -> type[np.signedinteger[Any]]:
 
 def from_counts(counts: Any) -> Integers:
     """Offsets of lists with so many entries each: (n,) integers or booleans."""
-    made = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=made[1:])
-    return made
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets

@@ -46,34 +46,34 @@ def lay(intervals: Whole, offsets: Integers) -> None:
 
 def laid(intervals: Whole, offsets: Integers, dtype: Any) -> PackedIntervals:
     """Lists of intervals, offsets as for `lay`. Strip by strip, as many whole lists as fill one."""
-    made = np.empty(intervals.shape, dtype)
+    places = np.empty(intervals.shape, dtype)
     cuts = np.searchsorted(offsets, np.arange(STRIP, len(intervals), STRIP))
     strips = list(pairwise(np.unique([0, *cuts, len(offsets) - 1]).tolist()))
 
     def worker(mine: Sequence[tuple[int, int]]) -> None:
         for a, b in mine:
             within = slice(offsets[a], offsets[b])
-            made[within] = intervals[within]
-            lay(made[within], offsets[a : b + 1] - offsets[a])
+            places[within] = intervals[within]
+            lay(places[within], offsets[a : b + 1] - offsets[a])
 
     shared(strips, worker)
-    return PackedIntervals(made)
+    return PackedIntervals(places)
 
 
-def intervals_of(given: PackedIntervals, offsets: Integers) -> Whole:
+def intervals_of(packed: PackedIntervals, offsets: Integers) -> Whole:
     """(L, 2) first columns and ends, of the dtype of `places`."""
-    position, shift = given.places.T
-    made = np.empty_like(given.places)
-    np.add(position, shift, out=made[:, 1])
-    np.add(position[:-1], shift[1:], out=made[1:, 0])
+    position, shift = packed.places.T
+    intervals = np.empty_like(packed.places)
+    np.add(position, shift, out=intervals[:, 1])
+    np.add(position[:-1], shift[1:], out=intervals[1:, 0])
     first = offsets[:-1][offsets[1:] > offsets[:-1]]
-    made[first, 0] = shift[first]
-    return made
+    intervals[first, 0] = shift[first]
+    return intervals
 
 
-def lengths_of(given: PackedIntervals, offsets: Integers) -> Integers:
+def lengths_of(packed: PackedIntervals, offsets: Integers) -> Integers:
     """(K,) columns of every list."""
     filled = np.flatnonzero(offsets[1:] > offsets[:-1])
-    made = np.zeros(len(offsets) - 1, np.int64)
-    made[filled] = given.places[offsets[filled + 1] - 1, 0]
-    return made
+    lengths = np.zeros(len(offsets) - 1, np.int64)
+    lengths[filled] = packed.places[offsets[filled + 1] - 1, 0]
+    return lengths

@@ -38,7 +38,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
     high = max(1, min(rows, STRIP // len(bounds)))
     tops, where = range(0, rows, high), np.tile(bounds, high)
     counts, offsets = np.zeros(len(tops) + 1, np.int64), np.zeros(rows + 1, np.int64)
-    kept: dict[int, Whole] = {}
+    strips: dict[int, Whole] = {}
 
     def write(at: Integers, top: int, strip: Whole) -> None:
         where.take(at, mode="wrap", out=strip.reshape(-1))
@@ -50,10 +50,10 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
         changes = _Changes(matrix, cell_of, high)
         for top in mine:
             edges = changes.edges(top)
-            counts[top // high + 1] = found = int(np.count_nonzero(edges))
-            if found < KEPT * edges.size:
-                kept[top] = np.empty((found // 2, 2), bounds.dtype)
-                write(changes.found(edges, found), top, kept[top])
+            counts[top // high + 1] = edges_here = int(np.count_nonzero(edges))
+            if edges_here < KEPT * edges.size:
+                strips[top] = np.empty((edges_here // 2, 2), bounds.dtype)
+                write(changes.found(edges, edges_here), top, strips[top])
 
     shared(tops, count)
     before = np.cumsum(counts) // 2
@@ -63,8 +63,8 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
         changes = _Changes(matrix, cell_of, high)
         for top in mine:
             first, end = before[top // high : top // high + 2]
-            if top in kept:
-                places[first:end] = kept.pop(top)
+            if top in strips:
+                places[first:end] = strips.pop(top)
             else:
                 write(changes.found(changes.edges(top), 2 * int(end - first)), top, places[first:end])
             offsets[top + 1 : top + high + 1] += first
@@ -107,10 +107,10 @@ def _bounds(cells: int, columns: Integers | None) -> tuple[Whole, Whole]:
     """
     if columns is None:
         return np.arange(cells + 1, dtype=shortest(cells)), np.arange(cells)
-    told = np.ones((cells, 2), bool)
-    np.not_equal(columns[1:, 0], columns[:-1, 1], out=told[:-1, 1])
-    bounds = columns[told].astype(shortest(int(columns[-1, 1])))
-    cell_of = np.stack([np.arange(cells), np.full(cells, cells)], axis=1)[told]
+    differs = np.ones((cells, 2), bool)
+    np.not_equal(columns[1:, 0], columns[:-1, 1], out=differs[:-1, 1])
+    bounds = columns[differs].astype(shortest(int(columns[-1, 1])))
+    cell_of = np.stack([np.arange(cells), np.full(cells, cells)], axis=1)[differs]
     return bounds, cell_of[:-1]
 
 

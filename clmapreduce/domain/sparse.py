@@ -55,14 +55,14 @@ class BlockSparse(Pairwise):
     @property
     def pairs(self) -> float:
         """How many pairs there are."""
-        given = self._stretches()
-        return float((given.end - given.first).astype(float) @ given.columns) * self.batch
+        stretches = self._stretches()
+        return float((stretches.end - stretches.first).astype(float) @ stretches.columns) * self.batch
 
     @property
     def typical(self) -> tuple[float, float]:
         """Rows of the cluster, and columns that it meets, where a pair is found on average."""
-        given = self._stretches()
-        sizes, lengths = (given.end - given.first).astype(float), given.columns
+        stretches = self._stretches()
+        sizes, lengths = (stretches.end - stretches.first).astype(float), stretches.columns
         pairs = max(1.0, float(sizes @ lengths))
         return float(sizes**2 @ lengths) / pairs, float(sizes @ lengths.astype(float) ** 2) / pairs
 
@@ -83,9 +83,9 @@ class BlockSparse(Pairwise):
         return partial(self._padded, aligned)
 
     def _padded(self, aligned: int, span: int) -> float:
-        given = self._stretches()
-        groups = -(-(given.end - given.first // aligned * aligned) // span)
-        return float((groups * span).astype(float) @ given.columns.astype(float))
+        stretches = self._stretches()
+        groups = -(-(stretches.end - stretches.first // aligned * aligned) // span)
+        return float((groups * span).astype(float) @ stretches.columns.astype(float))
 
     def partition(self, limits: PartitionLimits, size: int = 1) -> Partition:
         """The groups: pieces of about equal work. size: numbers of every row that are results of their own."""
@@ -110,16 +110,16 @@ class BlockSparse(Pairwise):
     def work(self, cut: PartitionLimits) -> Work:
         """The pieces of a cut."""
         cut = replace(cut, groups=max(1, cut.groups // self.batch))
-        kept = self._kept()
-        if cut not in kept.works:
-            kept.works[cut] = _work(self._stretches(cut.tile if cut.whole else 1), cut, self.narrow)
-        return kept.works[cut]
+        derived = self._kept()
+        if cut not in derived.works:
+            derived.works[cut] = _work(self._stretches(cut.tile if cut.whole else 1), cut, self.narrow)
+        return derived.works[cut]
 
     def _stretches(self, tile: int = 1) -> Stretches:
-        made = self._kept().stretches
-        if tile not in made:
-            made[tile] = Stretches(self.blocks, self.narrow, tile)
-        return made[tile]
+        stretches = self._kept().stretches
+        if tile not in stretches:
+            stretches[tile] = Stretches(self.blocks, self.narrow, tile)
+        return stretches[tile]
 
     def _kept(self) -> _Kept:
         return _made.setdefault(self.blocks, {}).setdefault(self.narrow, _Kept())
@@ -142,13 +142,13 @@ _made: WeakKeyDictionary[Blocks, dict[bool, _Kept]] = WeakKeyDictionary()
 """By whether indices are narrow."""
 
 
-def _work(given: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
-    origin = given.first // cut.aligned * cut.aligned
-    cluster, place = _counted(-(-(given.end - origin) // cut.rows))
+def _work(stretches: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
+    origin = stretches.first // cut.aligned * cut.aligned
+    cluster, place = _counted(-(-(stretches.end - origin) // cut.rows))
     begin = origin[cluster] + place * cut.rows
-    first = np.maximum(begin, given.first[cluster])
-    rows = np.minimum(begin + cut.rows, given.end[cluster]) - first
-    columns = given.columns[cluster]
+    first = np.maximum(begin, stretches.first[cluster])
+    rows = np.minimum(begin + cut.rows, stretches.end[cluster]) - first
+    columns = stretches.columns[cluster]
     wide = np.full(len(rows), cut.block)
     if cut.sharing:
         wide = np.minimum(wide, 1 << np.ceil(np.log2(rows)).astype(np.int64))
@@ -159,18 +159,18 @@ def _work(given: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
     owner, place = _counted(pieces)
     begin = place * share[owner]
     end = np.minimum(begin + share[owner], columns[owner])
-    interval = given.begin[cluster[owner]]
+    interval = stretches.begin[cluster[owner]]
     later = place > 0
-    interval[later] = given.interval_of(cluster[owner[later]], begin[later])
+    interval[later] = stretches.interval_of(cluster[owner[later]], begin[later])
     leaves = pieces > (0 if cut.leaving else 1)
     left = np.where(leaves, rows * pieces, 0)
     base = np.cumsum(left) - left
     slot = np.where(leaves[owner], base[owner] + place * rows[owner], -1)
-    made = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide[owner]], 1)
+    work = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide[owner]], 1)
     order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
     split = np.flatnonzero(leaves)
     merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)
-    return Work(LaunchTable(made[order], narrow), given.intervals, LaunchTable(merges, narrow), int(left.sum()))
+    return Work(LaunchTable(work[order], narrow), stretches.intervals, LaunchTable(merges, narrow), int(left.sum()))
 
 
 def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: PartitionLimits) -> Numbers:

@@ -15,25 +15,25 @@ SPARSE = 32
 """A matrix of pieces and clusters is written out unless it has so many cells for each that is filled."""
 
 
-def transposed(given: Blocks) -> Blocks:
+def transposed(blocks: Blocks) -> Blocks:
     """Blocks of the same pairs, rows and columns swapped.
 
     The ends of all intervals cut the columns into pieces; the columns of a piece meet the same clusters of rows.
     Clusters that follow each other are one interval of rows where they touch.
     """
-    filled = given.counts > 0
-    clusters, offsets = given.clusters[filled], from_counts(given.counts[filled])
-    edges, places = _ranks(given.intervals, given.columns)
+    filled = blocks.counts > 0
+    clusters, offsets = blocks.clusters[filled], from_counts(blocks.counts[filled])
+    edges, places = _ranks(blocks.intervals, blocks.columns)
     pieces = np.stack([edges[:-1], edges[1:]], axis=1)
     first, end = places.reshape(-1, 2).T
     touch = bool((clusters[1:, 0] == clusters[:-1, 1]).all())
     intervals: Whole | PackedIntervals
     if len(first) == len(clusters) and _rises(first) and _rises(end) and touch:
-        found, intervals = _of_staircase(first, end, len(pieces), clusters)
+        rectangles, intervals = _of_staircase(first, end, len(pieces), clusters)
     else:
-        found, intervals = _of_lists(first, end, offsets, len(pieces), clusters)
-    used = np.diff(found) > 0
-    return Blocks(pieces[used], from_counts(np.diff(found)[used]), intervals, given.columns, given.rows)
+        rectangles, intervals = _of_lists(first, end, offsets, len(pieces), clusters)
+    used = np.diff(rectangles) > 0
+    return Blocks(pieces[used], from_counts(np.diff(rectangles)[used]), intervals, blocks.columns, blocks.rows)
 
 
 def _ranks(numbers: Whole, largest: int) -> tuple[Integers, Integers]:

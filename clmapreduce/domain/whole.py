@@ -22,10 +22,10 @@ def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, PackedIntervals]:
     left, right = begin < low, whole & (high < end)
     wholes, others = from_counts(whole), from_counts(left.astype(np.int8) + right)
     offsets = wholes[blocks.offsets] + others[blocks.offsets]
-    made = np.empty((offsets[-1], 2), blocks.intervals.dtype)
+    intervals = np.empty((offsets[-1], 2), blocks.intervals.dtype)
     behind = np.repeat(others[blocks.offsets[:-1]], blocks.counts)[whole]  # what is left of the lists before
-    made[wholes[:-1][whole] + behind] = np.stack([low, high], 1)[whole]
+    intervals[wholes[:-1][whole] + behind] = np.stack([low, high], 1)[whole]
     before = np.repeat(wholes[blocks.offsets[1:]], blocks.counts) + others[:-1]
-    made[before[left]] = np.stack([begin, low], 1)[left]
-    made[(before + left)[right]] = np.stack([high, end], 1)[right]
-    return offsets, laid(made, offsets, shortest(blocks.columns))
+    intervals[before[left]] = np.stack([begin, low], 1)[left]
+    intervals[(before + left)[right]] = np.stack([high, end], 1)[right]
+    return offsets, laid(intervals, offsets, shortest(blocks.columns))

@@ -75,7 +75,7 @@ def elementwise(function: Any, *operands: Any) -> Any:
     try:
         np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
-        told = " and ".join(str(array.shape) for array in arrays)
-        raise ShapeError(f"arrays of shapes {told} do not broadcast") from None
-    made = np.frompyfunc(function, len(arrays), 1)(*arrays)
-    return made.view(NodeArray) if isinstance(made, np.ndarray) else made
+        shapes = " and ".join(str(array.shape) for array in arrays)
+        raise ShapeError(f"arrays of shapes {shapes} do not broadcast") from None
+    values = np.frompyfunc(function, len(arrays), 1)(*arrays)
+    return values.view(NodeArray) if isinstance(values, np.ndarray) else values

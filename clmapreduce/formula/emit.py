@@ -136,8 +136,8 @@ class Emitter:
             c = self._split(node, spelling, args)
         elif (library := _LIBRARY.fullmatch(spelling)) and self.lanes * computing.itemsize > HALF_VECTOR:
             quarters = "Q" if self.lanes * computing.itemsize > 2 * HALF_VECTOR else ""  # sums of floats in float64
-            given = ", ".join(a.c for a in args)
-            c = f"CMR_CALL{len(args)}{quarters}({library[1]}, {c_name(computing, self.lanes)}, {given})"
+            arguments = ", ".join(a.c for a in args)
+            c = f"CMR_CALL{len(args)}{quarters}({library[1]}, {c_name(computing, self.lanes)}, {arguments})"
         else:
             c = spelling.format(*(a.c for a in args), **self._words(computing, args, self.lanes))
         if id(node) in self._inline:

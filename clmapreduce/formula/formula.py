@@ -132,18 +132,18 @@ class Formula:
     def dtypes(self) -> tuple[DType, ...]:
         """Every scalar dtype met on the way, the index's int64 left out."""
         met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
-        for given in self.inputs:
-            met += [part for part, _ in leaves(given.dtype).values()]
+        for operand in self.inputs:
+            met += [part for part, _ in leaves(operand.dtype).values()]
         return tuple(dict.fromkeys(met))
 
-    def uses(self, given: Input) -> bool:
+    def uses(self, operand: Input) -> bool:
         """Whether any output depends on an input."""
         known = {id(node) for node in self.nodes}
-        return any(id(node) in known for node in components(given.value).values())
+        return any(id(node) in known for node in components(operand.value).values())
 
     def instance(self) -> Formula:
         """A copy with symbols and indices of its own, so that one kernel text can hold it at several places."""
-        unused = [node for given in self.inputs for node in components(given.value).values()]
+        unused = [node for operand in self.inputs for node in components(operand.value).values()]
         copies: dict[int, Node] = {}
         for node in [*self.nodes, *unused]:
             if id(node) not in copies:
@@ -152,7 +152,7 @@ class Formula:
         def copied(value: Value) -> Value:
             return rebuild({name: copies[id(node)] for name, node in components(value).items()})
 
-        inputs = tuple(replace(given, value=copied(given.value)) for given in self.inputs)
+        inputs = tuple(replace(operand, value=copied(operand.value)) for operand in self.inputs)
         return Formula(inputs, tuple(copied(value) for value in self.outputs))
 
 
@@ -168,27 +168,27 @@ def _copy(node: Node, copies: dict[int, Node]) -> Node:
 
 def in_parameters(inputs: Iterable[Input]) -> list[str]:
     """The kernel's parameters for some inputs, in order, as C declarations."""
-    return [text for given in inputs for text in _parameters(given)]
+    return [text for operand in inputs for text in _parameters(operand)]
 
 
-def _parameters(given: Input) -> list[str]:
-    if given.access is Access.ARGUMENT:
-        return [f"const {c_name(given.dtype)} {given.name}"]
-    kind = "uchar" if given.dtype.names else c_name(given.dtype)
-    strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
-    limit = [f"const idx {given.name}_last"] if given.limited else []
-    return [f"__global const {kind} *restrict {given.name}", *strides, *limit]
+def _parameters(operand: Input) -> list[str]:
+    if operand.access is Access.ARGUMENT:
+        return [f"const {c_name(operand.dtype)} {operand.name}"]
+    kind = "uchar" if operand.dtype.names else c_name(operand.dtype)
+    strides = [f"const idx {operand.name}_size{d}, const idx {operand.name}_stride{d}" for d in range(operand.rank)]
+    limit = [f"const idx {operand.name}_last"] if operand.limited else []
+    return [f"__global const {kind} *restrict {operand.name}", *strides, *limit]
 
 
-def load(given: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
+def load(operand: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
     """Statements that read an input at a place (`lanes` indices from there, or one of `lanes` rows), and the text of
     each of its symbols.
     """
     lines: list[str] = []
     known: dict[Node, Text] = {}
-    for part, (leaf, node) in enumerate(components(given.value).items()):
-        variable = f"{prefix}{given.name}_{part}"  # a field's name may be any text, so it never enters the kernel
-        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(given, leaf, at, lanes)};")
+    for part, (leaf, node) in enumerate(components(operand.value).items()):
+        variable = f"{prefix}{operand.name}_{part}"  # a field's name may be any text, so it never enters the kernel
+        lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(operand, leaf, at, lanes)};")
         known[node] = as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
     return lines, known
 
@@ -203,47 +203,47 @@ def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
     return Text(mask, 8)
 
 
-def _element(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
+def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     across = lanes > 1 and at.pitch != ""
-    if at.column and given.access in (Access.VECTOR, Access.GATHERED):
-        return _in_columns(given, leaf, at, lanes)
-    match given.access:
+    if at.column and operand.access in (Access.VECTOR, Access.GATHERED):
+        return _in_columns(operand, leaf, at, lanes)
+    match operand.access:
         case Access.ARGUMENT:
-            return broadcast_text(given.dtype, given.name, lanes)
+            return broadcast_text(operand.dtype, operand.name, lanes)
         case Access.SINGLE:
-            return broadcast_text(given.dtype, _one(given, leaf, "0"), lanes)
+            return broadcast_text(operand.dtype, _one(operand, leaf, "0"), lanes)
         case Access.LINE if across:
-            return broadcast_text(given.dtype, _one(given, leaf, f"({at.index})"), lanes)
+            return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.index})"), lanes)
         case Access.LINE:
-            return _one(given, leaf, f"({at.index})")
+            return _one(operand, leaf, f"({at.index})")
         case Access.ROW if across:
-            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + ({at.row}))"
+            return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.row}))"
         case Access.ROW:
-            return _one(given, leaf, f"({at.row})")
+            return _one(operand, leaf, f"({at.row})")
         case Access.STRIDED:
-            each = [_strided_index(given, f"({at.element} + {lane})") for lane in range(lanes)]
-        case Access.GATHERED if lanes > 1 and not given.through and given.every == 1:
-            spot = f"{given.name} + {_gathered(given, at.element)}"
-            return f"CMR_LOAD_ANYWHERE({c_name(given.dtype, lanes)}, {lanes}, {spot})"
+            each = [_strided_index(operand, f"({at.element} + {lane})") for lane in range(lanes)]
+        case Access.GATHERED if lanes > 1 and not operand.through and operand.every == 1:
+            spot = f"{operand.name} + {_gathered(operand, at.element)}"
+            return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {spot})"
         case Access.GATHERED:
-            each = [_gathered(given, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
+            each = [_gathered(operand, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
         case Access.VECTOR if lanes > 1:
-            return f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
+            return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + {at.element})"
         case Access.PRIVATE if lanes > 1:
-            return f"CMR_PEEK({c_name(given.dtype, lanes)}, {given.name} + {at.element})"
+            return f"CMR_PEEK({c_name(operand.dtype, lanes)}, {operand.name} + {at.element})"
         case _:
-            return _one(given, leaf, at.element)
-    each = [_one(given, leaf, place) for place in each]
-    return each[0] if lanes == 1 else f"({c_name(given.dtype, lanes)})({', '.join(each)})"
+            return _one(operand, leaf, at.element)
+    each = [_one(operand, leaf, place) for place in each]
+    return each[0] if lanes == 1 else f"({c_name(operand.dtype, lanes)})({', '.join(each)})"
 
 
-def _one(given: Input, leaf: Leaf, at: str) -> str:
-    if given.dtype.fields is None:
-        return f"{given.name}[{at}]"
-    part, offset = leaves(given.dtype)[leaf]
-    return field_text(given.name, at, given.dtype.itemsize, part, offset, const=True)
+def _one(operand: Input, leaf: Leaf, at: str) -> str:
+    if operand.dtype.fields is None:
+        return f"{operand.name}[{at}]"
+    part, offset = leaves(operand.dtype)[leaf]
+    return field_text(operand.name, at, operand.dtype.itemsize, part, offset, const=True)
 
 
 def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, const: bool = False) -> str:
@@ -252,38 +252,40 @@ def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, cons
     return f"(*(__global {qualifier}{c_name(part)} *)({base} + (size_t)({at}) * {itemsize} + {offset}))"
 
 
-def _in_columns(given: Input, leaf: Leaf, at: Place, lanes: int) -> str:
+def _in_columns(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     """An element's numbers from the place's column on, or its only number in every lane."""
-    element = _gathered(given, at.element)
-    if not given.trailing:
-        return broadcast_text(given.dtype, _one(given, leaf, element), lanes)
+    element = _gathered(operand, at.element)
+    if not operand.trailing:
+        return broadcast_text(operand.dtype, _one(operand, leaf, element), lanes)
     spot = f"({element}) * columns + {at.column}"
-    return _one(given, leaf, spot) if lanes == 1 else f"CMR_LOAD({c_name(given.dtype, lanes)}, {given.name} + {spot})"
+    if lanes == 1:
+        return _one(operand, leaf, spot)
+    return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + {spot})"
 
 
-def _gathered(given: Input, element: str) -> str:
+def _gathered(operand: Input, element: str) -> str:
     """The place of an element, through the arrays of places."""
-    if given.every > 1:
-        element = f"((size_t){element} * {given.every})"  # an index fits its type, the place need not
-    if given.ahead:
-        element = f"({element} + {given.ahead})"
-    return place_through(given, f"{given.through[0]}[{element}]") if given.through else element
+    if operand.every > 1:
+        element = f"((size_t){element} * {operand.every})"  # an index fits its type, the place need not
+    if operand.ahead:
+        element = f"({element} + {operand.ahead})"
+    return place_through(operand, f"{operand.through[0]}[{element}]") if operand.through else element
 
 
-def place_through(given: Input, held: str) -> str:
+def place_through(operand: Input, held: str) -> str:
     """The place of an element, from what the first array of places holds: one of the array's, whatever that is."""
     place = ""
-    for name in (*given.through[1:], given.name):
+    for name in (*operand.through[1:], operand.name):
         place = f"cmr_within((idx){held}, {name}_last)"
         held = f"{name}[{place}]"
     return place
 
 
-def _strided_index(given: Input, at: str) -> str:
+def _strided_index(operand: Input, at: str) -> str:
     """The element's place: digits of the index in the collapsed dimensions, last one fastest, times their strides."""
     terms, rest = [], at
-    for d in reversed(range(given.rank)):
-        digit = f"({rest}) % {given.name}_size{d}" if d else rest
-        terms.append(f"({digit}) * {given.name}_stride{d}")
-        rest = f"({rest}) / {given.name}_size{d}"
+    for d in reversed(range(operand.rank)):
+        digit = f"({rest}) % {operand.name}_size{d}" if d else rest
+        terms.append(f"({digit}) * {operand.name}_stride{d}")
+        rest = f"({rest}) / {operand.name}_size{d}"
     return " + ".join(terms)

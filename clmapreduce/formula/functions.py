@@ -79,8 +79,8 @@ def apply(name: str, *operands: Operand) -> Node:
                 f"{name}: an array of shape {operand.shape} cannot stand inside a formula; pass it as an argument"
             )
         if not isinstance(operand, (Node, bool, int, float, complex, np.generic, np.ndarray)):
-            told = f"a record of {', '.join(map(repr, operand))}" if isinstance(operand, Mapping) else repr(operand)
-            raise FormulaError(f"{name}: {told} is neither a traced value nor a number")
+            text = f"a record of {', '.join(map(repr, operand))}" if isinstance(operand, Mapping) else repr(operand)
+            raise FormulaError(f"{name}: {text} is neither a traced value nor a number")
     kinds = [_kind(operand) for operand in operands]
     if name == "power" and isinstance(operands[0], Node) and isinstance(operands[1], (int, np.integer)):
         if operands[1] < 0 and is_integer(promote(*kinds)):

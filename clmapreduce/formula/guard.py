@@ -19,11 +19,11 @@ def guard(condition: Any, value: Any) -> Value:
     result's own dtype. Where both sides should be written, `cm.where` costs less: it has no branch. Raises FormulaError
     outside of such a function.
     """
-    given = as_value(value, "the guarded value")
+    guarded = as_value(value, "the guarded value")
     if not isinstance(condition, Node) and not any(isinstance(node, Node) for node in (condition, value)):
         raise FormulaError("cm.guard stands in a function given to cm.Map or cm.fuse; it takes traced values")
     holds = cast(as_node(condition), BOOL)
-    return rebuild({leaf: Apply(GUARD, (holds, node), node.dtype) for leaf, node in components(given).items()})
+    return rebuild({leaf: Apply(GUARD, (holds, node), node.dtype) for leaf, node in components(guarded).items()})
 
 
 def condition_of(value: Value) -> Node | None:

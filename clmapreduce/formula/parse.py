@@ -61,9 +61,9 @@ class Expression:
             )
         self._body = tree.body
         self._count = 0
-        found: dict[str, None] = {}
-        self._check(tree.body, 0, found)
-        self.names = tuple(found)
+        names: dict[str, None] = {}
+        self._check(tree.body, 0, names)
+        self.names = tuple(names)
 
     def __call__(self, *values: Any) -> Any:
         if len(values) != len(self.names):
@@ -87,14 +87,14 @@ class Expression:
         lines = re.split("\r\n|[\r\n]", self.text.strip())  # as Python's parser does, not str.splitlines
         return lines[min(number, len(lines)) - 1]
 
-    def _check(self, node: ast.AST, depth: int, found: dict[str, None]) -> None:
+    def _check(self, node: ast.AST, depth: int, names: dict[str, None]) -> None:
         self._count += 1
         if self._count > MAX_NODES or depth > MAX_DEPTH:
             raise self._refuse(node, f"the expression is too large (at most {MAX_NODES} parts, {MAX_DEPTH} deep)")
-        for child in self._children(node, found):
-            self._check(child, depth + 1, found)
+        for child in self._children(node, names):
+            self._check(child, depth + 1, names)
 
-    def _children(self, node: ast.AST, found: dict[str, None]) -> list[ast.AST]:
+    def _children(self, node: ast.AST, names: dict[str, None]) -> list[ast.AST]:
         match node:
             case ast.Constant(value=bool() | int() | float() | complex() as value):
                 self._check_size(node, value)
@@ -103,7 +103,7 @@ class Expression:
                 if name in FUNCTIONS or name.startswith("_"):
                     raise self._refuse(node, f"{name!r} cannot name an argument")
                 if name != "index":
-                    found.setdefault(name)
+                    names.setdefault(name)
                 return []
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 return [left, right]

@@ -55,10 +55,10 @@ def c_source(text: str) -> Callable[[Node, Node], Node]:
 
 def _check_expression(text: str) -> None:
     """Raises FormulaError with a caret under what no expression holds, and under brackets without their other half."""
-    found = _NO_EXPRESSION.search(text)
-    if found is not None:
-        why = f"{found[0]!r} cannot stand in a c_source, which is one expression"
-        raise FormulaError(pointed(why, text, found.start()))
+    match = _NO_EXPRESSION.search(text)
+    if match is not None:
+        why = f"{match[0]!r} cannot stand in a c_source, which is one expression"
+        raise FormulaError(pointed(why, text, match.start()))
     opened: list[int] = []
     for at, letter in enumerate(text):
         if letter in _CLOSING.values():

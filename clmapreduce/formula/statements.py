@@ -37,17 +37,17 @@ class Statements:
         place = at if isinstance(at, Place) else Place(at)
         prefix = f"{self._prefix}{'abcdefghijklmnopqrstuvwxyz'[self._loads % 26]}{self._loads}_"
         self._loads += 1
-        for given in formula.inputs:
-            if formula.uses(given):
-                self.read(given, place, prefix)
+        for operand in formula.inputs:
+            if formula.uses(operand):
+                self.read(operand, place, prefix)
         for i, (node, text) in enumerate(known.items()):
             self.declare(node, f"{prefix}known{i}", text)
         self.place(formula.nodes, place.index)
         return list(formula.outputs)
 
-    def read(self, given: Input, at: Place, prefix: str) -> None:
+    def read(self, operand: Input, at: Place, prefix: str) -> None:
         """Reads an input at a place; from here on its symbols stand for what was read."""
-        lines, known = load(given, at, self.lanes, prefix)
+        lines, known = load(operand, at, self.lanes, prefix)
         self._emitter.lines += lines
         for node, text in known.items():
             self._emitter.bind(node, text)

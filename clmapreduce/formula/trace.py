@@ -71,17 +71,17 @@ def own(function: Callable[..., Any]) -> Callable[..., Any]:
     return function if isinstance(function, FunctionType | BuiltinFunctionType | MethodType) else _Own(function)
 
 
-def check_arity(function: Callable[..., Any], given: int, what: str) -> None:
+def check_arity(function: Callable[..., Any], count: int, what: str) -> None:
     """Raises FormulaError when `function` cannot take `given` positional arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(*range(given))
+        signature.bind(*range(count))
     except TypeError:
         names = ", ".join(signature.parameters)
-        raise FormulaError(f"{what} takes ({names}), {given} argument(s) given") from None
+        raise FormulaError(f"{what} takes ({names}), {count} argument(s) given") from None
 
 
 def as_value(output: Any, what: str) -> Value:
@@ -105,10 +105,10 @@ def _field(name: str, part: Any, what: str) -> dict[Leaf, Node]:
     array = part if isinstance(part, np.ndarray) else _array(name, part, what)
     if not array.ndim:
         return {name: _as_scalar(array, what)}
-    told = f"{what}: field {name!r}"
+    field = f"{what}: field {name!r}"
     if not array.size:
-        raise FormulaError(f"{told} of shape {array.shape} has no elements; leave it out")
-    check_elements(array.size, told)
+        raise FormulaError(f"{field} of shape {array.shape} has no elements; leave it out")
+    check_elements(array.size, field)
     elements = {place: _checked(array[place], what) for place in np.ndindex(array.shape)}
     return {(name, place): node for place, node in zip(elements, alike(list(elements.values())), strict=True)}
 
@@ -131,7 +131,7 @@ def _as_scalar(output: Any, what: str) -> Node:
 def _checked(output: Any, what: str) -> Any:
     if isinstance(output, (Node, bool, int, float, complex, np.generic)):
         return output
-    told = f"an array of shape {output.shape}" if isinstance(output, np.ndarray) and output.ndim else repr(output)
+    text = f"an array of shape {output.shape}" if isinstance(output, np.ndarray) and output.ndim else repr(output)
     raise FormulaError(
-        f"{what} returned {told}; return a value made from its arguments, a tuple of them, or a dict of fields"
+        f"{what} returned {text}; return a value made from its arguments, a tuple of them, or a dict of fields"
     )

@@ -103,10 +103,10 @@ class _Finding:
             if id(node) in self.parts:
                 self.parts[id(node)].exponent &= exponent
             elif id(node) not in left and isinstance(node, Apply) and self.role[id(node)] is Role.PAIR:
-                found = expander.found.get(id(node))
-                groups = grouped(found.terms, self.limit + 1) if found is not None else None
-                if found is not None and groups and len(groups) <= self.limit:
-                    self.parts[id(node)] = _Part(found.terms, groups, exponent)
+                polynomial = expander.found.get(id(node))
+                groups = grouped(polynomial.terms, self.limit + 1) if polynomial is not None else None
+                if polynomial is not None and groups and len(groups) <= self.limit:
+                    self.parts[id(node)] = _Part(polynomial.terms, groups, exponent)
                     continue
                 left.add(id(node))
                 if groups != []:

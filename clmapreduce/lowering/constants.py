@@ -19,15 +19,15 @@ TakenConstants = tuple[tuple[Variable, Constant], ...]
 def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...], TakenConstants]:
     """The formulas with variables for their constants, and which stands for which."""
     slots: list[tuple[Variable, Constant]] = []
-    made: dict[Vector, Vector] = {}
+    replaced: dict[Vector, Vector] = {}
     for vector in postorder([root for root in roots if root is not None]):
         if isinstance(vector, Constant) and not all(value in KEPT for value in vector.values):
             slot = Variable(FIRST + len(slots), vector.dim, Category.PARAMETER)
             slots.append((slot, vector))
-            made[vector] = slot
+            replaced[vector] = slot
         else:
-            made[vector] = _with(vector, [made[arg] for arg in vector.args])
-    return tuple(None if root is None else made[root] for root in roots), tuple(slots)
+            replaced[vector] = _with(vector, [replaced[arg] for arg in vector.args])
+    return tuple(None if root is None else replaced[root] for root in roots), tuple(slots)
 
 
 def _with(vector: Vector, args: Sequence[Vector]) -> Vector:

@@ -34,9 +34,9 @@ def quotient_of(node: Node, opened: Callable[[Node], bool] = lambda _: True) -> 
 
 def written(above: Iterable[Node], below: Iterable[Node] = ()) -> Node | None:
     """The quotient of two products, None where there are no factors."""
-    made: Node | None = None
+    product: Node | None = None
     for factor in above:
-        made = factor if made is None else apply("multiply", made, factor)
+        product = factor if product is None else apply("multiply", product, factor)
     for factor in below:
-        made = apply("divide", Literal(1, factor.dtype) if made is None else made, factor)
-    return made
+        product = apply("divide", Literal(1, factor.dtype) if product is None else product, factor)
+    return product

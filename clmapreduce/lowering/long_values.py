@@ -55,7 +55,7 @@ def expansion_of(coefficient: Node, long: Contraction, role: Mapping[int, Role])
     first = cutting.named(coefficient, "s", cutting.scalars)
     term = apply("multiply", first, cutting.cut())
     scalars, rows, columns = cutting.scalars, cutting.rows, cutting.columns
-    parts = [tuple(Contraction(s, node, long.wide, long.size) for node, s in found) for found in (rows, columns)]
+    parts = [tuple(Contraction(s, node, long.wide, long.size) for node, s in terms) for terms in (rows, columns)]
     expansion = Expansion(term, tuple(symbol for _, symbol in scalars), parts[0], parts[1], long.size)
     return tuple(node for node, _ in scalars), expansion
 
@@ -113,7 +113,7 @@ class _Cutting:
 
     def _needs(self) -> dict[int, _Needs]:
         """What every node of the term is made of, by id."""
-        walked = {id(symbol): given.role for given, symbol in self.long.wide}
+        walked = {id(symbol): operand.role for operand, symbol in self.long.wide}
         long = {Role.PARAMETER: _Needs.LONG_PARAMETER, Role.ROW: _Needs.LONG_ROW, Role.COLUMN: _Needs.LONG_COLUMN}
         short = {Role.PARAMETER: _Needs(0), Role.COLUMN: _Needs.COLUMN, Role.ROW: _Needs.PAIR, Role.PAIR: _Needs.PAIR}
         needs: dict[int, _Needs] = {}

@@ -39,8 +39,8 @@ class _Lowering:
             if vector in self.scalars:
                 todo.pop()
                 continue
-            if self._is_long_sum(vector) and (made := self._contraction(vector)) is not None:
-                self.scalars[vector] = [made]
+            if self._is_long_sum(vector) and (contraction := self._contraction(vector)) is not None:
+                self.scalars[vector] = [contraction]
                 continue
             missing = [arg for arg in vector.args if arg not in self.scalars]
             if missing:
@@ -85,10 +85,10 @@ class _Lowering:
         wide: list[tuple[PairInput, Symbol]] = []
         for vector in below:
             if isinstance(vector, Variable):
-                given = self.inputs[vector]
-                symbol = Symbol(f"{given.name}.d", given.symbols[0].dtype)
+                components = self.inputs[vector]
+                symbol = Symbol(f"{components.name}.d", components.symbols[0].dtype)
                 term[vector] = symbol
-                wide.append((given, symbol))
+                wide.append((components, symbol))
             else:
                 args = [[term[arg] if arg.dim > 1 else self.of(arg)[0]] for arg in vector.args]
                 term[vector] = (
@@ -178,16 +178,17 @@ def _finished(
     done = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
     values, factors = waiting_factors(values, known) if linear and long is None else (values, ())
     used = _used([*values, *factors], done)
-    kept = tuple(given for given in inputs if used(given))
+    used_inputs = tuple(operand for operand in inputs if used(operand))
     if long is None:
         values = unique(values)
-        return Pair(kept, shared_products(values, roles(values, done, kept)), width, done, factors=factors)
+        shared = shared_products(values, roles(values, done, used_inputs))
+        return Pair(used_inputs, shared, width, done, factors=factors)
     scalars, expansion = expansion_of(values[0], done[-1], known)
-    return Pair(kept, scalars, width, done[:-1], expansion)
+    return Pair(used_inputs, scalars, width, done[:-1], expansion)
 
 
 def _used(values: Sequence[Node], loops: Sequence[Contraction]) -> Callable[[PairInput], bool]:
     """Which inputs a pair reads."""
     met = {id(node) for node in nodes_below([*values, *(loop.term for loop in loops)])}
-    walked = {id(given) for loop in loops for given, _ in loop.wide}
-    return lambda given: id(given) in walked or any(id(symbol) in met for symbol in given.symbols)
+    walked = {id(operand) for loop in loops for operand, _ in loop.wide}
+    return lambda operand: id(operand) in walked or any(id(symbol) in met for symbol in operand.symbols)

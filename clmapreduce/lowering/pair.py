@@ -188,7 +188,7 @@ def find_terms(
     `roles`.
     """
     role = roles(values, contractions, inputs, known)
-    found: dict[Role, dict[int, Node]] = {Role.PARAMETER: {}, Role.ROW: {}, Role.COLUMN: {}}
+    terms: dict[Role, dict[int, Node]] = {Role.PARAMETER: {}, Role.ROW: {}, Role.COLUMN: {}}
 
     def kept(node: Node, user: Role) -> bool:
         """Whether `node` is a term of what uses it."""
@@ -203,11 +203,11 @@ def find_terms(
             continue
         seen.add((id(node), user))
         if kept(node, user):
-            found[role[id(node)]].setdefault(id(node), node)
+            terms[role[id(node)]].setdefault(id(node), node)
             user = role[id(node)]
         if isinstance(node, Apply):
             todo += [(arg, user) for arg in node.args[::-1]]
-    ordered = {r: tuple(nodes.values()) for r, nodes in found.items()}
+    ordered = {r: tuple(nodes.values()) for r, nodes in terms.items()}
     return Terms(ordered[Role.PARAMETER], ordered[Role.ROW], ordered[Role.COLUMN], role)
 
 
@@ -218,7 +218,7 @@ def roles(
     known: Mapping[int, Role] | None = None,
 ) -> dict[int, Role]:
     """The role of every node below some values and the contractions' terms, by id. known: of other symbols."""
-    role = {id(symbol): given.role for given in inputs for symbol in given.symbols} | dict(known or {})
+    role = {id(symbol): operand.role for operand in inputs for symbol in operand.symbols} | dict(known or {})
     for contraction in contractions:
         role[id(contraction.result)] = Role.PAIR
         role |= {id(symbol): Role.PAIR for _, symbol in contraction.wide}  # each turn of the loop has another one

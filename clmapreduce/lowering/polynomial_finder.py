@@ -51,9 +51,11 @@ class Expander:
         """Looks at all nodes below some values, which live at least as long as this."""
         for node in postorder(values):
             if isinstance(node, Apply) and node.dtype == FLOAT32 and self.role[id(node)] is Role.PAIR:
-                made = self._expanded(node)
-                if made is not None and _has_coefficients(made.terms) and _has_coefficients(made.centred):
-                    self.found[id(node)] = made
+                polynomial = self._expanded(node)
+                if polynomial is None:
+                    continue
+                if _has_coefficients(polynomial.terms) and _has_coefficients(polynomial.centred):
+                    self.found[id(node)] = polynomial
 
     def _expanded(self, node: Apply) -> Polynomial | None:
         name, args = node.function.name, node.args
@@ -93,8 +95,8 @@ class Expander:
 
     def _reciprocal(self, node: Node) -> Node:
         if id(node) not in self._reciprocals:
-            made = self._reciprocals[id(node)] = apply("divide", Literal(1.0, FLOAT32), node)
-            self.role[id(made)] = self.role[id(node)]
+            reciprocal = self._reciprocals[id(node)] = apply("divide", Literal(1.0, FLOAT32), node)
+            self.role[id(reciprocal)] = self.role[id(node)]
         return self._reciprocals[id(node)]
 
     def _smallest(self, node: Apply, signs: Sequence[float]) -> Sum | None:

@@ -94,12 +94,12 @@ class Regrouper:
         chains = {role: [self._chain(nodes)] for role, nodes in sorted_.items() if nodes}
         if number != 1:
             home = min(chains, default=Role.PARAMETER)
-            given = chains.get(home, [])
-            if number == -1 and given:
-                chains[home] = [self._known(apply("negative", given[0]))]
+            links = chains.get(home, [])
+            if number == -1 and links:
+                chains[home] = [self._known(apply("negative", links[0]))]
             else:
-                literal = Literal(number, given[0].dtype if given else dtype)
-                chains[home] = [self._chain([*given, literal])]
+                literal = Literal(number, links[0].dtype if links else dtype)
+                chains[home] = [self._chain([*links, literal])]
         return [chains[role][0] for role in sorted(chains, reverse=True)] or [Literal(number, dtype)]
 
     def _splits(self, quotient: Apply) -> bool:

@@ -21,10 +21,10 @@ def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[N
     role: of every node, by id; products that depend on one side alone stay as they are.
     """
     factors = [_factors(value, role) for value in values]
-    nodes = list({id(factor): factor for found in factors for factor in found}.values())
+    nodes = list({id(factor): factor for several in factors for factor in several}.values())
     number = {id(node): k for k, node in enumerate(nodes)}  # addresses would differ from process to process
     mask = [int(role[id(node)]) for node in nodes]
-    products = [[number[id(factor)] for factor in found] for found in factors]
+    products = [[number[id(factor)] for factor in several] for several in factors]
     changed = False
     while (best := _most_common(products, mask)) is not None:
         products = [_with(product, best, len(nodes)) for product in products]
@@ -42,12 +42,12 @@ def waiting_factors(
     """
     left, waiting = [], []
     for value in values:
-        found = {True: list[Node](), False: list[Node]()}
+        by_side = {True: list[Node](), False: list[Node]()}
         for factor in _factors(value, role) if role[id(value)] is Role.PAIR else [value]:
-            found[role[id(factor)] is Role.PARAMETER].append(factor)
-        taken = found[True] if found[False] else []
-        left.append(_product(found[False]) if taken else value)
-        waiting.append(_product(taken) if taken else Literal(1.0, value.dtype))
+            by_side[role[id(factor)] is Role.PARAMETER].append(factor)
+        apart = by_side[True] if by_side[False] else []
+        left.append(_product(by_side[False]) if apart else value)
+        waiting.append(_product(apart) if apart else Literal(1.0, value.dtype))
     if all(isinstance(factor, Literal) and factor.value == 1 for factor in waiting):
         return tuple(values), ()
     return tuple(left), tuple(waiting)
@@ -55,15 +55,15 @@ def waiting_factors(
 
 def _factors(value: Node, role: Mapping[int, Role]) -> list[Node]:
     """The factors of a product."""
-    found: list[Node] = []
+    factors: list[Node] = []
     todo = [value]
     while todo:
         node = todo.pop()
         if isinstance(node, Apply) and node.function.name == "multiply" and role[id(node)] is Role.PAIR:
             todo += node.args[::-1]
         else:
-            found.append(node)
-    return found
+            factors.append(node)
+    return factors
 
 
 def _most_common(products: Sequence[Sequence[int]], mask: Sequence[int]) -> tuple[int, int] | None:
@@ -75,14 +75,14 @@ def _most_common(products: Sequence[Sequence[int]], mask: Sequence[int]) -> tupl
     return best if counts[best] > 1 else None
 
 
-def _with(product: list[int], pair: tuple[int, int], made: int) -> list[int]:
+def _with(product: list[int], pair: tuple[int, int], shared: int) -> list[int]:
     """The product with what two of its factors make in their place, if it has them."""
     left = list(product)
     for place in pair:
         if place not in left:
             return product
         left.remove(place)
-    return [made, *left]
+    return [shared, *left]
 
 
 def _product(factors: Sequence[Node]) -> Node:

@@ -18,7 +18,7 @@ def put_aside(
     beyond: of how many coordinates sums are walked. position: of the first new variable.
     """
     loops: set[Vector] = set()
-    found: dict[Vector, Vector] = {}
+    aside: dict[Vector, Vector] = {}
     meant: dict[Variable, Vector] = {}
     for part in postorder(formulas):
         if (part.operation is SUM and part.args[0].dim > beyond) or any(arg in loops for arg in part.args):
@@ -31,11 +31,11 @@ def put_aside(
         loops.remove(part)  # it is met once
         side = _side(part)
         if side is not None and part.dim == 1:
-            found[part] = new = Variable(position + len(meant), 1, side)
+            aside[part] = new = Variable(position + len(meant), 1, side)
             meant[new] = part
         else:
             todo += part.args
-    return tuple(substitute(formula, found) for formula in formulas), meant
+    return tuple(substitute(formula, aside) for formula in formulas), meant
 
 
 def _side(part: Vector) -> Category | None:

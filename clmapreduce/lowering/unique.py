@@ -16,15 +16,15 @@ def unique(values: Sequence[Node]) -> tuple[Node, ...]:
     new: dict[int, Node] = {}
     for node in postorder(values):
         key: Hashable = id(node)
-        made = node
+        result = node
         if isinstance(node, Literal):
             key = type(node.value), repr(node.value), node.dtype
         elif isinstance(node, Apply):
             args = tuple(new[id(arg)] for arg in node.args)
             key = node.function, tuple(map(id, args)), node.dtype, repr(node.weak)
             if any(one is not other for one, other in zip(args, node.args, strict=True)):
-                made = Apply(node.function, args, node.dtype, node.weak)
-        new[id(node)] = known.setdefault(key, made)
+                result = Apply(node.function, args, node.dtype, node.weak)
+        new[id(node)] = known.setdefault(key, result)
     return tuple(new[id(node)] for node in values)
 
 

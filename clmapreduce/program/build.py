@@ -25,41 +25,41 @@ from clmapreduce.reductions.base import Accumulate
 
 def reduced(op: ReductionOp, value: Any, name: str) -> Value:
     """The reduction of a vector: one value for the line."""
-    given, bound = _operand(op, value, name, Kind.REDUCE)
-    return Step(Kind.REDUCE, bound, given, name, bound.result).result
+    operand, bound = _operand(op, value, name, Kind.REDUCE)
+    return Step(Kind.REDUCE, bound, operand, name, bound.result).result
 
 
 def scanned(op: ReductionOp, value: Any, exclusive: bool, name: str) -> Value:
     """Every prefix's reduction of a vector."""
-    given, wide = _operand(op, value, name, Kind.SCAN)
+    operand, wide = _operand(op, value, name, Kind.SCAN)
     if exclusive and not wide.has_identity:
         raise ShapeError(f"{name}: an exclusive scan starts with the identity, which {op.name} does not have")
-    narrow = bound_to(op, value_dtype(given), "fast", _tracing().fp64)
+    narrow = bound_to(op, value_dtype(operand), "fast", _tracing().fp64)
     if [c.name for c in narrow.components] != [c.name for c in wide.components]:
         wide = narrow  # without float64 the wide sum is a double-word, which a scan does not carry
-    return Step(Kind.SCAN, wide, given, name, wide.result, exclusive, narrow).result
+    return Step(Kind.SCAN, wide, operand, name, wide.result, exclusive, narrow).result
 
 
 def kept(op: ReductionOp, value: Any, name: str) -> Step:
     """The partials of a vector: what a program may end with."""
-    given, bound = _operand(op, value, name, Kind.PARTIALS)
-    return Step(Kind.PARTIALS, bound, given, name, bound.layout)
+    operand, bound = _operand(op, value, name, Kind.PARTIALS)
+    return Step(Kind.PARTIALS, bound, operand, name, bound.layout)
 
 
 def unfolded(op: ReductionOp, base: Any, name: str) -> Value:
     """base, base∘base, … along the line; a formula of the index where there is a closed form."""
-    given = as_value(base, name)
-    if not _is_one_value(given):
+    operand = as_value(base, name)
+    if not _is_one_value(operand):
         raise ModeError(
             f"{name} starts from one value and asks for {told(ASKS['unfold'])}; it is given a vector, "
             f"which offers {told(ELEMENTWISE)}: put a Reduce in front"
         )
-    dtype = value_dtype(given)
+    dtype = value_dtype(operand)
     bound = bound_to(op, dtype, "auto", _tracing().fp64)
     check_unfolds(bound, dtype, name)
-    closed = closed_form(bound, given, dtype)
+    closed = closed_form(bound, operand, dtype)
     if closed is None:
-        return Step(Kind.UNFOLD, bound, given, name, dtype).result
+        return Step(Kind.UNFOLD, bound, operand, name, dtype).result
     # the base itself, at every index, is a vector too
     return closed if closed.varies else apply("where", index == index, closed, closed)
 
@@ -83,8 +83,8 @@ def check_unfolds(bound: Bound, dtype: DType, name: str) -> None:
 def line_length(length: Any, name: str) -> None:
     """Notes the length that an unfold names. Raises ShapeError when another one was named before."""
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
-        told = "a traced value, which is known too late" if isinstance(length, Node) else repr(length)
-        raise ShapeError(f"{name}: length is {told}; it must be a whole number, 0 or more")
+        text = "a traced value, which is known too late" if isinstance(length, Node) else repr(length)
+        raise ShapeError(f"{name}: length is {text}; it must be a whole number, 0 or more")
     tracing = _tracing()
     if tracing.length not in (None, length):
         raise ShapeError(f"{name}: length is {length}, another unfold of this line has {tracing.length}")
@@ -100,19 +100,19 @@ def bound_to(op: ReductionOp, dtype: DType, accumulate: Accumulate, fp64: bool) 
 def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value, Bound]:
     if isinstance(value, tuple):
         raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
-    given = as_value(value, name)
-    if not _is_vector(given):
+    operand = as_value(value, name)
+    if not _is_vector(operand):
         raise ModeError(
             f"{name} takes its input element by element ({told(ASKS[kind.value])}); it is given one value, which "
             f"offers {told(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
         )
     tracing = _tracing()
     accumulate: Accumulate = tracing.accumulate if kind is Kind.REDUCE else "auto"
-    bound = bound_to(op, value_dtype(given), accumulate, tracing.fp64)
-    plain = components(given)
+    bound = bound_to(op, value_dtype(operand), accumulate, tracing.fp64)
+    plain = components(operand)
     if "" in plain and bound.value.names is None:
-        given = cast(plain[""], bound.value)
-    return given, bound
+        operand = cast(plain[""], bound.value)
+    return operand, bound
 
 
 def _is_vector(value: Value) -> bool:

@@ -28,7 +28,7 @@ class Phase:
 def phases(program: Program) -> list[Phase]:
     """The fewest walks that compute the program: a reduce comes in the first walk in which its values are known."""
     depth = _Depth()
-    found: list[Phase] = []
+    result: list[Phase] = []
     by_depth: dict[int, list[Step]] = {}
     for step in program.steps:  # each after what it needs, so that no depth is looked for deep inside another's
         d = max(depth.of(node) for node in step.nodes)
@@ -36,12 +36,12 @@ def phases(program: Program) -> list[Phase]:
             by_depth.setdefault(d, []).append(step)
     for d in sorted(by_depth):
         roots = [node for step in by_depth[d] for node in step.nodes]
-        found.append(Phase(running(roots), tuple(by_depth[d])))
+        result.append(Phase(running(roots), tuple(by_depth[d])))
     stored = tuple(i for i, value in enumerate(program.outputs) if any(n.varies for n in components(value).values()))
     if stored:
         roots = [node for i in stored for node in components(program.outputs[i]).values()]
-        found.append(Phase(running(roots), (), stored))
-    return found
+        result.append(Phase(running(roots), (), stored))
+    return result
 
 
 def running(roots: Sequence[Node]) -> tuple[Step, ...]:
@@ -51,11 +51,11 @@ def running(roots: Sequence[Node]) -> tuple[Step, ...]:
 
 def constants(roots: Sequence[Node]) -> list[Node]:
     """The largest parts of some nodes that are one value for the line, numbers written in the formula left out."""
-    found = {id(n): n for n in roots if not n.varies and not isinstance(n, Literal)}
+    nodes = {id(n): n for n in roots if not n.varies and not isinstance(n, Literal)}
     for node in postorder(roots):
         if isinstance(node, Apply) and node.varies:
-            found |= {id(arg): arg for arg in node.args if not arg.varies and not isinstance(arg, Literal)}
-    return list(found.values())
+            nodes |= {id(arg): arg for arg in node.args if not arg.varies and not isinstance(arg, Literal)}
+    return list(nodes.values())
 
 
 class _Depth:

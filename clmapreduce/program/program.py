@@ -48,8 +48,8 @@ class Program:
 
 def needs(roots: Sequence[Node]) -> Iterator[Step]:
     """The steps whose results the nodes use directly."""
-    found = {id(n.step): n.step for n in postorder(roots) if isinstance(n, Result)}
-    yield from found.values()
+    steps = {id(n.step): n.step for n in postorder(roots) if isinstance(n, Result)}
+    yield from steps.values()
 
 
 def steps_of(roots: Sequence[Node], among: Callable[[Step], bool] = lambda step: True) -> list[Step]:

@@ -45,8 +45,8 @@ def tracing(fp64: bool, accumulate: Accumulate, single: bool = False) -> Iterato
 
 def current_tracing() -> Tracing | None:
     """This thread's tracing, if a function is being traced."""
-    found: Tracing | None = getattr(_current, "tracing", None)
-    return found
+    tracing: Tracing | None = getattr(_current, "tracing", None)
+    return tracing
 
 
 def is_traced(values: Sequence[Any]) -> bool:

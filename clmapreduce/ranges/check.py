@@ -14,9 +14,9 @@ MOST_EMPTY = 1 << 27
 """Labels without points that are counted: 1 GiB of counts."""
 
 
-def integers(given: Any, name: str, columns: int | None = None) -> Integers:
+def integers(value: Any, name: str, columns: int | None = None) -> Integers:
     """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array."""
-    array = numpy_array(given, name)
+    array = numpy_array(value, name)
     wanted = "(n,)" if columns is None else f"(n, {columns})"
     if array.size == 0 and array.ndim < 3:
         return np.zeros(0 if columns is None else (0, columns), np.int64)
@@ -24,8 +24,8 @@ def integers(given: Any, name: str, columns: int | None = None) -> Integers:
         raise DTypeError(f"{name} has dtype {array.dtype}; give an array of integers")
     if array.ndim != (1 if columns is None else 2) or array.shape[1:] != (() if columns is None else (columns,)):
         raise ShapeError(f"{name} has shape {array.shape}; give an array of shape {wanted}")
-    made: Integers = array.astype(np.int64)
-    return made
+    whole: Integers = array.astype(np.int64)
+    return whole
 
 
 def check_labels(labels: Integers, name: str) -> None:
@@ -38,9 +38,9 @@ def check_labels(labels: Integers, name: str) -> None:
         )
 
 
-def intervals(given: Any, name: str) -> Integers:
+def intervals(value: Any, name: str) -> Integers:
     """An int64 copy of (n, 2) starts and ends. Raises ShapeError for the first that is reversed or negative."""
-    pairs = integers(given, name, 2)
+    pairs = integers(value, name, 2)
     wrong = pairs[:, 1] < pairs[:, 0]
     if not wrong.any():
         wrong = pairs[:, 0] < 0
@@ -48,15 +48,15 @@ def intervals(given: Any, name: str) -> Integers:
             return pairs
     at = int((wrong | (pairs[:, 0] < 0)).argmax())
     start, end = pairs[at].tolist()
-    told = "begins below 0" if start < 0 else "ends before it begins; give (start, end), the end not included"
-    raise ShapeError(f"{name}[{at}] is ({start}, {end}), which {told}")
+    why = "begins below 0" if start < 0 else "ends before it begins; give (start, end), the end not included"
+    raise ShapeError(f"{name}[{at}] is ({start}, {end}), which {why}")
 
 
-def clusters(given: Any, name: str) -> Integers:
+def clusters(value: Any, name: str) -> Integers:
     """As `intervals`, each beginning where the one before ends, or later. Raises ShapeError naming the first that does
     not.
     """
-    pairs = intervals(given, name)
+    pairs = intervals(value, name)
     wrong = pairs[1:, 0] < pairs[:-1, 1]
     if wrong.any():
         at = int(wrong.argmax()) + 1
@@ -68,12 +68,12 @@ def clusters(given: Any, name: str) -> Integers:
     return pairs
 
 
-def slices(given: Any, name: str, lists: tuple[str, int], entries: tuple[str, int]) -> Integers:
+def slices(value: Any, name: str, lists: tuple[str, int], entries: tuple[str, int]) -> Integers:
     """(n + 1,) offsets of (n,) ends of lists. lists, entries: the names and lengths of the arrays that they belong to.
 
     Raises ShapeError where there are too few or too many, and for the first that does not fit.
     """
-    ends = integers(given, name)
+    ends = integers(value, name)
     if len(ends) != lists[1]:
         raise ShapeError(f"{name} has length {len(ends)}, {lists[0]} has {lists[1]}; give the end of each one's list")
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
@@ -81,11 +81,11 @@ def slices(given: Any, name: str, lists: tuple[str, int], entries: tuple[str, in
     if wrong.any():
         at = int(wrong.argmax())
         before = f"{name}[{at - 1}] = {offsets[at]}" if at else "0"
-        told = f"less than {before}" if ends[at] < offsets[at] else f"but {entries[0]} has {entries[1]} intervals"
-        raise ShapeError(f"{name}[{at}] is {ends[at]}, {told}; slices never decrease and end with {entries[1]}")
+        why = f"less than {before}" if ends[at] < offsets[at] else f"but {entries[0]} has {entries[1]} intervals"
+        raise ShapeError(f"{name}[{at}] is {ends[at]}, {why}; slices never decrease and end with {entries[1]}")
     if offsets[-1] != entries[1]:
-        told = f"{name}[{len(ends) - 1}] is {ends[-1]}" if len(ends) else f"{name} is empty"
-        raise ShapeError(f"{told}, but {entries[0]} has {entries[1]} intervals; slices end with {entries[1]}")
+        why = f"{name}[{len(ends) - 1}] is {ends[-1]}" if len(ends) else f"{name} is empty"
+        raise ShapeError(f"{why}, but {entries[0]} has {entries[1]} intervals; slices end with {entries[1]}")
     return offsets
 
 
@@ -97,10 +97,10 @@ def within(pairs: Integers, limit: int, name: str, what: str) -> None:
         raise ShapeError(f"{name}[{at}] is ({start}, {end}), but there are {limit} {what}")
 
 
-def count(given: Any, name: str) -> int:
+def count(value: Any, name: str) -> int:
     """A whole number, 0 or more. Raises DTypeError or ShapeError."""
-    if not is_whole(given):
-        raise DTypeError(f"{name} is {quoted(given)}; give a whole number")
-    if given < 0:
-        raise ShapeError(f"{name} is {quoted(given)}; give a whole number, 0 or more")
-    return int(given)
+    if not is_whole(value):
+        raise DTypeError(f"{name} is {quoted(value)}; give a whole number")
+    if value < 0:
+        raise ShapeError(f"{name} is {quoted(value)}; give a whole number, 0 or more")
+    return int(value)

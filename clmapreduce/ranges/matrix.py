@@ -25,20 +25,20 @@ def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any
     shape: what it has to be. Sparse matrices of any dtype: what is not zero is True. Raises DTypeError for dense ones
     of another dtype than bool, ShapeError for another shape.
     """
-    found: Any = matrix if is_sparse(matrix) else numpy_array(matrix, name)
-    if len(found.shape) != 2 or (shape is not None and tuple(found.shape) != shape):
+    array: Any = matrix if is_sparse(matrix) else numpy_array(matrix, name)
+    if len(array.shape) != 2 or (shape is not None and tuple(array.shape) != shape):
         wanted = (
             "a matrix" if shape is None else f"shape {shape}, a row per cluster of rows, a column per one of columns"
         )
-        raise ShapeError(f"{name} has shape {tuple(found.shape)}; give {wanted}")
+        raise ShapeError(f"{name} has shape {tuple(array.shape)}; give {wanted}")
     if is_sparse(matrix):
-        found = found.astype(bool).tocsr()
-        found.sum_duplicates()
-        found.eliminate_zeros()
-        return found
-    if found.dtype != np.bool_:
-        raise DTypeError(f"{name} has dtype {found.dtype}; give booleans, such as {name} != 0")
-    return found
+        array = array.astype(bool).tocsr()
+        array.sum_duplicates()
+        array.eliminate_zeros()
+        return array
+    if array.dtype != np.bool_:
+        raise DTypeError(f"{name} has dtype {array.dtype}; give booleans, such as {name} != 0")
+    return array
 
 
 def runs(matrix: Any, columns: Integers | None = None) -> tuple[Integers, Whole | PackedIntervals]:

@@ -21,9 +21,9 @@ SLACK = 1e-12
 """Squares of distances are off by a few roundings; none of these may hide a pair just as far as allowed."""
 
 
-def coordinates(given: Any, name: str) -> Any:
+def coordinates(value: Any, name: str) -> Any:
     """(n, D) real, finite numbers; (n,) are points on a line. Raises DTypeError, or ShapeError for the first wrong."""
-    x = numpy_array(given, name)
+    x = numpy_array(value, name)
     if x.dtype.kind not in "biuf":
         raise DTypeError(f"{name} has dtype {x.dtype}; give real coordinates")
     if x.ndim not in (1, 2) or 0 in x.shape[1:]:
@@ -52,8 +52,8 @@ def _over(operation: np.ufunc, x: Any, clusters: Integers) -> Floats:
         return np.zeros((0, *x.shape[1:]))
     cuts = clusters.ravel()
     cuts = cuts[cuts < len(x)]  # an end beyond the last row is none for reduceat
-    made: Floats = operation.reduceat(x, cuts, axis=0)[::2].astype(np.float64)
-    return made
+    bounds: Floats = operation.reduceat(x, cuts, axis=0)[::2].astype(np.float64)
+    return bounds
 
 
 def near(rows: Boxes, columns: Boxes, distance: float) -> tuple[Integers, Integers]:
@@ -70,7 +70,7 @@ def near(rows: Boxes, columns: Boxes, distance: float) -> tuple[Integers, Intege
     order = np.argsort(columns[0][:, axis], kind="stable")
     lows, highs = columns[0][order], columns[1][order]
     reached = np.maximum.accumulate(highs[:, axis])
-    found = []
+    lists = []
     for chunk in _chunks(rows[0], axis):
         low, high = rows[0][chunk], rows[1][chunk]
         bottom, top = low.min(axis=0) - margin, high.max(axis=0) + margin
@@ -84,8 +84,8 @@ def near(rows: Boxes, columns: Boxes, distance: float) -> tuple[Integers, Intege
             np.maximum(gap, 0, out=gap)
             squares += gap * gap
         row, column = np.nonzero(squares <= distance * distance * (1 + SLACK))
-        found.append(chunk[row] * count + order[candidates[column]])
-    row, places = np.divmod(np.sort(np.concatenate(found)), count)
+        lists.append(chunk[row] * count + order[candidates[column]])
+    row, places = np.divmod(np.sort(np.concatenate(lists)), count)
     return from_counts(np.bincount(row, minlength=len(rows[0]))), places
 
 

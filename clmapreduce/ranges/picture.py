@@ -29,11 +29,11 @@ def picture(blocks: Blocks, height: int, width: int) -> np.ndarray[Any, np.dtype
                 for right, wide in ((0, 1 - x), (1, x)):
                     places = (i + down) * (width + 2) + j + right
                     sums += np.bincount(places, weights=sign * high * wide, minlength=len(sums))
-    made: np.ndarray[Any, np.dtype[np.float64]] = (
+    shades: np.ndarray[Any, np.dtype[np.float64]] = (
         sums.reshape(height + 2, width + 2).cumsum(axis=0).cumsum(axis=1)[:height, :width]
     )
-    made.clip(0, 1, out=made)
-    return made
+    shades.clip(0, 1, out=shades)
+    return shades
 
 
 def _split(places: Any) -> tuple[Any, Any]:

@@ -45,9 +45,9 @@ class Ranges:
     @needs_host_room
     def __init__(self, ranges: Sequence[Any]) -> None:
         if not isinstance(ranges, (tuple, list)) or len(ranges) not in (3, 6):
-            told = f"{len(ranges)} of them" if isinstance(ranges, (tuple, list)) else type(ranges).__name__
+            text = f"{len(ranges)} of them" if isinstance(ranges, (tuple, list)) else type(ranges).__name__
             raise ShapeError(
-                f"ranges is {told}; give the six arrays (ranges_i, slices_i, redranges_j, ranges_j, slices_j, "
+                f"ranges is {text}; give the six arrays (ranges_i, slices_i, redranges_j, ranges_j, slices_j, "
                 "redranges_i), or the first three"
             )
         names = ("ranges_i", "slices_i", "redranges_j", "ranges_j", "slices_j", "redranges_i")
@@ -65,9 +65,9 @@ class Ranges:
 
     @classmethod
     def _of(cls, half: Blocks, limits: Limits = (), shape: tuple[int, int] | None = None) -> Ranges:
-        made = cls.__new__(cls)
-        made._set({1: half, 0: None}, limits, shape)
-        return made
+        ranges = cls.__new__(cls)
+        ranges._set({1: half, 0: None}, limits, shape)
+        return ranges
 
     # ------------------------------------------------------------------------------------------------------- makers
     @classmethod
@@ -115,8 +115,8 @@ class Ranges:
         """The pairs (i, j) with mask[i, j]: (M, N) booleans, or a scipy.sparse matrix, whose entries count that are not
         zero. Neighbouring rows that meet the same columns become a cluster: sort rows and columns to make these large.
         """
-        found = boolean(mask, "mask")
-        half = blocks_of_mask(found)
+        array = boolean(mask, "mask")
+        half = blocks_of_mask(array)
         return cls._of(half, shape=(half.rows, half.columns))
 
     @classmethod
@@ -163,8 +163,8 @@ class Ranges:
         if first.shape[1] != second.shape[1]:
             raise ShapeError(f"x has points of {first.shape[1]} coordinates, y of {second.shape[1]}; they must agree")
         if (ranges_j is None) != (y is None):
-            given, missing = ("y", "ranges_j") if ranges_j is None else ("ranges_j", "y")
-            raise ShapeError(f"{given} is given without {missing}; give both, or none to compare x with itself")
+            present, missing = ("y", "ranges_j") if ranges_j is None else ("ranges_j", "y")
+            raise ShapeError(f"{present} is given without {missing}; give both, or none to compare x with itself")
         choice(between, "between", ("boxes", "centroids"))
         given_distance = numpy_array(distance, "distance")
         if given_distance.ndim or given_distance.dtype.kind not in "iuf":
@@ -203,15 +203,15 @@ class Ranges:
         M, N = check.count(M, "M"), check.count(N, "N")
         if not is_whole(axis) or axis not in (0, 1):
             raise ShapeError(f"axis is {quoted(axis)}; 1 reduces over columns, 0 over rows")
-        found = self._kept.get((M, N))
-        if found is None:
+        by_axis = self._kept.get((M, N))
+        if by_axis is None:
             self._check_shape(M, N)
-            found = self._kept[M, N] = {}
-        if axis not in found:
+            by_axis = self._kept[M, N] = {}
+        if axis not in by_axis:
             own = self._own(axis)
             sizes = (M, N) if axis == 1 else (N, M)
-            found[axis] = own if (own.rows, own.columns) == sizes else replace(own, rows=sizes[0], columns=sizes[1])
-        return found[axis]
+            by_axis[axis] = own if (own.rows, own.columns) == sizes else replace(own, rows=sizes[0], columns=sizes[1])
+        return by_axis[axis]
 
     def _check_shape(self, M: int, N: int) -> None:
         if self._shape is not None and self._shape != (M, N):
@@ -234,11 +234,11 @@ class Ranges:
     def T(self) -> Ranges:
         """The same pairs with rows and columns swapped. Its own `T` is this one."""
         if self._swapped is None:
-            made = type(self).__new__(type(self))
+            ranges = type(self).__new__(type(self))
             limits = tuple((name, pairs, 1 - axis) for name, pairs, axis in self._limits)
             shape = None if self._shape is None else (self._shape[1], self._shape[0])
-            made._set({1: self._own(0), 0: self._own(1)}, limits, shape)
-            self._swapped, made._swapped = made, self
+            ranges._set({1: self._own(0), 0: self._own(1)}, limits, shape)
+            self._swapped, ranges._swapped = ranges, self
         return self._swapped
 
     def swap_axes(self) -> Ranges:
@@ -291,9 +291,9 @@ class Ranges:
         )
 
 
-def as_ranges(given: Any) -> Ranges | None:
+def as_ranges(value: Any) -> Ranges | None:
     """What is given as `ranges=`: None, Ranges, or the arrays that `Ranges` takes."""
-    return given if given is None or isinstance(given, Ranges) else Ranges(given)
+    return value if value is None or isinstance(value, Ranges) else Ranges(value)
 
 
 def _half(arrays: Sequence[Any], names: Sequence[str], axes: tuple[int, int]) -> tuple[Blocks, Limits]:
@@ -306,9 +306,9 @@ def _half(arrays: Sequence[Any], names: Sequence[str], axes: tuple[int, int]) ->
     return blocks(clusters, offsets, intervals, rows, columns), limits
 
 
-def _labels(given: Any, name: str) -> Integers:
+def _labels(value: Any, name: str) -> Integers:
     """(n,) labels that never decrease. Raises ShapeError naming the first negative one, or the first that does."""
-    labels = check.integers(given, name)
+    labels = check.integers(value, name)
     if len(labels) and labels[0] < 0:
         raise ShapeError(f"{name}[0] is {labels[0]}; labels count from 0")
     wrong = labels[1:] < labels[:-1]

@@ -82,8 +82,8 @@ class _Laws:
         for c, own in self.own.items():
             if self.dtype.names is not None and own == BOOL:
                 marked |= x[c] == self.identity[c]
-        kept = [self._same(self.combined(*pair), x) for pair in ((self.identity, x), (x, self.identity))]
-        return _at(x, np.flatnonzero(kept[0] & kept[1] | ~marked))
+        sides = [self._same(self.combined(*pair), x) for pair in ((self.identity, x), (x, self.identity))]
+        return _at(x, np.flatnonzero(sides[0] & sides[1] | ~marked))
 
     def _independent(self, dtypes: list[DType], nothing: list[Any]) -> list[bool | None]:
         """Per field False where it changes with the others, None where it is a sum, else True: by what `combine` gives
@@ -94,12 +94,12 @@ class _Laws:
         a, b = _pairs(x)
         first, second = ({c: np.roll(part, shift) for c, part in v.items()} for v, shift in ((a, 1), (b, 5)))
         combined = self.combined(a, b)
-        found: list[bool | None] = []
+        answers: list[bool | None] = []
         for c in self.own:
             others = self.combined({**first, c: a[c]}, {**second, c: b[c]}, only=c)
             alone = np.array_equal(combined[c], others[c], equal_nan=True)
-            found.append(None if alone and np.array_equal(combined[c], a[c] + b[c]) else alone)
-        return found
+            answers.append(None if alone and np.array_equal(combined[c], a[c] + b[c]) else alone)
+        return answers
 
     def check_identity(self, x: Values) -> None:
         """The identity before and after each of two values must not change what they give."""
@@ -147,11 +147,11 @@ class _Laws:
         wrong = ~self._same(left, right, a, b, c, ab, bc) & _finite(ab, bc, left, right)
         at = self._first(wrong, (ab, c), (a, bc))
         if at is not None:
-            told = ", ".join(f"{name} = {self._told(v, at)}" for name, v in (("a", a), ("b", b), ("c", c)))
+            values = ", ".join(f"{name} = {self._told(v, at)}" for name, v in (("a", a), ("b", b), ("c", c)))
             raise FormulaError(
                 f"{self.name} is not associative: combine(combine(a, b), c) is {self._told(left, at)} and "
-                f"combine(a, combine(b, c)) is {self._told(right, at)} for {told}; the modes group values in different "
-                f"ways, so that results would differ{_OUT}"
+                f"combine(a, combine(b, c)) is {self._told(right, at)} for {values}; the modes group values in "
+                f"different ways, so that results would differ{_OUT}"
             )
 
     def _first(self, wrong: Any, *operands: tuple[Values, Values]) -> int | None:
@@ -162,8 +162,8 @@ class _Laws:
         sure = np.ones(len(places), bool)
         for pair in operands:
             a, b = (_at(v, places) for v in pair)
-            given, moved = self.combined(a, b), self.combined(_moved(a, 1 + LEAST), _moved(b, 1 - LEAST))
-            sure &= self._same(_floats(moved), _floats(given), a, b) if _floats(given) else True
+            exact, moved = self.combined(a, b), self.combined(_moved(a, 1 + LEAST), _moved(b, 1 - LEAST))
+            sure &= self._same(_floats(moved), _floats(exact), a, b) if _floats(exact) else True
         return int(places[sure][0]) if sure.any() else None
 
     def combined(self, a: Values, b: Values, only: str | None = None) -> Values:
@@ -171,8 +171,8 @@ class _Laws:
         values: dict[Node, Any] = {self.a[c]: a[c] for c in a} | {self.b[c]: b[c] for c in b}
         memo: dict[int, Any] = {}
         count = max(_length(a), _length(b))
-        asked = self.result.items() if only is None else [(only, self.result[only])]
-        return {c: np.broadcast_to(evaluate(node, values, memo), (count,)) for c, node in asked}
+        wanted = self.result.items() if only is None else [(only, self.result[only])]
+        return {c: np.broadcast_to(evaluate(node, values, memo), (count,)) for c, node in wanted}
 
     def _same(self, got: Values, wanted: Values, *operands: Values) -> Any:
         """Where two values are equal up to rounding, which is relative to the largest number that took part."""

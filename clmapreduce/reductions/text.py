@@ -213,8 +213,8 @@ class OperatorText:
         value = _scalar(block.load(formula, at)[0]).astype(bound.acc)
         old = block.variable(place, block.index(at).dtype)
         here = block.index(at)
-        found = bound.same(value, block.variable(best, bound.acc)) & (here < old)
-        block.assign({place: _where(found, here, old)})
+        matches = bound.same(value, block.variable(best, bound.acc)) & (here < old)
+        block.assign({place: _where(matches, here, old)})
         return _braces(block)
 
     def lane_arrays(self, acc: str, lanes: int) -> str:

@@ -25,10 +25,10 @@ class BoundTruth(Bound):
         self.components = (Component("found", np.dtype(f"i{size}"), 1 if function == "bitwise_and" else 0),)
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        found = acc["found"]
+        holds = acc["found"]
         for value in values:
-            found = apply(self._function, found, cast(cast(typed(Node, value), BOOL), found.dtype))
-        return Record(found=found)
+            holds = apply(self._function, holds, cast(cast(typed(Node, value), BOOL), holds.dtype))
+        return Record(found=holds)
 
     def single(self, value: Value, index: Node) -> Record:
         return Record(found=cast(cast(typed(Node, value), BOOL), self.components[0].dtype))

@@ -34,9 +34,9 @@ class BoundUser(OneByOne):
             self.components = (_component("value", value, number(identity, value, what)),)
         else:
             self.parts = {f"f{i}": leaf for i, leaf in enumerate(leaves(value))}
-            given = fields(identity, value, what)
+            start = fields(identity, value, what)
             self.components = tuple(
-                _component(c, leaves(value)[leaf][0], leaf_view(given, leaf)[()]) for c, leaf in self.parts.items()
+                _component(c, leaves(value)[leaf][0], leaf_view(start, leaf)[()]) for c, leaf in self.parts.items()
             )
 
     def single(self, value: Value, index: Node) -> Record:
@@ -51,14 +51,14 @@ class BoundUser(OneByOne):
         return Record({c.name: self._fitted(parts[self.parts[c.name]], c) for c in self.components})
 
     def _check_fields(self, result: Value) -> None:
-        given = result.shapes if isinstance(result, Record) else {"": ()}
+        shapes = result.shapes if isinstance(result, Record) else {"": ()}
         wanted = {name: self.value[name].shape for name in self.value.names} if self.value.names else {"": ()}
-        if set(given) != set(wanted):
-            raise DTypeError(f"{self._name} gives {_told(given)}; its values are {_told(wanted)}")
+        if set(shapes) != set(wanted):
+            raise DTypeError(f"{self._name} gives {_told(shapes)}; its values are {_told(wanted)}")
         for name, shape in wanted.items():
-            if given[name] != shape:
-                told = [f"an array of shape {s}" if s else "a single number" for s in (given[name], shape)]
-                raise DTypeError(f"{self._name}: field {name!r} comes out as {told[0]}; it must be {told[1]}")
+            if shapes[name] != shape:
+                texts = [f"an array of shape {s}" if s else "a single number" for s in (shapes[name], shape)]
+                raise DTypeError(f"{self._name}: field {name!r} comes out as {texts[0]}; it must be {texts[1]}")
 
     def _fitted(self, part: Node, component: Component) -> Node:
         leaf = self.parts[component.name]
@@ -88,16 +88,16 @@ def _told(names: Iterable[str]) -> str:
 
 def number(value: Any, dtype: DType, what: str) -> Any:
     """`value` as a number of `dtype`; raises DTypeError when it does not survive the conversion."""
-    given = numpy_array(value, what)
-    if given.ndim or given.dtype.kind not in "biufc":
+    array = numpy_array(value, what)
+    if array.ndim or array.dtype.kind not in "biufc":
         raise DTypeError(f"{what} {value!r} is not a number")
     with np.errstate(all="ignore"):
-        kept = given.astype(dtype) if is_complex(dtype) else given.real.astype(dtype)
-    lost = is_float(dtype) and np.isfinite(given.real) and not np.isfinite(kept)
-    exact = is_complex(dtype) or (given.imag == 0 and not lost and (is_float(dtype) or kept == given))
+        number = array.astype(dtype) if is_complex(dtype) else array.real.astype(dtype)
+    lost = is_float(dtype) and np.isfinite(array.real) and not np.isfinite(number)
+    exact = is_complex(dtype) or (array.imag == 0 and not lost and (is_float(dtype) or number == array))
     if not exact:
         raise DTypeError(f"{what} {value!r} does not fit {dtype} values")
-    return kept[()]
+    return number[()]
 
 
 def fields(identity: Any, dtype: DType, what: str) -> Any:
@@ -105,15 +105,15 @@ def fields(identity: Any, dtype: DType, what: str) -> Any:
     refuse_masked(identity, what)
     try:
         with np.errstate(all="ignore"):
-            given = np.asarray(identity, dtype=dtype)
+            array = np.asarray(identity, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise DTypeError(f"{what} {identity!r} is no {dtype}: {error}") from None
-    if given.ndim:
-        raise DTypeError(f"{what} {identity!r} is not one value but {given.shape}")
-    told = np.asarray(identity, dtype=_untyped(dtype))
+    if array.ndim:
+        raise DTypeError(f"{what} {identity!r} is not one value but {array.shape}")
+    array = np.asarray(identity, dtype=_untyped(dtype))
     for leaf, (part, _) in leaves(dtype).items():
-        number(leaf_view(told, leaf)[()], part, f"{what}, field {leaf if isinstance(leaf, str) else leaf[0]!r}:")
-    return given
+        number(leaf_view(array, leaf)[()], part, f"{what}, field {leaf if isinstance(leaf, str) else leaf[0]!r}:")
+    return array
 
 
 def _untyped(dtype: DType) -> DType:
@@ -160,10 +160,10 @@ class Operator(ReductionOp):
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
         wanted = aligned(self.dtype if self.dtype is not None else value)
-        parts, given = leaves(wanted), leaves(value)
-        if list(parts) != list(given):
+        parts, parts_of_value = leaves(wanted), leaves(value)
+        if list(parts) != list(parts_of_value):
             raise DTypeError(f"operator {self.name} is for {wanted}; values have {value}")
-        if not all(np.can_cast(given[leaf][0], kept, "same_kind") for leaf, (kept, _) in parts.items()):
+        if not all(np.can_cast(parts_of_value[leaf][0], part, "same_kind") for leaf, (part, _) in parts.items()):
             raise DTypeError(
                 f"operator {self.name}: values of dtype {value} cannot become {wanted} without loss; cast them first"
             )

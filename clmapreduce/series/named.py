@@ -31,12 +31,12 @@ def table(coefficient: Coefficient, over_factorials: bool, terms: int, dtype: DT
     """
     wide = default_dtype(home)
     if over_factorials:
-        given = array(factorials(min(terms, most_terms(home)) - 1, dtype=wide, context=home), home)
+        inverse = array(factorials(min(terms, most_terms(home)) - 1, dtype=wide, context=home), home)
     else:
-        given = Map(lambda: (index * 0).astype(wide) + 1)(length=terms, context=home)
-        given = array(given, home)
-    made: DeviceArray = Map(lambda f: coefficient(f).astype(wide))(given)
-    return made if made.dtype == dtype else conversion(dtype)(made)
+        inverse = Map(lambda: (index * 0).astype(wide) + 1)(length=terms, context=home)
+        inverse = array(inverse, home)
+    coefficients: DeviceArray = Map(lambda f: coefficient(f).astype(wide))(inverse)
+    return coefficients if coefficients.dtype == dtype else conversion(dtype)(coefficients)
 
 
 def _series(
@@ -55,9 +55,10 @@ def _series(
         progress: Any = None,
     ) -> Any:
         check_order(terms, "terms")
-        given, home, wanted = checked([x], (), dtype, mode, context, out)
+        arguments, home, wanted = checked([x], (), dtype, mode, context, out)
         coefficients = table(coefficient, over_factorials, int(terms), wanted, home) if terms else array([], home)
-        return summed(coefficients, given.given[0].value, wanted, Options(mode, home, wait_for, out), given.on_device)
+        options = Options(mode, home, wait_for, out)
+        return summed(coefficients, arguments.given[0].value, wanted, options, arguments.on_device)
 
     series.__name__ = series.__qualname__ = name
     series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.

@@ -60,7 +60,7 @@ def power_series(
     terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more of them than there are
     factorials in the device's widest float (171 in float64).
     """
-    given, home, wanted = checked([x, center], derivatives, dtype, mode, context, out)
+    arguments, home, wanted = checked([x, center], derivatives, dtype, mode, context, out)
     orders = gather([derivatives], home).given[0].value
     if np.ndim(orders) != 1:
         raise ShapeError(f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {np.shape(orders)}")
@@ -68,10 +68,10 @@ def power_series(
     if orders.size:
         divisors = array(factorials(orders.size - 1, dtype=default_dtype(home), context=home), home)
         table = in_dtype(_QUOTIENT(table, divisors, wait_for=wait_for), wanted)
-    points = given.given[0].value
+    points = arguments.given[0].value
     if not (isinstance(center, (int, float)) and center == 0):
         points = _shift(wanted, default_dtype(home))(x, center, context=home, wait_for=wait_for)
-    on_device = given.on_device or isinstance(orders, DeviceArray)
+    on_device = arguments.on_device or isinstance(orders, DeviceArray)
     return summed(table, points, wanted, Options(mode, home, wait_for, out), on_device)
 
 
@@ -79,18 +79,18 @@ def checked(
     points: Sequence[Any], derivatives: Any, dtype: Any, mode: str, context: Context | None, out: Any
 ) -> tuple[Arguments, Context, DType]:
     """The points, their home and the dtype of the computation, after every check that can be made before a launch."""
-    given = gather(points, context)
-    table = gather([derivatives], given.context if given.on_device else context)
-    home = table.context if table.on_device else given.context
-    if home is not given.context:
-        given = gather(points, home)
-    for argument in (*given.given, *table.given):
+    arrays = gather(points, context)
+    table = gather([derivatives], arrays.context if arrays.on_device else context)
+    home = table.context if table.on_device else arrays.context
+    if home is not arrays.context:
+        arrays = gather(points, home)
+    for argument in (*arrays.given, *table.given):
         if argument.signature.dtype.kind not in "biuf":
             raise DTypeError(f"power series take real numbers, not {argument.signature.dtype}")
     wanted = working_dtype(dtype, [points[0], derivatives], home)
     choose_mode(mode, home.facts)
-    check_out(out, [(given.shape, wanted)], home)
-    return given, home, wanted
+    check_out(out, [(arrays.shape, wanted)], home)
+    return arrays, home, wanted
 
 
 def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device: bool) -> Any:
@@ -103,8 +103,8 @@ def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device
     points = in_dtype(x, dtype) if isinstance(x, DeviceArray) else np.asarray(x, dtype=dtype)
     if points.shape == () and table.size:
         return _one_point(table, points, dtype, options, on_device)
-    given = (Argument(points, Signature(dtype, Access.VECTOR)), Argument(table, Signature(dtype, Access.SINGLE)))
-    arguments = Arguments(home, given, points.shape, on_device)
+    pair = (Argument(points, Signature(dtype, Access.VECTOR)), Argument(table, Signature(dtype, Access.SINGLE)))
+    arguments = Arguments(home, pair, points.shape, on_device)
     outputs = [(points.shape, dtype)]
     if arguments.length == 0:
         return empty_results(arguments, outputs, options)[0]
@@ -133,9 +133,9 @@ def in_dtype(x: DeviceArray, dtype: DType) -> DeviceArray:
     return converted
 
 
-def working_dtype(dtype: Any, given: Sequence[Any], context: Context) -> DType:
+def working_dtype(dtype: Any, values: Sequence[Any], context: Context) -> DType:
     """The dtype asked for, else that of the arrays given (integers compute in the default), else the default."""
-    floats = [g.dtype for g in given if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
+    floats = [g.dtype for g in values if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
     wanted: DType = default_dtype(context)
     if dtype is not None:
         wanted = dtype_of(dtype)

@@ -75,8 +75,8 @@ def factorials(
     if n > largest:
         raise DTypeError(f"{n}! does not fit {wanted}; the largest n that fits is {largest}")
     check_out(out, [((n + 1,), wanted)], home)
-    kept = (Map(_counting(wanted)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
-    products = kept.prefix(mode=mode)
+    product = (Map(_counting(wanted)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
+    products = product.prefix(mode=mode)
     if out is None and products.dtype == wanted:
         return products
     return conversion(wanted)(products, mode=mode, context=home, out=out)

@@ -182,8 +182,8 @@ def split_at_long(x: Vector, beyond: int) -> tuple[Vector, ...]:
     """
     if x.operation is not CONCAT or all(arg.dim <= beyond for arg in x.args):
         return (x,)
-    found: list[Vector] = []
+    pieces: list[Vector] = []
     for is_long, args in groupby(x.args, lambda arg: arg.dim > beyond):
         some = list(args)
-        found += some if is_long else [concat(*some)]
-    return tuple(found)
+        pieces += some if is_long else [concat(*some)]
+    return tuple(pieces)

@@ -31,8 +31,8 @@ def gradient(f: Operand, v: Operand, g: Operand | None = None) -> Vector:
     for node in reversed(list(postorder([f]))):
         if node is v or node not in received:
             continue
-        given = received.pop(node)
-        for arg, part in zip(node.args, node.operation.gradient(node, given), strict=True):
+        incoming = received.pop(node)
+        for arg, part in zip(node.args, node.operation.gradient(node, incoming), strict=True):
             if part is not None and part.operation is not ZERO and v in arg.variables:
                 received[arg] = add(received[arg], part) if arg in received else part
     return received.get(v, zero(v.dim))

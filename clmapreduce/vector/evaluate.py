@@ -18,9 +18,9 @@ def evaluate(vector: Vector, arrays: Mapping[Variable, Any], dtype: Any = None) 
     """The formula's values, shape (..., vector.dim): an array of shape (..., variable.dim) per variable, leading axes
     broadcast. Computed in `dtype`, else the arrays' common dtype, else float64. Raises ShapeError, FormulaError.
     """
-    given = {variable: _checked(variable, arrays) for variable in vector.variables}
-    computing: DType = np.dtype(dtype) if dtype is not None else np.result_type(*given.values(), np.float16)
-    if dtype is None and not given:
+    inputs = {variable: _checked(variable, arrays) for variable in vector.variables}
+    computing: DType = np.dtype(dtype) if dtype is not None else np.result_type(*inputs.values(), np.float16)
+    if dtype is None and not inputs:
         computing = np.dtype(np.float64)
     values: dict[Node, Any] = {}
 
@@ -29,7 +29,7 @@ def evaluate(vector: Vector, arrays: Mapping[Variable, Any], dtype: Any = None) 
             return [Literal(value, computing) for value in part.values]
         if not isinstance(part, Variable):
             return [Literal(0, computing)] * part.dim
-        columns = given[part].astype(computing)
+        columns = inputs[part].astype(computing)
         symbols = [Symbol(f"v{part.position}_{k}", computing) for k in range(part.dim)]
         values.update({symbol: columns[..., k] for k, symbol in enumerate(symbols)})
         return symbols
@@ -37,7 +37,7 @@ def evaluate(vector: Vector, arrays: Mapping[Variable, Any], dtype: Any = None) 
     (nodes,) = scalars([vector], leaf)
     memo: dict[int, Any] = {}
     coordinates = [evaluate_node(node, values, memo) for node in nodes]
-    leading = np.broadcast_shapes(*(array.shape[:-1] for array in given.values()))
+    leading = np.broadcast_shapes(*(array.shape[:-1] for array in inputs.values()))
     result = np.empty((*leading, vector.dim), computing)
     for k, coordinate in enumerate(coordinates):
         result[..., k] = coordinate

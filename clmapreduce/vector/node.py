@@ -194,14 +194,14 @@ class Variable(Vector):
             raise FormulaError(f"variable {position} has category {category!r}; use 0 (i), 1 (j) or 2") from None
 
         def create() -> Variable:
-            made = object.__new__(cls)
-            made.operation, made.args, made.params, made.dim = VARIABLE, (), (position, dim, category), dim
-            made.position, made.category = position, category
-            return made
+            node = object.__new__(cls)
+            node.operation, node.args, node.params, node.dim = VARIABLE, (), (position, dim, category), dim
+            node.position, node.category = position, category
+            return node
 
-        made = _interned((VARIABLE, position, dim, category), create)
-        assert isinstance(made, Variable)
-        return made
+        node = _interned((VARIABLE, position, dim, category), create)
+        assert isinstance(node, Variable)
+        return node
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -220,30 +220,30 @@ class Constant(Vector):
             raise ShapeError("a constant needs at least one number")
 
         def create() -> Constant:
-            made = object.__new__(cls)
-            made.operation, made.args, made.params, made.dim, made._variables = CONSTANT, (), values, len(values), ()
-            made.values = values
-            return made
+            node = object.__new__(cls)
+            node.operation, node.args, node.params, node.dim, node._variables = CONSTANT, (), values, len(values), ()
+            node.values = values
+            return node
 
         # the bits, because 0.0 equals -0.0 and a NaN does not equal itself
-        made = _interned((CONSTANT, struct.pack(f"{len(values)}d", *values)), create)
-        assert isinstance(made, Constant)
-        return made
+        node = _interned((CONSTANT, struct.pack(f"{len(values)}d", *values)), create)
+        assert isinstance(node, Constant)
+        return node
 
 
 def make(operation: Operation, args: tuple[Vector, ...], params: Params = ()) -> Vector:
     """The one vector `operation(*args; params)`. Raises what `operation.dim` raises."""
     key = (operation, args, params)
-    found = _INTERNED.get(key)
-    if found is not None:
-        return found
+    node = _INTERNED.get(key)
+    if node is not None:
+        return node
     dim = check_dim(operation.dim(args, params), operation.name)
 
     def create() -> Vector:
-        made = object.__new__(Vector)
-        made.operation, made.args, made.params, made.dim = operation, args, params, dim
-        made._variables = _union(args)
-        return made
+        node = object.__new__(Vector)
+        node.operation, node.args, node.params, node.dim = operation, args, params, dim
+        node._variables = _union(args)
+        return node
 
     return _interned(key, create)
 
@@ -316,23 +316,23 @@ def _number(param: object) -> str:
 
 
 def _interned(key: Hashable, create: Callable[[], Vector]) -> Vector:
-    found = _INTERNED.get(key)
-    if found is None:
+    node = _INTERNED.get(key)
+    if node is None:
         with _LOCK:
-            found = _INTERNED.get(key)
-            if found is None:
-                found = _INTERNED[key] = create()
-    return found
+            node = _INTERNED.get(key)
+            if node is None:
+                node = _INTERNED[key] = create()
+    return node
 
 
 def _union(args: tuple[Vector, ...]) -> tuple[Variable, ...]:
     """All the arguments' variables, sharing a tuple that already holds them."""
-    found: tuple[Variable, ...] = ()
+    union: tuple[Variable, ...] = ()
     for arg in args:
         variables = arg.variables
-        if variables is not found and variables:
-            found = variables if not found else _joined(found, variables)
-    return found
+        if variables is not union and variables:
+            union = variables if not union else _joined(union, variables)
+    return union
 
 
 def _joined(first: tuple[Variable, ...], second: tuple[Variable, ...]) -> tuple[Variable, ...]:
@@ -341,5 +341,5 @@ def _joined(first: tuple[Variable, ...], second: tuple[Variable, ...]) -> tuple[
 
 
 def _build(name: str, *operands: Operand) -> Vector:
-    made: Vector = OPERATIONS[name](*operands)
-    return made
+    vector: Vector = OPERATIONS[name](*operands)
+    return vector

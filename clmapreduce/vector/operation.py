@@ -32,8 +32,8 @@ def common_dim(name: str, args: Sequence[Vector]) -> int:
     for arg in args:
         if arg.dim != dim and arg.dim != 1:
             if dim != 1:
-                told = ", ".join(str(a.dim) for a in args)
-                raise ShapeError(f"{name}: dimensions {told} do not fit; they must be equal, or 1")
+                dims = ", ".join(str(a.dim) for a in args)
+                raise ShapeError(f"{name}: dimensions {dims} do not fit; they must be equal, or 1")
             dim = arg.dim
     return dim
 
@@ -105,10 +105,10 @@ class Elementwise(Operation):
         return [self.scalar(*nodes, *params) for nodes in zip(*columns, strict=True)]
 
     def gradient(self, node: Vector, g: Vector) -> Gradients:
-        given = self.partials(node, *node.args)
+        partials = self.partials(node, *node.args)
         return tuple(
             None if partial is None else _collected(g, partial, arg.dim, node.dim)
-            for partial, arg in zip(given, node.args, strict=True)
+            for partial, arg in zip(partials, node.args, strict=True)
         )
 
     def _folded(self, args: tuple[Vector, ...], params: Params) -> Vector | None:

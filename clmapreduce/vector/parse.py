@@ -41,8 +41,8 @@ _CATEGORIES = {"Vi": Category.I, "Vj": Category.J, "Pm": Category.PARAMETER}
 
 
 def _less(name: str, a: Any, b: Any) -> Vector:
-    made: Vector = OPERATIONS[name](a, b)
-    return made
+    vector: Vector = OPERATIONS[name](a, b)
+    return vector
 
 
 def parse(text: str, aliases: Sequence[str] = ()) -> tuple[Vector, tuple[Variable, ...]]:
@@ -145,9 +145,9 @@ class _Reader:
         return self.tokens[self.next]
 
     def _taken(self, text: str) -> bool:
-        found = self._now.kind == "sign" and self._now.text == text
-        self.next += found
-        return found
+        matches = self._now.kind == "sign" and self._now.text == text
+        self.next += matches
+        return matches
 
     def _expected(self, text: str) -> None:
         if not self._taken(text):
@@ -215,16 +215,16 @@ class _Reader:
             inspect.signature(builder).bind(*args)
         except TypeError as error:
             raise self._refused(f"{token.text}: {error}", token) from None
-        made = self._built(token, builder, *args)
-        if isinstance(made, Variable):
-            self.declared.append(made)
-        return made
+        vector = self._built(token, builder, *args)
+        if isinstance(vector, Variable):
+            self.declared.append(vector)
+        return vector
 
     def _known(self, name: str) -> str:
         offered = sorted(known for known in OPERATIONS if known.isidentifier())
         alike = [known for known in offered if known.lower() == name.lower()]
-        told = f"did you mean {alike[0]}? " if alike else ""
-        return f"{told}Names here: {', '.join(self.names) or 'none'}; operations: {', '.join(offered)}"
+        hint = f"did you mean {alike[0]}? " if alike else ""
+        return f"{hint}Names here: {', '.join(self.names) or 'none'}; operations: {', '.join(offered)}"
 
     def _check_operand(self, token: _Token, *values: Any) -> None:
         if any(isinstance(value, tuple) for value in values):

@@ -29,13 +29,13 @@ class _Contract(Operation):
 
     def dim(self, args: tuple[Vector, ...], params: Params) -> int:
         extents, of_a, of_b, of_out = _labels(params)
-        for arg, labels, told in zip(args, (of_a, of_b), ("first", "second"), strict=True):
+        for arg, labels, place in zip(args, (of_a, of_b), ("first", "second"), strict=True):
             shape = tuple(extents[label] for label in labels)
             if arg.dim != math.prod(shape):
-                raise ShapeError(f"the {told} tensor has {arg.dim} numbers; its dimensions {shape} ask for others")
+                raise ShapeError(f"the {place} tensor has {arg.dim} numbers; its dimensions {shape} ask for others")
         if math.prod(extents) > MAX_DIM:
-            told = f"a contraction of {math.prod(extents)} products is given, over {extents}"
-            raise ShapeError(f"{told}; at most {MAX_DIM} are written out")
+            what = f"a contraction of {math.prod(extents)} products is given, over {extents}"
+            raise ShapeError(f"{what}; at most {MAX_DIM} are written out")
         return math.prod(extents[label] for label in of_out)
 
     def scalars(self, args: Sequence[Sequence[Node]], params: Params) -> list[Node]:
@@ -155,11 +155,11 @@ def tensordot(
     fresh = iter(range(len(shape_x), len(shape_x) + len(shape_y)))
     of_y = tuple(axes_x[axes_y.index(axis)] if axis in axes_y else next(fresh) for axis in range(len(shape_y)))
     extents = shape_x + tuple(shape_y[axis] for axis in range(len(shape_y)) if axis not in axes_y)
-    kept = [label for label in of_x if label not in axes_x] + [label for label in of_y if label >= len(shape_x)]
-    goes = tuple(range(len(kept))) if perm is None else _indices("TensorDot", perm)
-    if sorted(goes) != list(range(len(kept))):
-        raise FormulaError(f"TensorDot: {goes} is no permutation of the result's {len(kept)} axes")
-    of_out = tuple(kept[goes.index(axis)] for axis in range(len(kept)))
+    labels = [label for label in of_x if label not in axes_x] + [label for label in of_y if label >= len(shape_x)]
+    goes = tuple(range(len(labels))) if perm is None else _indices("TensorDot", perm)
+    if sorted(goes) != list(range(len(labels))):
+        raise FormulaError(f"TensorDot: {goes} is no permutation of the result's {len(labels)} axes")
+    of_out = tuple(labels[goes.index(axis)] for axis in range(len(labels)))
     return _contract(x, y, extents, of_x, of_y, of_out)
 
 

@@ -61,24 +61,24 @@ def build(
     """
     space = queue.space
     key = (source, tuple(options))
-    found = space.programs.get(key)
-    if found is not None:
+    program = space.programs.get(key)
+    if program is not None:
         with suppress(KeyError):  # another thread may have dropped it meanwhile
             space.programs.move_to_end(key)
-        return found
+        return program
     for option in " ".join(options).split():
         if option in _FORBIDDEN:
             raise ValueError(f"option {option} is refused: {_FORBIDDEN[option]}; -cl-mad-enable is as fast")
     with _compilers.lock:
-        found = space.programs.get(key)
-        if found is None:
+        program = space.programs.get(key)
+        if program is None:
             _dump(source, dump_name)
-            found = Program(_built(space, source, " ".join(options)), source, space)
+            program = Program(_built(space, source, " ".join(options)), source, space)
             most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
             while len(space.programs) >= most:
                 space.programs.popitem(last=False)
-            space.programs[key] = found
-        return found
+            space.programs[key] = program
+        return program
 
 
 def _built(space: SharedContext, source: str, options: str) -> _Program:

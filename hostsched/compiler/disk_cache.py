@@ -41,11 +41,11 @@ def cache_folder() -> pathlib.Path | None:
     folder = pathlib.Path(os.environ.get("CLMR_CACHE_DIR") or platformdirs.user_cache_dir("clmapreduce"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
+        status = folder.stat()
     except OSError as error:
         _log.info("no program cache: %s", error)
         return None
-    if not _is_ours(found):
+    if not _is_ours(status):
         _log.warning(
             "no program cache: %s is owned by someone else or writable for others; make it yours with mode 0700", folder
         )
@@ -120,14 +120,14 @@ def _header(key: str, binary: bytes) -> dict[str, object]:
     return {"format": _FORMAT, "key": key, "sha256": hashlib.sha256(binary).hexdigest(), "bytes": len(binary)}
 
 
-def _is_our_file(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and _is_ours(found)
+def _is_our_file(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and _is_ours(status)
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_ours(status: os.stat_result) -> bool:
     """Whether a file or folder belongs to this user and nobody else may write to it. Windows guards the user's folder
     itself.
     """
     if not hasattr(os, "getuid"):
         return True
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -36,11 +36,11 @@ def devices() -> list[Device]:
     Raises ForkedProcess in a child forked after OpenCL was used.
     """
     global _ranked
-    found = platforms()
+    all_platforms = platforms()
     with _lock:
         if _ranked is None:
             known, whole = [], True
-            for platform in found:
+            for platform in all_platforms:
                 try:
                     known += [Device(device) for device in _devices_of(platform)]
                 except cl.Error as error:
@@ -52,13 +52,13 @@ def devices() -> list[Device]:
         return list(_ranked)
 
 
-def rank(found: Sequence[Device]) -> list[Device]:
+def rank(candidates: Sequence[Device]) -> list[Device]:
     """`found`, best first, less the exact duplicates of a PoCL that is installed twice."""
-    kept: list[Device] = []
-    for device in sorted(found, key=lambda device: merit(device.facts), reverse=True):
-        if device.vendor != "pocl" or device.kind != "cpu" or all(device.facts != other.facts for other in kept):
-            kept.append(device)
-    return kept
+    best: list[Device] = []
+    for device in sorted(candidates, key=lambda device: merit(device.facts), reverse=True):
+        if device.vendor != "pocl" or device.kind != "cpu" or all(device.facts != other.facts for other in best):
+            best.append(device)
+    return best
 
 
 def merit(facts: DeviceFacts) -> tuple[int, ...]:
@@ -163,5 +163,5 @@ def _devices_of(platform: cl.Platform) -> list[cl.Device]:
         raise
 
 
-def _table(found: Sequence[Device]) -> str:
-    return "\n".join(f"  {device!r}" for device in found)
+def _table(candidates: Sequence[Device]) -> str:
+    return "\n".join(f"  {device!r}" for device in candidates)

@@ -206,8 +206,8 @@ def read_facts(device: cl.Device) -> DeviceFacts:
 
 def pocl_version(text: str) -> tuple[int, int]:
     """PoCL's version in the version string of its platform; (0, 0) of another driver's."""
-    found = re.search(r"\bPoCL (\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.search(r"\bPoCL (\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def _driver_maker(platform: cl.Platform) -> str:

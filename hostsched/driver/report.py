@@ -39,15 +39,15 @@ def report() -> list[RuntimeReport]:
     load.
     """
     names = [platform.name for platform in platforms()]
-    found = [_loader(), *_from_icd_files()]
+    reports = [_loader(), *_from_icd_files()]
     for driver in pip_drivers():
         problem = driver.problem
         if problem is None and not any(driver.platform_name in name for name in names):
             known = any(entry.path == driver.path for entry in registered_drivers())
             problem = _MISSED if known else _NOT_CHOSEN
         path = str(driver.path)
-        found.append(RuntimeReport("driver", driver.distribution, "pip", path, driver.problem is None, problem))
-    return found
+        reports.append(RuntimeReport("driver", driver.distribution, "pip", path, driver.problem is None, problem))
+    return reports
 
 
 def _loader() -> RuntimeReport:

@@ -38,14 +38,14 @@ def following(report: Callable[[float, float], None]) -> Iterator[None]:
 
 def expect(operations: float) -> None:
     """Counts operations that are about to be launched by this thread."""
-    found: _Following | None = getattr(_thread, "following", None)
-    if found is not None:
-        found.total += operations
+    following: _Following | None = getattr(_thread, "following", None)
+    if following is not None:
+        following.total += operations
 
 
 def advance(operations: float) -> None:
     """Counts operations that are done, and reports it."""
-    found: _Following | None = getattr(_thread, "following", None)
-    if found is not None:
-        found.done += operations
-        found.report(min(found.done, found.total), found.total)
+    following: _Following | None = getattr(_thread, "following", None)
+    if following is not None:
+        following.done += operations
+        following.report(min(following.done, following.total), following.total)

@@ -31,6 +31,6 @@ class Pace:
         """
         if operations <= 0 or seconds <= 0:
             return
-        found = seconds / operations
-        self.seconds = (self.seconds + found) / 2 if self.measured else found
+        rate = seconds / operations
+        self.seconds = (self.seconds + rate) / 2 if self.measured else rate
         self.measured = True

@@ -63,12 +63,12 @@ class Kernel:
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """
         try:
-            made = Kernel(self.program, self.name, self.space, self)
+            twin = Kernel(self.program, self.name, self.space, self)
             if constants:
-                opencl.set_scalars(made.cl, constants)
+                opencl.set_scalars(twin.cl, constants)
         except cl.Error as error:
             raise failure_of(error, f"preparing kernel {self.name}") from error
-        return made
+        return twin
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name} on {self.space.device.name!r}>"
@@ -103,9 +103,9 @@ class Program:
         Raises KeyError, naming the kernels there are, and OutOfDeviceMemory if it declares more local memory than the
         device has (some drivers kill the process when such a kernel is launched).
         """
-        found = self._kernels.get(name)
-        if found is not None:
-            return found
+        kernel = self._kernels.get(name)
+        if kernel is not None:
+            return kernel
         with self._space.lock:
             if name not in self._kernels:
                 self._kernels[name] = self._make(name)

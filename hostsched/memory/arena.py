@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -152,8 +153,9 @@ class Arena:
         access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
         place = cl.mem_flags.USE_HOST_PTR if self._facts.maps_memory else cl.mem_flags.COPY_HOST_PTR
         with self._space.lock:
-            made = self._create(lambda: opencl.new_buffer(self._space.cl, access | place, hostbuf=array), array.nbytes)
-        return Buffer(made, array.nbytes, self._space, host=array)
+            create = partial(opencl.new_buffer, self._space.cl, access | place, hostbuf=array)
+            buffer = self._create(create, array.nbytes)
+        return Buffer(buffer, array.nbytes, self._space, host=array)
 
     def from_cl(self, buffer: cl.Buffer, nbytes: int, host: np.ndarray[Any, Any] | None = None) -> Buffer:
         """A Buffer around a caller's OpenCL buffer of at least `nbytes` bytes, which stays the caller's. `host` is the
@@ -199,11 +201,11 @@ class Arena:
                 return buffer
         return None
 
-    def _allocate(self, size: int, asked: int) -> Buffer:
-        self._check_size(size, asked)
-        self._make_room(size, asked)
-        made = self._create(lambda: opencl.new_buffer(self._space.cl, cl.mem_flags.READ_WRITE, size=size), asked)
-        buffer = Buffer(made, size, self._space)
+    def _allocate(self, size: int, nbytes: int) -> Buffer:
+        self._check_size(size, nbytes)
+        self._make_room(size, nbytes)
+        create = partial(opencl.new_buffer, self._space.cl, cl.mem_flags.READ_WRITE, size=size)
+        buffer = Buffer(self._create(create, nbytes), size, self._space)
         buffer.arena = self
         self._count(buffer)
         return buffer
@@ -214,32 +216,32 @@ class Arena:
         buffer.counted = weakref.finalize(buffer, self._lost.append, buffer.nbytes)
         buffer.counted.atexit = False
 
-    def _create(self, make: Callable[[], cl.Buffer], asked: int) -> cl.Buffer:
+    def _create(self, make: Callable[[], cl.Buffer], nbytes: int) -> cl.Buffer:
         """What `make` returns; when the driver is out of memory, a second try after freeing what is idle."""
         try:
             return make()
         except cl.Error as error:
             if error.code not in MEMORY_CODES:
-                raise self._failure(error, asked) from error
+                raise self._failure(error, nbytes) from error
         self.trim()
         try:
             return make()
         except cl.Error as error:
             if error.code not in MEMORY_CODES:
-                raise self._failure(error, asked) from error
-            raise self._refusal(asked, f"the driver says {code_name(error.code)}") from error
+                raise self._failure(error, nbytes) from error
+            raise self._refusal(nbytes, f"the driver says {code_name(error.code)}") from error
 
-    def _check_size(self, size: int, asked: int) -> None:
+    def _check_size(self, size: int, nbytes: int) -> None:
         if size > self._facts.max_allocation:
-            raise self._refusal(asked, f"its largest allocation is {self._facts.max_allocation} bytes")
+            raise self._refusal(nbytes, f"its largest allocation is {self._facts.max_allocation} bytes")
 
-    def _make_room(self, size: int, asked: int) -> None:
+    def _make_room(self, size: int, nbytes: int) -> None:
         """Checks the limits before any driver call, after freeing what is idle if need be."""
         if self._shortage(size) is not None:
             self.trim()
             reason = self._shortage(size)
             if reason is not None:
-                raise self._refusal(asked, reason)
+                raise self._refusal(nbytes, reason)
 
     def _shortage(self, size: int) -> str | None:
         """Why `size` more bytes are too many, None if they are not."""
@@ -257,12 +259,12 @@ class Arena:
                 return f"the host has {max(0, room)} bytes left for it"
         return None
 
-    def _failure(self, error: cl.Error, asked: int) -> HostSchedError:
-        return failure_of(error, f"making a buffer of {asked} bytes on {self._facts.name!r}")
+    def _failure(self, error: cl.Error, nbytes: int) -> HostSchedError:
+        return failure_of(error, f"making a buffer of {nbytes} bytes on {self._facts.name!r}")
 
-    def _refusal(self, asked: int, reason: str) -> OutOfDeviceMemory:
+    def _refusal(self, nbytes: int, reason: str) -> OutOfDeviceMemory:
         return OutOfDeviceMemory(
-            f"{asked} bytes were asked for on {self._facts.name!r} ({self._facts.platform}), but {reason}; "
+            f"{nbytes} bytes were asked for on {self._facts.name!r} ({self._facts.platform}), but {reason}; "
             "work on smaller pieces, or free arrays that are no longer needed"
         )
 

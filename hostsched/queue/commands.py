@@ -51,8 +51,8 @@ class Commands:
         self.log: list[tuple[cl.Event, str, int | None]] = []
         properties: Any = (_OUT_OF_ORDER if self.facts.out_of_order else 0) | (_PROFILING if self.profile else 0)
         try:
-            found = self.space.idle_queues.take(properties)
-            self._queue = found or opencl.new_queue(self.context, device.cl_device, properties)
+            queue = self.space.idle_queues.take(properties)
+            self._queue = queue or opencl.new_queue(self.context, device.cl_device, properties)
         except cl.Error as error:
             raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
         self._in_flight = InFlight()
@@ -254,9 +254,9 @@ class Commands:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         with self.lock:
             try:
-                made = opencl.new_buffer(self.context, flags, nbytes)
+                buffer = opencl.new_buffer(self.context, flags, nbytes)
                 whole = (cl.map_flags.READ | cl.map_flags.WRITE, 0, (nbytes,), np.uint8)
-                view, mapped = opencl.map_buffer(self._queue, made, *whole, is_blocking=False)
+                view, mapped = opencl.map_buffer(self._queue, buffer, *whole, is_blocking=False)
             except cl.Error as error:
                 raise failure_of(error, f"pinning {nbytes} bytes for {self.facts.name!r}") from error
         return cast("np.ndarray[Any, Any]", view), mapped

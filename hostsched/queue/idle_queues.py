@@ -33,8 +33,8 @@ class IdleQueues:
         the host memory of that.
         """
         self._idle.append((properties, queue, last, in_flight))
-        for *_, kept in tuple(self._idle):
-            kept.release()
+        for *_, idle in tuple(self._idle):
+            idle.release()
 
     def take(self, properties: int) -> cl.CommandQueue | None:
         """A queue with these properties whose commands have all ended; None where there is none."""

@@ -44,7 +44,9 @@ class Profile:
         """
         self.queue.finish()
         return [
-            found for event, label, nbytes in list(self.queue.log) if (found := _read(event, label, nbytes)) is not None
+            record
+            for event, label, nbytes in list(self.queue.log)
+            if (record := _read(event, label, nbytes)) is not None
         ]
 
     def chrome_trace(self, path: str | os.PathLike[str]) -> None:

@@ -73,8 +73,8 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
         for known in (*_own.values(), *_foreign.values()):
             if known.cl == context and known.device == device:
                 return known
-        made = _foreign[context.int_ptr] = SharedContext(device, context)
-        return made
+        space = _foreign[context.int_ptr] = SharedContext(device, context)
+        return space
 
 
 def _made(device: Device) -> cl.Context:

@@ -188,8 +188,8 @@ class PairReduction:
         if width != 1:
             raise FormulaError(f"{self.name} reduces a formula of dimension 1, not {width}")
 
-    def refuse(self, option: str, given: object, wanted: str) -> ModeError:
-        return ModeError(f"{self.name}: {option}={given!r} is none; use {wanted}")
+    def refuse(self, option: str, value: object, wanted: str) -> ModeError:
+        return ModeError(f"{self.name}: {option}={value!r} is none; use {wanted}")
 
 
 def identity(bound: Bound) -> Record:

@@ -74,20 +74,20 @@ class BoundPairArgument(PairBound):
         return acc["best0"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
-        found = self._found(acc, values, 0)[1]
+        better = self._found(acc, values, 0)[1]
         for d in range(1, self.width):
-            found = found | self._found(acc, values, d)[1]
-        return found
+            better = better | self._found(acc, values, d)[1]
+        return better
 
     def adjust(self, acc: Record, values: Sequence[Values], indices: Sequence[Node]) -> Record:
         new: dict[str, Node] = {}
         for d in range(self.width):
-            best, found = self._found(acc, values, d)
+            best, better = self._found(acc, values, d)
             old = acc[f"place{d}"]
             place = cast(indices[-1], old.dtype)
             for value, index in zip(values[-2::-1], indices[-2::-1], strict=True):  # backwards: the first one stays
                 place = apply("where", cast(value[d], best.dtype) == best, cast(index, old.dtype), place)
-            new |= {f"best{d}": best, f"place{d}": apply("where", found, place, old)}
+            new |= {f"best{d}": best, f"place{d}": apply("where", better, place, old)}
         return Record(new)
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:

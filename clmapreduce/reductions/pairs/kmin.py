@@ -43,27 +43,27 @@ class BoundKMin(PairBound):
     rare = True
     one_by_one = True
 
-    def __init__(self, value: DType, width: int, k: int, index: DType, asked: tuple[bool, bool]) -> None:
+    def __init__(self, value: DType, width: int, k: int, index: DType, results: tuple[bool, bool]) -> None:
         self.value, self.width, self.kept = value, width, k
-        self._values, self._places = asked
+        self._values, self._places = results
         acc = computing(value)
         parts = [(d, n) for d in range(width) for n in range(k)]
         self.components = tuple(Component(f"value{d}_{n}", acc, highest(acc)) for d, n in parts)
         if self._places:
             self.components += tuple(Component(f"place{d}_{n}", index, 0) for d, n in parts)
         shape = (k,) if width == 1 else (k, width)
-        given = ((value, self._values), (INT64, self._places))
-        self.outputs = tuple(PairOutput(dtype, shape) for dtype, wanted in given if wanted)
+        columns = ((value, self._values), (INT64, self._places))
+        self.outputs = tuple(PairOutput(dtype, shape) for dtype, wanted in columns if wanted)
         self.side = LEAST.side if width == 1 else 0
 
     def bar(self, acc: Record) -> Node:
         return acc[f"value0_{self.kept - 1}"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
-        found = self._enters(acc, values, 0)
+        enters = self._enters(acc, values, 0)
         for d in range(1, self.width):
-            found = found | self._enters(acc, values, d)
-        return found
+            enters = enters | self._enters(acc, values, d)
+        return enters
 
     def adjust(self, acc: Record, values: Sequence[Values], indices: Sequence[Node]) -> Record:
         lists = self._lists(acc)
@@ -109,10 +109,10 @@ def inserted(entries: list[Entry], value: Node, index: Node) -> list[Entry]:
     first = entries[0]
     new = Entry(cast(value, first.value.dtype), cast(index, first.place.dtype) if first.place is not None else None)
     before = [LEAST.beats(new.value, entry.value) for entry in entries]
-    kept = [chosen(before[0], new, first)]
+    row = [chosen(before[0], new, first)]
     for n in range(1, len(entries)):
-        kept.append(chosen(before[n - 1], entries[n - 1], chosen(before[n], new, entries[n])))
-    return kept
+        row.append(chosen(before[n - 1], entries[n - 1], chosen(before[n], new, entries[n])))
+    return row
 
 
 def merged(a: list[Entry], b: list[Entry]) -> list[Entry]:
@@ -149,17 +149,17 @@ def chosen(condition: Node, entry: Entry, otherwise: Entry) -> Entry:
 class KMin(PairReduction):
     """`asked`: whether the values and whether the places are outputs. Needs `PairOptions.k`."""
 
-    def __init__(self, name: str, asked: tuple[bool, bool]) -> None:
-        self.name, self._asked = name, asked
+    def __init__(self, name: str, wanted: tuple[bool, bool]) -> None:
+        self.name, self._asked = name, wanted
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         k = options.k
         if k is None or k < 1:
             raise self.refuse("K", k, "how many values to keep, 1 or more")
         if k * width > MOST_KEPT:
-            told = f"K = {k} values" if width == 1 else f"K = {k} values of each of {width} numbers"
+            what = f"K = {k} values" if width == 1 else f"K = {k} values of each of {width} numbers"
             raise ShapeError(
-                f"{self.name} keeps {told} per row, each in a variable of the kernel; at most {MOST_KEPT} are "
+                f"{self.name} keeps {what} per row, each in a variable of the kernel; at most {MOST_KEPT} are "
                 "possible, sort the rows for more"
             )
         return BoundKMin(value, width, k, index, self._asked)

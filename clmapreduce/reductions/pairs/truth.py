@@ -19,18 +19,18 @@ class BoundPairTruth(PairBound):
 
     def __init__(self, value: DType, width: int, every: bool) -> None:
         self.value, self.width, self._every = value, width, every
-        found = np.dtype(f"i{computing(value).itemsize}")
-        self.components = tuple(Component(f"found{d}", found, int(every)) for d in range(width))
+        dtype = np.dtype(f"i{computing(value).itemsize}")
+        self.components = tuple(Component(f"found{d}", dtype, int(every)) for d in range(width))
         self.outputs = (PairOutput(BOOL, (width,)),)
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         new: dict[str, Node] = {}
         for d in range(self.width):
-            found = acc[f"found{d}"]
+            holds = acc[f"found{d}"]
             for value in values:
                 number = cast(value[d], computing(self.value))
-                found = apply("where", number == 0, 0, found) if self._every else apply("where", number != 0, 1, found)
-            new[f"found{d}"] = found
+                holds = apply("where", number == 0, 0, holds) if self._every else apply("where", number != 0, 1, holds)
+            new[f"found{d}"] = holds
         return Record(new)
 
     def merge(self, a: Record, b: Record) -> Record:

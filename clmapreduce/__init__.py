@@ -37,11 +37,11 @@ from clmapreduce.pairwise import (
     generic_logsumexp,
     generic_sum,
 )
-from clmapreduce.pairwise.tune import Tuned, tune
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
+from clmapreduce.tuning.tune import Tuned, tune
 from clmapreduce.version import __version__ as __version__
 
 __all__ = [

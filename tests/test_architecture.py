@@ -21,7 +21,7 @@ ROWS = (
     ("planning",),
     ("device",),
     ("calls",),
-    ("primitives", "series", "pairwise", "segmented", "cluster"),
+    ("primitives", "series", "pairwise", "segmented", "cluster", "tuning"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )

@@ -23,7 +23,6 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.lowering.constants import slotted
 from clmapreduce.pairwise.arrays import PairArrays, gather_pairs
-from clmapreduce.pairwise.measured import MeasuredChoice, recorder, tunings
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.planning.pair_request import PairRequest, passes_of
 from clmapreduce.planning.pairs import PairsRequest
@@ -31,6 +30,7 @@ from clmapreduce.planning.passes import Look
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.tuning.measured import MeasuredChoice, recorder, tunings
 from clmapreduce.vector.node import Variable, Vector
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}

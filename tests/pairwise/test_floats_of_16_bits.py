@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.pairwise.search import agree
+from clmapreduce.tuning.search import agree
 
 CODES = ["float16", "bfloat16"]
 

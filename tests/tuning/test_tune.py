@@ -21,13 +21,13 @@ import clmapreduce as cm
 from clmapreduce.calls import ready
 from clmapreduce.calls.options import Options
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise import measured, search, tune
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
 from clmapreduce.planning import boxes
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs import registry
 from clmapreduce.schemes.pairs.long_values import LongValues
 from clmapreduce.schemes.pairs.rows import Rows
+from clmapreduce.tuning import measured, search, tune
 from clmapreduce.vector import Variable
 
 X, Y, B = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 1)
@@ -206,7 +206,7 @@ def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.
     assert tuned(context, lambda: reduce_pairs(ASKED, drawn(rng), mode="sequential", context=context))
     other = f"""
 import numpy as np, clmapreduce as cm
-from clmapreduce.pairwise import measured
+from clmapreduce.tuning import measured
 measured.__version__ = {version!r}
 x, y = np.zeros((5, 3)), np.zeros((7, 3))
 cm.Genred("Sqrt(SqDist(x, y))", ["x = Vi(3)", "y = Vj(3)"], "Max", axis=1).source(x, y)

@@ -21,8 +21,6 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.pairwise.measured import local_bytes, plan_boxed
-from clmapreduce.pairwise.search import Candidate, Problem, TunedCall, agree
 from clmapreduce.plan import Plan
 from clmapreduce.planning.boxes import beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -41,6 +39,8 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixWideBox,
 )
 from clmapreduce.schemes.pairs.matrix.few import STARTS, FewNumbers
+from clmapreduce.tuning.measured import local_bytes, plan_boxed
+from clmapreduce.tuning.search import Candidate, Problem, TunedCall, agree
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"

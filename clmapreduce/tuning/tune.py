@@ -15,12 +15,12 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall
-from clmapreduce.pairwise.measured import Key, MeasuredChoice, keep, key_of, recording
-from clmapreduce.pairwise.search import Problem, TunedCall, search
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.tuning.measured import Key, MeasuredChoice, keep, key_of, recording
+from clmapreduce.tuning.search import Problem, TunedCall, search
 from clmapreduce.vector.node import Variable
 
 

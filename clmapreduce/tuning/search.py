@@ -21,12 +21,12 @@ from clmapreduce.dtypes import is_float
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.pairwise.measured import MeasuredChoice, plan_boxed, text_of
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.boxes import beside, is_legal, starts_of, varied
 from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.tuning.measured import MeasuredChoice, plan_boxed, text_of
 from clmapreduce.vector.node import Variable
 
 WORTH = 0.98

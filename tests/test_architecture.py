@@ -21,7 +21,8 @@ ROWS = (
     ("planning",),
     ("device",),
     ("calls",),
-    ("primitives", "series", "pairwise", "segmented", "cluster", "tuning"),
+    ("tuning",),
+    ("primitives", "series", "pairwise", "segmented", "cluster"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, product
@@ -16,6 +16,7 @@ from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
+from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32, INT32, INT64, DType, widened
@@ -68,8 +69,8 @@ def reduce_pairs(
     DeviceArrays of one floating dtype. ranges: cm.Ranges, which pairs count; None for all. Raises ShapeError,
     DTypeError, FormulaError or DeviceError before any launch.
     """
-    told = recorder()
-    key = warm_key(asked, arrays, mode, context) if out is None and told is None else None
+    record = recorder()
+    key = warm_key(asked, arrays, mode, context) if out is None and record is None else None
     home = next(iter(arrays.values())).context if key is not None else None
     known = find(home, key, ranges) if home is not None else None
     if home is not None and known is not None:
@@ -77,8 +78,8 @@ def reduce_pairs(
         return results[0] if len(results) == 1 else tuple(results)
     options = Options(mode, context, wait_for, out)
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
-    if told is not None and isinstance(prepared, Prepared):  # all that the caller gave is right
-        told(asked, arrays, mode, prepared.call.context, ranges)
+    if record is not None and isinstance(prepared, Prepared):  # all arguments are right
+        record(RecordedCall(asked, arrays, mode, prepared.call.context, ranges))
         prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
         keep(home, key, ReadyCall(prepared, arrays), ranges)
@@ -89,11 +90,11 @@ def reduce_pairs(
 def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
     """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
     parts: list[Hashable] = [asked, mode, tunings()]
-    for variable, array in arrays.items():
-        if not isinstance(array, DeviceArray) or (context is not None and array.context is not context):
+    for variable, values in arrays.items():
+        if not isinstance(values, DeviceArray) or (context is not None and values.context is not context):
             return None
-        context = array.context
-        parts += (variable, array.shape, array.dtype)
+        context = values.context
+        parts += (variable, values.shape, values.dtype)
     return tuple(parts) if arrays else None
 
 
@@ -159,6 +160,41 @@ def prepare_pairs(
     )  # fmt: skip
     executable = context.executable(request, blocks if look is None else look)
     return prepare(arguments, executable, outputs, options, in_step=False)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """A call with its arguments, as a recorder gets it and a search repeats it. mode: as of `reduce_pairs`."""
+
+    asked: PairCall
+    arrays: Mapping[Variable, Any]
+    mode: str
+    context: Context
+    ranges: Ranges | None
+
+    @property
+    def name(self) -> str:
+        """The reduction in words."""
+        text = repr(self.asked.formula)
+        short = text if len(text) <= 60 else f"{text[:57]}..."
+        return f"{self.asked.reduction.name} over {'ij'[self.asked.axis]} of {short}"
+
+    @property
+    def key(self) -> Hashable:
+        """The same for calls that run the same kernels."""
+        forms = tuple((variable, values.shape, values.dtype) for variable, values in self.arrays.items())
+        return self.asked, forms, self.mode, id(self.context), id(self.ranges)
+
+    def on_device(self) -> RecordedCall:
+        """The same call of arrays on the device."""
+        return replace(self, arrays={variable: array(values, self.context) for variable, values in self.arrays.items()})
+
+    def prepared(self, look: Look) -> Prepared:
+        """The call, ready to run, with the plans that `look` gives."""
+        options = Options(self.mode, self.context)
+        prepared = prepare_pairs(self.asked, self.arrays, options, ranges=self.ranges, look=look)
+        assert isinstance(prepared, Prepared)  # there are rows
+        return prepared
 
 
 def _arrays_of(given: PairArrays) -> tuple[tuple[Variable, DType, int, bool], ...]:

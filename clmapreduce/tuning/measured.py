@@ -9,18 +9,19 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.context import LOG, Context
 from clmapreduce.device.runtime import recall, remember, source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.planning.boxes import from_json, is_legal, starts_of, to_json
-from clmapreduce.ranges import Ranges
+from clmapreduce.planning.passes import Look
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
@@ -141,28 +142,49 @@ def local_bytes(text: str) -> int:
     return sum(_BYTES.get(kind, 8) * int(lanes or 1) * int(count) for kind, lanes, count in found)
 
 
-class Recorder(Protocol):
-    """What is told of every pairwise reduction, all checked, before it runs."""
+class TunableCall(Protocol):
+    """A reduction over pairs with its arguments, all checked, which a search makes again and again."""
 
-    def __call__(
-        self, asked: Any, arrays: Mapping[Any, Any], mode: str, context: Context, ranges: Ranges | None
-    ) -> None: ...
+    @property
+    def name(self) -> str:
+        """The reduction in words."""
 
+    @property
+    def key(self) -> Hashable:
+        """The same for calls that run the same kernels."""
+
+    @property
+    def context(self) -> Context:
+        """Where it runs."""
+
+    @property
+    def arrays(self) -> Mapping[Any, Any]:
+        """Its arrays."""
+
+    def on_device(self) -> TunableCall:
+        """The same call of arrays on the device."""
+
+    def prepared(self, look: Look) -> Prepared:
+        """The call, ready to run, with the plans that `look` gives."""
+
+
+Recorder: TypeAlias = Callable[[TunableCall], None]
+"""Is called with every reduction over pairs before it runs."""
 
 _here = threading.local()
 
 
 def recorder() -> Recorder | None:
     """This thread's recorder."""
-    found: Recorder | None = getattr(_here, "recorder", None)
-    return found
+    current: Recorder | None = getattr(_here, "recorder", None)
+    return current
 
 
 @contextlib.contextmanager
-def recording(told: Recorder) -> Iterator[None]:
-    """Inside the block `told` is this thread's recorder."""
+def recording(inner: Recorder) -> Iterator[None]:
+    """Inside the block `inner` is this thread's recorder."""
     outer = recorder()
-    _here.recorder = told
+    _here.recorder = inner
     try:
         yield
     finally:

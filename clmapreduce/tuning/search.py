@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -11,23 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.options import Options
-from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.ready import ReadyCall
-from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.context import LOG, Context
+from clmapreduce.device.context import LOG
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import is_float
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.boxes import beside, is_legal, starts_of, varied
-from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.tuning.measured import MeasuredChoice, plan_boxed, text_of
-from clmapreduce.vector.node import Variable
+from clmapreduce.tuning.measured import MeasuredChoice, TunableCall, plan_boxed, text_of
 
 WORTH = 0.98
 """A box must take less than this share of another one's time."""
@@ -44,27 +38,10 @@ TOLERANCE = {2: 2e-2, 4: 2e-3, 8: 1e-6}
 
 
 @dataclass(frozen=True, eq=False)
-class TunedCall:
-    """A call: what `reduce_pairs` takes, its arrays on the device."""
-
-    asked: PairCall
-    arrays: Mapping[Variable, DeviceArray]
-    mode: str
-    context: Context
-    ranges: Ranges | None
-
-    def prepared(self, look: Any) -> Prepared:
-        """The call with the plans that `look` gives."""
-        found = prepare_pairs(self.asked, self.arrays, Options(self.mode, self.context), None, self.ranges, look)
-        assert isinstance(found, Prepared)  # there are rows
-        return found
-
-
-@dataclass(frozen=True, eq=False)
 class Problem:
     """One pass of a call over all pairs. before: the box that was measured earlier, if any."""
 
-    call: TunedCall
+    call: TunableCall
     layout: PairProblem
     domain: Pairwise
     mode: ComputeMode

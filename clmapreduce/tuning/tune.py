@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import Any
 
 from clmapreduce.checks import quoted, real
 from clmapreduce.device.context import Context, context_of
-from clmapreduce.device.convert import array
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.call import PairCall
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.ranges import Ranges
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.tuning.measured import Key, MeasuredChoice, keep, key_of, recording
-from clmapreduce.tuning.search import Problem, TunedCall, search
-from clmapreduce.vector.node import Variable
+from clmapreduce.tuning.measured import Key, MeasuredChoice, TunableCall, keep, key_of, recording
+from clmapreduce.tuning.search import Problem, search
 
 
 @dataclass(frozen=True)
@@ -81,16 +77,12 @@ class _Tuner:
         self._calls: set[Hashable] = set()
         self._keys: set[Key] = set()
 
-    def __call__(
-        self, asked: PairCall, arrays: Mapping[Variable, Any], mode: str, context: Context, ranges: Ranges | None
-    ) -> None:
-        forms = tuple((variable, values.shape, values.dtype) for variable, values in arrays.items())
-        call = (asked, forms, mode, id(context), id(ranges))
-        if call in self._calls or perf_counter() >= self._deadline:
+    def __call__(self, call: TunableCall) -> None:
+        key = call.key
+        if key in self._calls or perf_counter() >= self._deadline:
             return
-        self._calls.add(call)
-        sent = {variable: array(values, context) for variable, values in arrays.items()}
-        noting = _Noting(TunedCall(asked, sent, mode, context, ranges))
+        self._calls.add(key)
+        noting = _Noting(call.on_device())
         noting.call.prepared(noting)
         for number, (key, problem) in enumerate(noting.passes, 1):
             if key not in self._keys:
@@ -108,7 +100,7 @@ class _Tuner:
 class _Noting:
     """Plans as they would be, and notes the passes over all pairs."""
 
-    def __init__(self, call: TunedCall) -> None:
+    def __init__(self, call: TunableCall) -> None:
         self.call = call
         self.passes: list[tuple[Key, Problem]] = []
         self._kept = MeasuredChoice(call.context)
@@ -122,9 +114,7 @@ class _Noting:
 
 
 def _named(problem: Problem) -> str:
-    """The reduction in words."""
-    asked, domain = problem.call.asked, problem.domain
-    text = repr(asked.formula)
-    short = text if len(text) <= 60 else f"{text[:57]}..."
+    """The reduction in words, with its sizes."""
+    domain = problem.domain
     batch = f"{domain.batch} x " if domain.batch > 1 else ""
-    return f"{asked.reduction.name} over {'ij'[asked.axis]} of {short}, {batch}{domain.rows} x {domain.columns}"
+    return f"{problem.call.name}, {batch}{domain.rows} x {domain.columns}"

@@ -20,7 +20,7 @@ from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.modes import ComputeMode
-from clmapreduce.pairwise.call import PairCall, prepare_pairs
+from clmapreduce.pairwise.call import PairCall, RecordedCall, prepare_pairs
 from clmapreduce.plan import Plan
 from clmapreduce.planning.boxes import beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -40,7 +40,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
 )
 from clmapreduce.schemes.pairs.matrix.few import STARTS, FewNumbers
 from clmapreduce.tuning.measured import local_bytes, plan_boxed
-from clmapreduce.tuning.search import Candidate, Problem, TunedCall, agree
+from clmapreduce.tuning.search import Candidate, Problem, agree
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"
@@ -176,7 +176,7 @@ def test_legal_boxes_compute_the_same(
     given = {x: rng.random((rows, x.dim)), y: rng.random((columns, y.dim)), b: rng.normal(size=(columns, b.dim))}
     arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in given.items()}
     ranges: Any = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.3 else None
-    call = TunedCall(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
+    call = RecordedCall(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
     passes: list[Problem] = []
 
     def noting(static: Plan, layout: Any, domain: Any, mode: ComputeMode, facts: Any) -> Plan:

@@ -1,12 +1,11 @@
-"""Calls that were made before, ready to be made again: what depends on shapes and dtypes alone is kept, so that a call
-on device arrays only binds and submits.
+"""Calls that are ready to be repeated: what depends on shapes and dtypes alone is settled, so that a call on device
+arrays only binds and submits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.prepared import Prepared
@@ -16,68 +15,75 @@ from clmapreduce.device.runtime import take, translated
 from clmapreduce.formula.formula import Access
 
 
-class ReadyCall:
-    """A call with everything settled but the arrays of its variables, given in the order of the plan's in0, in1, …;
-    None stands for a number.
+class Derivation(Protocol):
+    """How an array follows from a call's first one."""
 
-    It holds no context, because it is kept for as long as its context lives.
+    def of(self, source: DeviceArray, wait_for: Sequence[Any], /) -> Any:
+        """The array for this source, to be computed unless it is known."""
+
+
+class ReadyCall:
+    """A call with everything settled but its arrays: the entry that caches hold under a `CallRequest`.
+
+    own: positions among the arguments of arrays that are the same in every call. derivation: of the array that the call
+    takes last, if it takes one that follows from the others. It holds no context beside its own arrays', because it
+    lives as long as the context.
     """
 
-    def __init__(self, prepared: Prepared, variables: Iterable[Hashable | None]) -> None:
-        self._names = tuple((v, f"in{k}") for k, v in enumerate(variables) if v is not None)
-        self._outputs = tuple(prepared.outputs)
-        given = prepared.call.given
-        self._numbers = {
-            f"in{k}": as_argument(g.value, g.signature.dtype)
-            for k, g in enumerate(given)
-            if g.signature.access is Access.ARGUMENT
+    def __init__(self, prepared: Prepared, own: Collection[int] = (), derivation: Derivation | None = None) -> None:
+        arguments, executable = prepared.call.given, prepared.executable
+        numbers = {
+            f"in{k}": as_argument(argument.value, argument.signature.dtype)
+            for k, argument in enumerate(arguments)
+            if argument.signature.access is Access.ARGUMENT
         }
-        numbers = {f"in{k}": g.numbers for k, g in enumerate(given)}
-        self._scratch = dict(prepared.executable.plan.scratch)
-        self._tables = prepared.executable.tables
-        self._replay = prepared.executable.replay(numbers, self._numbers)
+        self.derivation = derivation
+        self._names = tuple(f"in{k}" for k in range(len(arguments)) if f"in{k}" not in numbers and k not in own)
+        self._outputs = tuple(prepared.outputs)
+        self._scratch = dict(executable.plan.scratch)
+        self._tables = executable.tables
+        self._own = {f"in{k}": arguments[k].value for k in own}
+        self._settled = {
+            **numbers,
+            **{name: table.buffer for name, table in self._tables.items()},
+            **{name: array.buffer for name, array in self._own.items()},
+        }
+        constants = {f"in{k}": argument.numbers for k, argument in enumerate(arguments)}
+        self._replay = executable.replay(constants, numbers)
 
     def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
         """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""
         fits = [(out.shape, out.dtype)] == list(self._outputs)
-        return fits and all(array.buffer is not out.buffer for array in arrays)
+        return fits and all(array.buffer is not out.buffer for array in (*arrays, *self._own.values()))
 
     def __call__(
-        self, context: Context, arrays: Mapping[Any, DeviceArray], wait_for: Sequence[Any],
-        out: DeviceArray | None = None, instead: Mapping[str, Any] = MappingProxyType({}),
+        self, context: Context, arrays: Iterable[DeviceArray], wait_for: Sequence[Any], out: DeviceArray | None = None,
+        instead: Mapping[str, Any] | None = None,
     ) -> list[DeviceArray]:  # fmt: skip
-        """One result per output, not waited for. context: the one it was prepared for. out: what it `takes`. instead:
-        buffers that take the place of the plan's tables.
+        """One result per output, not waited for. context: the one it was prepared for. arrays: its arguments but
+        numbers and own arrays, in their order. out: what it `takes`. instead: buffers that take the place of the plan's
+        tables.
         """
         queue = context.queue
         results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
-        slots: dict[str, Any] = {name: arrays[variable].buffer for variable, name in self._names}
-        slots |= self._numbers
-        slots |= {name: table.buffer for name, table in self._tables.items()}
-        slots |= instead
-        for k, made in enumerate(results):
-            slots[f"out{k}"] = made.buffer
+        slots: dict[str, Any] = dict(self._settled)
+        for name, array in zip(self._names, arrays, strict=True):
+            slots[name] = array.buffer
+        if instead is not None:
+            slots |= instead
+        for k, result in enumerate(results):
+            slots[f"out{k}"] = result.buffer
         with translated():
             scratch = {name: take(queue, nbytes) for name, nbytes in self._scratch.items()}
             try:
-                self._replay.submit({**slots, **scratch}, wait_for)
+                slots |= scratch
+                self._replay.submit(slots, wait_for)
             finally:
                 for buffer in scratch.values():
                     queue.arena.give(buffer)
         return results
 
 
-def is_kept(prepared: Prepared) -> bool:
+def is_repeatable(prepared: Prepared) -> bool:
     """Whether all that a call reads is numbers and arrays on the device."""
     return all(g.signature.access is Access.ARGUMENT or isinstance(g.value, DeviceArray) for g in prepared.call.given)
-
-
-def find(context: Context, key: Hashable, owner: Any = None) -> ReadyCall | None:
-    """The call kept under a key. owner: what else the call depends on, and with which it is forgotten."""
-    found: ReadyCall | None = context.caches(owner).calls.get(key)
-    return found
-
-
-def keep(context: Context, key: Hashable, call: ReadyCall, owner: Any = None) -> None:
-    """Keeps a call, and forgets the one that was not made for longest. owner: as above."""
-    context.caches(owner).calls.put(key, call)

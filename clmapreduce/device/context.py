@@ -104,7 +104,10 @@ class Context:
         if owner is None:
             return self._caches
         with self._lock:
-            return self._owned.setdefault(owner, Caches())
+            caches = self._owned.get(owner)
+            if caches is None:
+                caches = self._owned[owner] = Caches()
+            return caches
 
     def executable(self, request: PlanRequest, owner: Any = None) -> Executable:
         """The built plan of a request; equal requests share it. owner: what the plan is kept with, and only there."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, product
@@ -12,9 +13,11 @@ from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
-from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
+from clmapreduce.calls.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.request import CallRequest
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import source_of
@@ -57,6 +60,14 @@ class PairCall:
         if self.backend not in BACKENDS:
             raise ModeError(f"backend={self.backend!r} is unknown; use one of {', '.join(BACKENDS)}")
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
+
+    def __hash__(self) -> int:
+        """Computed once: every call looks for its request."""
+        return self._hash
+
 
 @followed
 def reduce_pairs(
@@ -70,32 +81,36 @@ def reduce_pairs(
     DTypeError, FormulaError or DeviceError before any launch.
     """
     record = recorder()
-    key = warm_key(asked, arrays, mode, context) if out is None and record is None else None
-    home = next(iter(arrays.values())).context if key is not None else None
-    known = find(home, key, ranges) if home is not None else None
-    if home is not None and known is not None:
-        results = known(home, arrays, wait_for)
-        return results[0] if len(results) == 1 else tuple(results)
+    request = _request(asked, arrays, mode, context) if out is None and record is None else None
+    if request is not None:
+        home: Context = next(iter(arrays.values())).context
+        calls: Cache[ReadyCall] = home.caches(ranges).calls
+        call = calls.get(request)
+        if call is not None:
+            results = call(home, arrays.values(), wait_for)
+            return results[0] if len(results) == 1 else tuple(results)
     options = Options(mode, context, wait_for, out)
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if record is not None and isinstance(prepared, Prepared):  # all arguments are right
         record(RecordedCall(asked, arrays, mode, prepared.call.context, ranges))
         prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
-    if home is not None and isinstance(prepared, Prepared) and is_kept(prepared):
-        keep(home, key, ReadyCall(prepared, arrays), ranges)
+    if request is not None and isinstance(prepared, Prepared) and is_repeatable(prepared):
+        calls.put(request, ReadyCall(prepared))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def warm_key(asked: Hashable, arrays: Mapping[Variable, Any], mode: str, context: Context | None) -> Hashable | None:
-    """What a call's form depends on; None where there is no array, or one is not on the device of the others."""
-    parts: list[Hashable] = [asked, mode, tunings()]
+def _request(
+    asked: PairCall, arrays: Mapping[Variable, Any], mode: str, context: Context | None
+) -> CallRequest | None:
+    """What a call depends on; None where there is no array, or one is not on the device of the others."""
+    shapes: list[Hashable] = []
     for variable, values in arrays.items():
         if not isinstance(values, DeviceArray) or (context is not None and values.context is not context):
             return None
         context = values.context
-        parts += (variable, values.shape, values.dtype)
-    return tuple(parts) if arrays else None
+        shapes.append((variable, values.shape, values.dtype))
+    return CallRequest((asked, mode, tunings()), tuple(shapes)) if shapes else None
 
 
 def explain_pairs(

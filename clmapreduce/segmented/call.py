@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,7 @@ from clmapreduce.calls.arguments import Argument, Arguments, Shape, Signature, p
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.request import number_key
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray
@@ -89,6 +90,11 @@ class SegmentCall:
     accumulate: Accumulate = "auto"
     init: Any = None
     empty: Any = None
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """Its part of a request."""
+        return self.name, self.op, self.front, self.accumulate, number_key(self.init), number_key(self.empty)
 
 
 @dataclass

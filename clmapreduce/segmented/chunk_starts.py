@@ -10,8 +10,10 @@ from weakref import WeakKeyDictionary, ref
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
-from clmapreduce.calls.ready import ReadyCall, find, keep
+from clmapreduce.calls.ready import ReadyCall
+from clmapreduce.calls.request import CallRequest
 from clmapreduce.device.array import DeviceArray, element, empty
+from clmapreduce.device.cache import Cache
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
@@ -69,12 +71,13 @@ class ChunkStarts:
         if self._question is None or self._offsets is None:
             return
         context = self._offsets.context
-        key = ("cuts", self.cutting, self._offsets.dtype)
-        call = find(context, key)
+        request = CallRequest(self.cutting, (self._offsets.dtype,))
+        calls: Cache[ReadyCall] = context.caches().calls
+        call = calls.get(request)
         if call is None:
             call = self._prepared()
-            keep(context, key, call)
-        call(context, {"offsets": self._offsets}, self._wait_for, self.array)
+            calls.put(request, call)
+        call(context, [self._offsets], self._wait_for, self.array)
         _held.setdefault(self._offsets, {})[self.cutting] = self.array
         self._question.keep(ref(self.array))
         self._question = None
@@ -88,7 +91,7 @@ class ChunkStarts:
         given = (Argument(offsets, Signature(offsets.dtype, Access.VECTOR)),)
         arguments = Arguments(context, given, array.shape, True)
         outputs = [(array.shape, array.dtype)]
-        return ReadyCall(prepare(arguments, executable, outputs, Options(), in_step=False), ["offsets"])
+        return ReadyCall(prepare(arguments, executable, outputs, Options(), in_step=False))
 
     @property
     def found_wrong(self) -> bool:

@@ -24,8 +24,8 @@ from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry
 from clmapreduce.segmented.inputs import Columns, Gathered, columns, gathered
-from clmapreduce.segmented.kept import CallCache
 from clmapreduce.segmented.lines import Row, mapped
+from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns
 from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
@@ -169,7 +169,7 @@ class KeyPlan:
         box = marks_box(Options("parallel", given.context)) if self._runs.length else None  # whatever mode comes later
         self._marks = None if box is None else find_marks(found, equal, key, False, box, options)
         self._geometry = _geometry(self._runs, self.context)
-        self._kept = CallCache(found.context)
+        self._calls = PlanCalls(found.context, self)
 
     @property
     def runs(self) -> int:
@@ -210,5 +210,5 @@ class KeyPlan:
                 return prepare_columns(self._geometry, given, asked, options, found.on_device)
             return prepare_marked(layout, asked, given, self._marks, self.runs, options, found.on_device)
 
-        reduced = self._kept.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
+        reduced = self._calls.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
         return _delivered(self._runs.keys, None, isinstance(reduced, DeviceArray)), reduced

@@ -14,9 +14,11 @@ import numpy as np
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
-from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
+from clmapreduce.calls.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.request import CallRequest
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.guard import check_guards
@@ -25,7 +27,6 @@ from clmapreduce.planning.lines import MapRequest, ReduceRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.reductions import Bound, operator
 from clmapreduce.schemes.line.reduce import box_name
-from clmapreduce.segmented.kept import array_places
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Row:
     every: int = 1
 
     @property
-    def kept(self) -> Hashable:
-        """All that a call depends on, but what an array on the device holds."""
+    def key(self) -> Hashable:
+        """All that a call depends on, but the numbers of an array on the device."""
         if isinstance(self.value, DeviceArray):
             return self.value.dtype, self.value.shape, self.ahead, self.every
         return type(self.value), self.value if isinstance(self.value, (bool, int, np.generic)) else None
@@ -95,15 +96,16 @@ def _reduced(op: str, function: Callable[..., Any], rows: Sequence[Row], length:
     """The function's values at every index of the line, reduced: a number on the device, not waited for."""
     context = options.context
     assert context is not None
-    key = ("line", op, function, tuple(row.kept for row in rows), length, options.mode)
-    call = find(context, key)
+    request = CallRequest((op, function, length, options.mode), tuple(row.key for row in rows))
+    calls: Cache[ReadyCall] = context.caches().calls
+    call = calls.get(request)
     if call is not None:
-        return call(context, {k: row.value for k, row in enumerate(rows)}, options.wait_for)[0]
+        return call(context, [row.value for row in rows if isinstance(row.value, DeviceArray)], options.wait_for)[0]
     prepared = _prepared(op, function, rows, length, options, context)
-    if is_kept(prepared):
-        keep(context, key, ReadyCall(prepared, array_places(prepared)))
-    found: DeviceArray = prepared.run()[0]
-    return found
+    if is_repeatable(prepared):
+        calls.put(request, ReadyCall(prepared))
+    result: DeviceArray = prepared.run()[0]
+    return result
 
 
 def _prepared(

@@ -33,7 +33,7 @@ from clmapreduce.segmented.call import (
 )
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.inputs import Columns, columns, gathered
-from clmapreduce.segmented.kept import CallCache
+from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.single_call import reduce_once
 
 Mapped = Callable[..., Any] | str | Map | None
@@ -162,7 +162,7 @@ class SegmentPlan:
         options = Options(mode, found.context)
         made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, options)
         self._geometry = made.on_device()
-        self._kept = CallCache(found.context)
+        self._calls = PlanCalls(found.context, self)
 
     @property
     def segments(self) -> int:
@@ -194,7 +194,7 @@ class SegmentPlan:
         """
         options = Options(mode, None, wait_for, out)
         arrays = values if isinstance(values, tuple) else (values,)
-        return self._kept.run(
+        return self._calls.run(
             (op, init, empty, map, accumulate), dict(enumerate(arrays, 1)), options,
             lambda: self._prepare(values, op, init, empty, map, accumulate, options),
         )  # fmt: skip

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.ready import ReadyCall, find, is_kept, keep
+from clmapreduce.calls.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.request import CallRequest, hashable
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.segmented.call import Reduction, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.chunk_starts import ChunkStarts
-from clmapreduce.segmented.kept import array_places, told
-
-
-class SingleCall(ReadyCall):
-    """A reduction to be made again on other arrays. cutting: of its chunks, if they are cut beforehand. last: the cuts'
-    place among what it is given.
-    """
-
-    def __init__(self, prepared: Reduction) -> None:
-        super().__init__(prepared, array_places(prepared))
-        self.cutting = prepared.cuts.cutting if prepared.cuts is not None else None
-        self.last = len(prepared.call.given) - 1
 
 
 class RepeatedCall:
-    """One call of a SingleCall, ready to run like a Reduction."""
+    """A ready call on some arrays, to run like a Reduction."""
 
-    def __init__(self, kept: SingleCall, arrays: Sequence[DeviceArray], context: Context, options: Options) -> None:
-        self._kept, self._context, self._options = kept, context, options
-        self._arrays = dict(enumerate(arrays))
-        self._instead: dict[str, Any] = {}
+    def __init__(self, call: ReadyCall, arrays: Sequence[DeviceArray], context: Context, options: Options) -> None:
+        self._call, self._arrays, self._context, self._options = call, arrays, context, options
+        self._instead: dict[str, Any] | None = None
         self.cuts: ChunkStarts | None = None
-        if kept.cutting is not None:
-            self.cuts = kept.cutting.of(arrays[0], options.wait_for)
-            self._arrays[kept.last] = self.cuts.array
+        if call.derivation is not None:
+            self.cuts = call.derivation.of(arrays[0], options.wait_for)
+            self._arrays = [*arrays, self.cuts.array]
 
     @property
     def stays(self) -> bool:
@@ -49,13 +37,13 @@ class RepeatedCall:
         return self.cuts is not None and self._options.out is None
 
     def ask(self, wrong: DeviceArray) -> None:
-        self._instead[GATE] = wrong.buffer
+        self._instead = {GATE: wrong.buffer}
 
     def run(self) -> list[Any]:
         if self.cuts is not None:
             self.cuts.fill()
-        call, options = self._kept, self._options
-        return list(call(self._context, self._arrays, options.wait_for, options.out, self._instead))
+        options = self._options
+        return list(self._call(self._context, self._arrays, options.wait_for, options.out, self._instead))
 
 
 def reduce_once(asked: SegmentCall, operands: SegmentOperands, options: Options, check: Check | None) -> Any:
@@ -64,35 +52,25 @@ def reduce_once(asked: SegmentCall, operands: SegmentOperands, options: Options,
         check.start()
     context, offsets = operands.context, operands.offsets
     arrays = [offsets, *(element.array for element in operands.elements)]
-    key = None
+    request = None
     if operands.on_device and operands.segments and all(type(array) is DeviceArray for array in arrays):
         kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.given) for e in operands.elements)
         sizes = (offsets.dtype, offsets.shape, operands.length, operands.trailing, operands.segments)
-        numbers = (told(asked.init), told(asked.empty))
-        plain = replace(asked, init=None, empty=None)
-        key = _hashable(("segments", plain, numbers, kinds, sizes, options.mode, operands.near))
-    found = find(context, key) if key is not None else None
-    if isinstance(found, SingleCall) and _takes(found, options.out, arrays, context):
-        return _run(RepeatedCall(found, arrays, context, options), check)
+        request = hashable(CallRequest((*asked.key, options.mode, operands.near), (sizes, *kinds)))
+    calls: Cache[ReadyCall] = context.caches().calls
+    call = calls.get(request) if request is not None else None
+    if call is not None and _takes(call, options.out, arrays, context):
+        return _run(RepeatedCall(call, arrays, context, options), check)
     prepared = prepare_segments(asked, operands, options, looks=True)
     if not isinstance(prepared, Reduction):
         settled(check)
         return prepared[0]
-    if key is not None and found is None and is_kept(prepared):
-        keep(context, key, SingleCall(prepared))
+    if request is not None and call is None and is_repeatable(prepared):
+        calls.put(request, ReadyCall(prepared, derivation=None if prepared.cuts is None else prepared.cuts.cutting))
     return _run(prepared, check)
 
 
-def _hashable(key: Hashable) -> Hashable | None:
-    """The key, or None where something in it has no hash: a record as init, say."""
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _takes(call: SingleCall, out: Any, arrays: Sequence[DeviceArray], context: Context) -> bool:
+def _takes(call: ReadyCall, out: Any, arrays: Sequence[DeviceArray], context: Context) -> bool:
     return out is None or (type(out) is DeviceArray and out.context is context and call.takes(out, arrays))
 
 

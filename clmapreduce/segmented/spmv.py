@@ -20,8 +20,8 @@ from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.inputs import gathered
-from clmapreduce.segmented.kept import CallCache
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
+from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.reduce import asked_for
 from clmapreduce.segmented.single_call import reduce_once
 
@@ -155,7 +155,7 @@ class SpmvPlan:
         found = gathered([indptr, columns, data, sources], context, NAMES)
         self.context = found.context
         self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
-        self._kept = CallCache(found.context)
+        self._calls = PlanCalls(found.context, self)
 
     @property
     def rows(self) -> int:
@@ -184,7 +184,7 @@ class SpmvPlan:
             return self._prepare(x, asked_for(add, self._front(multiply), accumulate, init, empty), options)
 
         place = 1 if self._matrix.data is None else 2
-        return self._kept.run((multiply, add, init, empty, accumulate), {place: x}, options, prepare)
+        return self._calls.run((multiply, add, init, empty, accumulate), {place: x}, options, prepare)
 
     def explain(
         self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",

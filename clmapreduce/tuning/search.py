@@ -89,9 +89,9 @@ class Candidate:
 
     def __init__(self, problem: Problem, box: Box) -> None:
         call = problem.call
-        self.box, self.context, self._arrays = box, call.context, call.arrays
+        self.box, self.context, self._arrays = box, call.context, tuple(call.arrays.values())
         self._look = Trial(problem.layout.pair, box, MeasuredChoice(call.context))
-        self._call = ReadyCall(call.prepared(self._look), call.arrays)
+        self._call = ReadyCall(call.prepared(self._look))
 
     def values(self) -> list[Any]:
         """The results, as NumPy arrays."""

@@ -196,7 +196,7 @@ def test_a_plan_keeps_a_call_behind_its_cuts(
     seen, fill = [], ChunkStarts.fill
 
     def watched(self: ChunkStarts) -> None:
-        seen.append(len(plan._kept._calls))
+        seen.append(len(plan._calls))
         fill(self)
 
     monkeypatch.setattr(ChunkStarts, "fill", watched)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.calls import ready
 from clmapreduce.device.cache import Caches
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.team import Teams
-from clmapreduce.segmented.single_call import SingleCall
+from clmapreduce.segmented.single_call import RepeatedCall
 
 pytestmark = pytest.mark.drawn
 SEGMENTS, COUNT = 5000, 30_000
@@ -21,20 +20,19 @@ SEGMENTS, COUNT = 5000, 30_000
 @pytest.fixture(params=[False, True], ids=["as chosen", "teams"])
 def short_ways(
     request: pytest.FixtureRequest, context: cm.Context, monkeypatch: pytest.MonkeyPatch
-) -> list[SingleCall]:
+) -> list[RepeatedCall]:
     """The calls that went the short way, from none kept on."""
     monkeypatch.setattr(context, "_caches", Caches())
     if request.param:
         monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
-    calls: list[SingleCall] = []
-    plain = ready.ReadyCall.__call__
+    calls: list[RepeatedCall] = []
+    plain = RepeatedCall.run
 
-    def counting(self: ready.ReadyCall, *args: Any) -> Any:
-        if isinstance(self, SingleCall):
-            calls.append(self)
-        return plain(self, *args)
+    def counting(self: RepeatedCall) -> Any:
+        calls.append(self)
+        return plain(self)
 
-    monkeypatch.setattr(ready.ReadyCall, "__call__", counting)
+    monkeypatch.setattr(RepeatedCall, "run", counting)
     return calls
 
 
@@ -50,7 +48,7 @@ def drawn(rng: np.random.Generator) -> tuple[Any, Any]:
     ids=["sum", "init", "argmin", "maximum"],
 )
 def test_reductions(
-    op: str, more: dict[str, Any], context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
+    op: str, more: dict[str, Any], context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
     """Other offsets and values each time; those of one call, and of a plan, from the host as from the device."""
     for k in range(4):
@@ -68,7 +66,7 @@ def test_reductions(
         assert len(short_ways) == 2 * k + 1
 
 
-def test_products(context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator) -> None:
+def test_products(context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator) -> None:
     for k in range(3):
         indptr, data = drawn(rng)
         columns = rng.integers(0, 700, COUNT).astype("i4")
@@ -82,7 +80,7 @@ def test_products(context: cm.Context, short_ways: list[SingleCall], rng: np.ran
 
 
 def test_what_is_wrong_is_told_on_the_short_way(
-    context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
+    context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
     offsets, x = drawn(rng)
     values, right = cm.array(x, context), cm.array(offsets, context)
@@ -108,7 +106,7 @@ def test_what_is_wrong_is_told_on_the_short_way(
 
 
 def test_targets_that_do_not_fit_are_refused(
-    context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
+    context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
     offsets, x = drawn(rng)
     values, held = cm.array(x, context), cm.array(offsets, context)
@@ -130,7 +128,7 @@ def test_targets_that_do_not_fit_are_refused(
 
 @pytest.mark.drawn(seldom="pocl")
 def test_calls_of_other_kinds_are_told_apart(
-    context: cm.Context, short_ways: list[SingleCall], rng: np.random.Generator
+    context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
     """Equal numbers of other types, other operators, dtypes and maps; records are not kept."""
     offsets, x = drawn(rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,7 @@ from clmapreduce.vector.node import Variable, Vector
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}
 BACKENDS |= {f"GPU_{scheme}{place}": scheme for scheme in ("1D", "2D") for place in ("", "_device", "_host")}
+PLAIN = Options()
 SCHEMES = ("auto", "direct_sum", "block_sum", "kahan_scheme")
 
 
@@ -71,8 +72,8 @@ class PairCall:
 
 @followed
 def reduce_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], *, mode: str = "auto", context: Context | None = None,
-    wait_for: Sequence[Any] = (), out: Any = None, ranges: Ranges | None = None, progress: Any = None,
+    asked: PairCall, arrays: Mapping[Variable, Any], options: Options = PLAIN, ranges: Ranges | None = None, *,
+    progress: Any = None,
 ) -> Any:  # fmt: skip
     """The reduction of every row's pairs, (*batch, rows, …) per result; a tuple where there are several.
 
@@ -81,18 +82,17 @@ def reduce_pairs(
     DTypeError, FormulaError or DeviceError before any launch.
     """
     record = recorder()
-    request = _request(asked, arrays, mode, context) if out is None and record is None else None
+    request = _request(asked, arrays, options) if options.out is None and record is None else None
     if request is not None:
         home: Context = next(iter(arrays.values())).context
         calls: Cache[ReadyCall] = home.caches(ranges).calls
         call = calls.get(request)
         if call is not None:
-            results = call(home, arrays.values(), wait_for)
+            results = call(home, arrays.values(), options.wait_for)
             return results[0] if len(results) == 1 else tuple(results)
-    options = Options(mode, context, wait_for, out)
     prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if record is not None and isinstance(prepared, Prepared):  # all arguments are right
-        record(RecordedCall(asked, arrays, mode, prepared.call.context, ranges))
+        record(RecordedCall(asked, arrays, options.mode, prepared.call.context, ranges))
         prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
     if request is not None and isinstance(prepared, Prepared) and is_repeatable(prepared):
         calls.put(request, ReadyCall(prepared))
@@ -100,17 +100,16 @@ def reduce_pairs(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _request(
-    asked: PairCall, arrays: Mapping[Variable, Any], mode: str, context: Context | None
-) -> CallRequest | None:
+def _request(asked: PairCall, arrays: Mapping[Variable, Any], options: Options) -> CallRequest | None:
     """What a call depends on; None where there is no array, or one is not on the device of the others."""
+    context = options.context
     shapes: list[Hashable] = []
     for variable, values in arrays.items():
         if not isinstance(values, DeviceArray) or (context is not None and values.context is not context):
             return None
         context = values.context
         shapes.append((variable, values.shape, values.dtype))
-    return CallRequest((asked, mode, tunings()), tuple(shapes)) if shapes else None
+    return CallRequest((asked, options.mode, tunings()), tuple(shapes)) if shapes else None
 
 
 def explain_pairs(

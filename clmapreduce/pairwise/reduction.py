@@ -16,13 +16,12 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, source_pairs
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
-from clmapreduce.ranges import Ranges, as_ranges
+from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.vector.node import Vector
 
 Finish = Callable[[Any], Any]
-PASSED_ON = ("mode", "context", "wait_for", "out", "ranges", "progress")
 
 
 class Reduced:
@@ -51,19 +50,19 @@ class Reduced:
         """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming
         the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
         """
-        asked, inputs, passed = self._prepared(arrays, options)
-        result = reduce_pairs(asked, inputs.arrays, **passed)
+        asked, inputs, chosen = self._prepared(arrays, options)
+        result = reduce_pairs(asked, inputs.arrays, _options(chosen), chosen["ranges"], progress=chosen["progress"])
         return result if self.finish is None else self.finish(result)
 
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
-        asked, inputs, passed = self._prepared(arrays, options)
-        return explain_pairs(asked, inputs.arrays, *_planning(passed))
+        asked, inputs, chosen = self._prepared(arrays, options)
+        return explain_pairs(asked, inputs.arrays, _options(chosen), chosen["ranges"])
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
-        asked, inputs, passed = self._prepared(arrays, options)
-        return source_pairs(asked, inputs.arrays, *_planning(passed))
+        asked, inputs, chosen = self._prepared(arrays, options)
+        return source_pairs(asked, inputs.arrays, _options(chosen), chosen["ranges"])
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
         """What is asked for, of which arrays, with which keywords; all of it checked."""
@@ -73,13 +72,12 @@ class Reduced:
             raise ModeError("out= would hold the result before it is given its shape; this reduction has none")
         chosen = keywords(given)
         self._check_neighbours(inputs)
-        asked = self._asked(chosen)
-        return asked, inputs, {name: chosen[name] for name in PASSED_ON}
+        return self._asked(chosen), inputs, chosen
 
     def _asked(self, chosen: Mapping[str, Any]) -> PairCall:
         """The call without its arrays, its options checked."""
-        words = (chosen["dtype_acc"], chosen["sum_scheme"], chosen["backend"])
-        return _call(self.formula, self.reduction, self.axis, self.weight, self.k, *words)
+        options = _pair_options(self.k, chosen["dtype_acc"], chosen["sum_scheme"])
+        return _call(self.formula, self.reduction, self.axis, self.weight, options, chosen["backend"])
 
     def _check_neighbours(self, inputs: Inputs) -> None:
         rows, cols = inputs.shape[-2:]
@@ -98,10 +96,9 @@ class Reduced:
         return f"{self.reduction.name} over {over} of {self.formula!r}{weight}, called with ({unbound})"
 
 
-def _planning(passed: Mapping[str, Any]) -> tuple[Options, Ranges | None]:
-    """Those of a call's keywords that a plan depends on."""
-    left_out = ("ranges", "progress")
-    return Options(**{name: value for name, value in passed.items() if name not in left_out}), passed["ranges"]
+def _options(chosen: Mapping[str, Any]) -> Options:
+    """Those of a reduction's keywords that every call takes."""
+    return Options(chosen["mode"], chosen["context"], chosen["wait_for"], chosen["out"])
 
 
 @lru_cache(maxsize=256)
@@ -114,13 +111,16 @@ def _operator(reduction: Any) -> PairReduction:
     return _kept_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
 
 
+@lru_cache(maxsize=256)
+def _pair_options(k: int | None, accumulator: str, scheme: Any) -> PairOptions:
+    return PairOptions(k, None if accumulator == "auto" else np.dtype(accumulator), scheme)
+
+
 @lru_cache(maxsize=1024)
 def _call(
-    formula: Vector, reduction: PairReduction, axis: int, weight: Vector | None, k: int | None, accumulator: str,
-    scheme: Any, backend: str,
-) -> PairCall:  # fmt: skip
+    formula: Vector, reduction: PairReduction, axis: int, weight: Vector | None, options: PairOptions, backend: str
+) -> PairCall:
     """The call without its arrays, made once. Raises what binding the operator raises whatever the dtype is."""
-    options = PairOptions(k, None if accumulator == "auto" else np.dtype(accumulator), scheme)
     checked = replace(options, accumulate=None if options.accumulate is None else FLOAT32)
     reduction.bind(FLOAT32, formula.dim, 0 if weight is None else weight.dim, INT32, checked)
     return PairCall(formula, reduction, axis, weight, options, backend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,12 +57,26 @@ class SolveStatus:
         return float(self.residuals.max(initial=0.0))
 
 
-# Every function below takes lines, one system each, and single values per system: squared = Σ r², rz = Σ r M⁻¹ r.
-# A system rests once `squared` is at most `limit`; one that cannot go on rests too, marked by the minus sign or NaN.
+class _State(NamedTuple):
+    """Where all systems stand: lines, one a system, and single values per system.
+
+    x: the solution so far. r: b − (A + α Id) x. p: the direction. q: A p. squared: Σ r². rz: Σ r M⁻¹ r. count: steps.
+    A system rests once `squared` is at most the limit; one that cannot go on rests too, marked by the minus sign or
+    NaN.
+    """
+
+    x: Any
+    r: Any
+    p: Any
+    q: Any
+    squared: Any
+    rz: Any
+    count: Any
 
 
-def _advanced(x: Any, r: Any, p: Any, q: Any, squared: Any, rz: Any, count: Any, alpha: Any, limit: Any) -> Any:
-    """x, r and what is kept of them after a step along p, q = A p."""
+def _advanced(state: _State, alpha: Any, limit: Any) -> Any:
+    """(x, r, squared, count, sound) after a step along p. sound: which systems take it."""
+    x, r, p, q, squared, rz, count = state
     q = q + alpha * p
     curvature = _sum(p * q)
     going = squared > limit
@@ -80,16 +94,21 @@ def _turned(r: Any, z: Any, p: Any, rz: Any, sound: Any) -> Any:
     return where(sound, z + new / rz * p, p), where(sound, new, rz)
 
 
-def _stepped(
-    x: Any, r: Any, p: Any, q: Any, squared: Any, rz: Any, count: Any, alpha: Any, limit: Any, inverse: Any = None
-) -> Any:
-    x, r, squared, count, sound = _advanced(x, r, p, q, squared, rz, count, alpha, limit)
-    p, rz = _turned(r, r if inverse is None else inverse * r, p, rz, sound)
+def _stepped(state: _State, alpha: Any, limit: Any, inverse: Any = None) -> Any:
+    """All of the state but q, after a step and a turn."""
+    x, r, squared, count, sound = _advanced(state, alpha, limit)
+    p, rz = _turned(r, r if inverse is None else inverse * r, state.p, state.rz, sound)
     return x, r, p, squared, rz, count
 
 
-_step = fuse(_stepped)
-_advance, _turn = fuse(_advanced), fuse(_turned)
+def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a state as one of its values, as pipelines call it."""
+    count = len(_State._fields)
+    return lambda *values: function(_State(*values[:count]), *values[count:])
+
+
+_step = fuse(_of_values(_stepped))
+_advance, _turn = fuse(_of_values(_advanced)), fuse(_turned)
 _remainder = fuse(lambda b, x, q, alpha: b - q - alpha * x)
 _first = fuse(lambda r, z: (_sum(r * r), _sum(r * z)))
 _scale = fuse(lambda inverse, r: inverse * r)

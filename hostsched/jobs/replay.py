@@ -19,6 +19,7 @@ from hostsched.jobs.job import KernelJob
 from hostsched.jobs.pieces import AT_ONCE
 from hostsched.kernels.program import Kernel
 from hostsched.memory.buffer import Buffer
+from hostsched.queue.grid import Grid
 from hostsched.queue.queue import Queue
 from hostsched.queue.submission import NO_EVENTS, Submission
 
@@ -55,8 +56,7 @@ class _Step(NamedTuple):
     """A launch with a kernel of its own whose constants are set; the pickers take its arguments from all values."""
 
     kernel: Kernel
-    groups: int
-    group_size: int
+    grid: Grid
     buffers: Callable[[list[Any]], tuple[Any, ...]]
     scalars: Callable[[list[Any]], tuple[Any, ...]]
     order: _Order
@@ -121,13 +121,13 @@ class Replay:
         events: list[Any] = []
         with queue.lock:
             try:
-                for kernel, groups, group_size, arguments, scalars, order in self._steps:
+                for kernel, grid, arguments, scalars, order in self._steps:
                     waits = _waits(order, buffers, events)
                     if first_waits and not order.after:  # else it waits for a launch that has waited for them
                         waits.update((id(event), event) for event in first_waits)
                     events.append(
                         queue.launch_checked(
-                            kernel, groups, group_size, arguments(values), scalars(values), list(waits.values()), owned
+                            kernel, grid, arguments(values), scalars(values), list(waits.values()), owned
                         )
                     )
                 for slot, at in self._written:
@@ -171,7 +171,8 @@ class Replay:
             else:
                 (scalars if arg in self._scalars else buffers).extend((position, at[arg]))
         kernel = launch.kernel.twin(tuple(constants))
-        return _Step(kernel, launch.groups, launch.group_size, _picker(buffers), _picker(scalars), order)
+        grid = Grid(launch.groups, launch.group_size)
+        return _Step(kernel, grid, _picker(buffers), _picker(scalars), order)
 
     def _bind(self, slots: Mapping[str, Any]) -> tuple[list[Buffer], list[Any], bool]:
         """The Buffers by slot, checked; the list that the steps' pickers take values from; whether host memory is among

@@ -18,6 +18,7 @@ from hostsched.driver.refusal import guard, refuse_if_forked
 from hostsched.errors import ForkedProcess
 from hostsched.kernels.program import Kernel
 from hostsched.memory.buffer import Buffer
+from hostsched.queue.grid import Grid
 from hostsched.queue.in_flight import Entry, InFlight, keep_for_ever
 from hostsched.queue.shared_context import SharedContext, shared_context
 
@@ -98,8 +99,9 @@ class Commands:
         if groups == 0:
             return self.marker(waits)
         with self.lock:
+            grid = Grid(groups, group_size, first)
             return self.launch_checked(
-                kernel, groups, group_size, tuple(buffers), tuple(scalars), waits, args if borrowed else None, first
+                kernel, grid, tuple(buffers), tuple(scalars), waits, args if borrowed else None
             )
 
     def check_kernel(self, kernel: Kernel, arguments: int, group_size: int) -> None:
@@ -119,19 +121,18 @@ class Commands:
     def launch_checked(
         self,
         kernel: Kernel,
-        groups: int,
-        group_size: int,
+        grid: Grid,
         buffers: tuple[Any, ...],
         scalars: tuple[Any, ...],
         waits: Sequence[cl.Event],
         owned: object,
-        first: int = 0,
     ) -> cl.Event:
         """What `launch` does with one group or more, on arguments that were checked. The lock is held.
 
         `buffers` and `scalars` are `(i, cl.Buffer, j, cl.Buffer, …)` and `(i, scalar, …)`; arguments not among them
         stay as they are. `owned`, unless None, is kept alive until the command has ended.
         """
+        groups, group_size, first = grid
         offset = (first * group_size,) if first else None
         versions = kernel.versions
         if versions is not None:

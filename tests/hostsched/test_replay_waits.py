@@ -68,10 +68,8 @@ class FakeQueue:
         self.enqueued.append((event, list(waits)))
         return event
 
-    def launch_checked(
-        self, kernel: Any, groups: int, size: int, buffers: Any, scalars: Any, waits: Any, owned: Any
-    ) -> FakeEvent:
-        return self.launch(kernel, groups, size, (), waits)
+    def launch_checked(self, kernel: Any, grid: Any, buffers: Any, scalars: Any, waits: Any, owned: Any) -> FakeEvent:
+        return self.launch(kernel, grid.groups, grid.group_size, (), waits)
 
     def flush(self) -> None:
         self.flushes += 1

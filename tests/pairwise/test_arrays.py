@@ -10,6 +10,7 @@ import pytest
 from support.pair_plans import vector
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.pairwise.arrays import gather_pairs
@@ -82,7 +83,7 @@ def test_calls_that_cannot_be(no_launches: None) -> None:
         reduce_pairs(asked, {X: zeros(7, 3), Y: zeros(5, 3)})
     with pytest.raises(cm.ClMapReduceError, match="out"):
         whole = {X: zeros(7, 3), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)}
-        reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1), whole, out=zeros(7, 3))
+        reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1), whole, Options(out=zeros(7, 3)))
 
 
 def test_arrays_of_two_devices_do_not_meet(no_launches: None) -> None:
@@ -140,9 +141,9 @@ def test_arrays_of_any_strides_are_read_as_they_are(context: cm.Context, mode: s
     x, y = x.astype("f8", order="K"), np.asfortranarray(y)
     asked = PairCall(vector("SqDist(Vi(0,3),Vj(1,3))"), PAIR_REDUCTIONS["Sum"], 1)
     wanted = ((x[:, None] - y) ** 2).sum(-1).sum(1)[:, None]
-    np.testing.assert_allclose(reduce_pairs(asked, {X: x, Y: y}, context=context, mode=mode), wanted, rtol=1e-12)
+    np.testing.assert_allclose(reduce_pairs(asked, {X: x, Y: y}, Options(mode, context)), wanted, rtol=1e-12)
     read_only = x.copy()
     read_only.flags.writeable = False
     np.testing.assert_allclose(
-        reduce_pairs(asked, {X: read_only, Y: y}, context=context, mode=mode), wanted, rtol=1e-12
+        reduce_pairs(asked, {X: read_only, Y: y}, Options(mode, context)), wanted, rtol=1e-12
     )

@@ -14,6 +14,7 @@ from support.pair_plans import vector
 import clmapreduce as cm
 from clmapreduce import LazyTensor
 from clmapreduce.calls import ready
+from clmapreduce.calls.options import Options
 from clmapreduce.device.cache import CALLS
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
@@ -62,14 +63,14 @@ def test_a_call_made_again_gives_the_same_bits(
 ) -> None:
     given = drawn(rng)
     arrays = on(context, given)
-    first = reduce_pairs(ASKED, arrays, mode=mode)
+    first = reduce_pairs(ASKED, arrays, Options(mode))
     begun = len(counted)
-    again = [reduce_pairs(ASKED, arrays, mode=mode) for _ in range(3)]
+    again = [reduce_pairs(ASKED, arrays, Options(mode)) for _ in range(3)]
     assert len(counted) == begun + 3
     close(first.to_numpy(), given)
     for result in again:
         assert result is not first and result.to_numpy().tobytes() == first.to_numpy().tobytes()
-    cold = reduce_pairs(ASKED, given, mode=mode, context=context)
+    cold = reduce_pairs(ASKED, given, Options(mode, context))
     assert isinstance(cold, np.ndarray) and cold.tobytes() == first.to_numpy().tobytes()
     assert len(counted) == begun + 3, "NumPy arrays have to be brought over"
 
@@ -112,13 +113,13 @@ def test_another_form_is_planned_again(changed: str, context: cm.Context, rng: n
         pytest.skip("no float64 here")
     given = drawn(rng)
     wanted = dense(given)
-    asked, how = ASKED, {"mode": "sequential"}
+    asked, options = ASKED, Options("sequential")
     for turn in range(2):
-        close(reduce_pairs(ASKED, on(context, given), mode="sequential").to_numpy(), given)
+        close(reduce_pairs(ASKED, on(context, given), Options("sequential")).to_numpy(), given)
         if changed in ("rows", "columns", "dtype"):
             other = {"rows": {"rows": 1}, "columns": {"columns": 5000}, "dtype": {"dtype": "f8"}}[changed]
             more = drawn(rng, **other)  # type: ignore[arg-type]
-            close(reduce_pairs(ASKED, on(context, more), **how).to_numpy(), more)
+            close(reduce_pairs(ASKED, on(context, more), options).to_numpy(), more)
             continue
         arrays = dict(given)
         if changed == "batch":
@@ -133,8 +134,8 @@ def test_another_form_is_planned_again(changed: str, context: cm.Context, rng: n
             asked = PairCall(ASKED.formula, PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=1 + turn))
             wanted = np.sort(np.exp(-((given[X][:, None] - given[Y]) ** 2).sum(-1) * 0.5 * given[S]), 1)[:, : 1 + turn]
         if changed == "mode":
-            how = {"mode": "parallel"}
-        got = reduce_pairs(asked, on(context, arrays), **how)  # type: ignore[arg-type]
+            options = Options("parallel")
+        got = reduce_pairs(asked, on(context, arrays), options)
         np.testing.assert_allclose(got.to_numpy(), wanted, rtol=1e-5)
 
 
@@ -146,7 +147,7 @@ def test_an_output_given_and_an_array_of_numpy_go_the_long_way(
     reduce_pairs(ASKED, arrays)
     begun = len(counted)
     out = cm.array(np.zeros((19, 1), "f4"), context)
-    assert reduce_pairs(ASKED, arrays, out=out) is out
+    assert reduce_pairs(ASKED, arrays, Options(out=out)) is out
     close(out.to_numpy(), given)
     close(reduce_pairs(ASKED, {**arrays, S: given[S]}).to_numpy(), given)
     assert len(counted) == begun
@@ -203,7 +204,7 @@ def test_splits_share_scratch_without_mixing(context: cm.Context, mode: str, rng
     """Two launches a call: the accumulators between them are this call's."""
     asked = PairCall(ASKED.formula, ASKED.reduction, 1, backend="2D")
     several = [drawn(rng, 5, 3000) for _ in range(4)]
-    results = [reduce_pairs(asked, on(context, given), mode=mode) for given in several]
+    results = [reduce_pairs(asked, on(context, given), Options(mode)) for given in several]
     for result, given in zip(results, several, strict=True):
         close(result.to_numpy(), given)
 

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import clmapreduce as cm
+from clmapreduce.calls.options import Options
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions, pair_reduction
@@ -130,7 +131,7 @@ class Case:
             batch = np.broadcast_shapes(*self.batch)
             outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._stored(w)) for w in wanted]
             out = outs[0] if len(outs) == 1 else tuple(outs)
-            reduce_pairs(asked, used, mode=mode, context=context, out=out, ranges=ranges)
+            reduce_pairs(asked, used, Options(mode, context, out=out), ranges=ranges)
             told = f"{self}, {rows} of {columns}"
             for made, right, far in zip(outs, wanted, allowed, strict=True):
                 compare(made.reshape(-1, *right.shape[1:]), right, far, told)

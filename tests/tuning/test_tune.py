@@ -106,9 +106,9 @@ def test_what_is_found_is_used_from_then_on(
     given = drawn(rng)
     arrays = {variable: cm.array(array, fresh) for variable, array in given.items()}
     for _ in range(2):
-        close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
+        close(reduce_pairs(ASKED, arrays, Options(mode)), dense(given))
     assert MEASURED not in explained(fresh, given, mode)
-    (found,) = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
+    (found,) = tuned(fresh, lambda: reduce_pairs(ASKED, given, Options(mode)))
     assert found.box_after == replace(found.box_before, tile=tile_of(mode, fresh)) != found.box_before
     assert (found.ms_before, found.ms_after) == (1e3, 1e3 * found.box_before.tile / found.box_after.tile)
     assert repr(found) == (
@@ -119,7 +119,7 @@ def test_what_is_found_is_used_from_then_on(
     long, plain = [], ready.ReadyCall.__init__
     monkeypatch.setattr(ready.ReadyCall, "__init__", lambda self, *args: (long.append(args), plain(self, *args))[1])
     for _ in range(3):
-        close(reduce_pairs(ASKED, arrays, mode=mode), dense(given))
+        close(reduce_pairs(ASKED, arrays, Options(mode)), dense(given))
     assert len(long) == 1, "the call kept from before is not used, and the new one is kept"
     assert MEASURED in long[0][0].executable.plan.why
 
@@ -127,11 +127,11 @@ def test_what_is_found_is_used_from_then_on(
         monkeypatch.setattr(measured, "TABLE", table)
         told = explained(context, given, mode)
         assert f"{tile_of(mode, fresh)} columns a tile; {MEASURED}" in told
-        close(reduce_pairs(ASKED, given, mode=mode, context=context), dense(given))
+        close(reduce_pairs(ASKED, given, Options(mode, context)), dense(given))
         assert MEASURED in explained(context, drawn(rng, 31, 2000), mode)
         assert MEASURED not in explained(context, drawn(rng, 33, 1100), mode)
         assert MEASURED not in explained(context, given, mode, replace(ASKED, backend="2D"))
-    again = tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode))
+    again = tuned(fresh, lambda: reduce_pairs(ASKED, given, Options(mode)))
     assert [one.box_before for one in again] == [found.box_after] and "none is faster" in repr(again[0])
 
 
@@ -149,7 +149,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
     ranges: Any = Halves(axis, blocks)
 
     def call() -> Any:
-        return reduce_pairs(asked, given, mode=mode, context=fresh, ranges=ranges)
+        return reduce_pairs(asked, given, Options(mode, fresh), ranges=ranges)
 
     found = cm.tune(lambda: close(call(), wanted))
     assert all(one.box_after.tile == tile_of(mode, fresh) for one in found)
@@ -171,7 +171,7 @@ def test_both_passes_of_long_weights(
     asked = PairCall(vector(text), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, weight)
     given: Arrays = {x: rng.normal(size=(9, 2)), y: rng.normal(size=(50, 2)), w: rng.normal(size=(50, 20))}
     given = {variable: array.astype("f4") for variable, array in given.items()}
-    found = tuned(fresh, lambda: reduce_pairs(asked, given, mode=mode))
+    found = tuned(fresh, lambda: reduce_pairs(asked, given, Options(mode)))
     assert [one.what.rpartition(", ")[2] for one in found] == ["pass 1 of 2", "pass 2 of 2"]
     assert [type(one.box_after).__name__ for one in found] == ["PairBox", "WideBox"]
     assert all(one.box_after == one.box_before for one in found)
@@ -179,7 +179,7 @@ def test_both_passes_of_long_weights(
     assert told.count(MEASURED) == 2
     terms = np.exp(-((given[x].astype(float)[:, None] - given[y]) ** 2).sum(-1))
     wanted = terms @ given[w] / terms.sum(1, keepdims=True)
-    close(reduce_pairs(asked, given, mode=mode, context=fresh), wanted)
+    close(reduce_pairs(asked, given, Options(mode, fresh)), wanted)
 
 
 def test_without_a_cache_on_disk(
@@ -188,7 +188,7 @@ def test_without_a_cache_on_disk(
     """What is found lasts as long as the process."""
     monkeypatch.setenv("CLMR_NO_CACHE", "1")
     given = drawn(rng)
-    assert tuned(fresh, lambda: reduce_pairs(ASKED, given, mode="sequential"))
+    assert tuned(fresh, lambda: reduce_pairs(ASKED, given, Options("sequential")))
     assert MEASURED in explained(fresh, given, "sequential")
     monkeypatch.delenv("CLMR_NO_CACHE")
     monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
@@ -203,7 +203,7 @@ def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.
     monkeypatch.setattr(Rows, "limits", {ComputeMode.SEQUENTIAL: {"tile": (256, 256)}})
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 0.5))
     context = cm.Context(cm.devices()[0])
-    assert tuned(context, lambda: reduce_pairs(ASKED, drawn(rng), mode="sequential", context=context))
+    assert tuned(context, lambda: reduce_pairs(ASKED, drawn(rng), Options("sequential", context)))
     other = f"""
 import numpy as np, clmapreduce as cm
 from clmapreduce.tuning import measured
@@ -227,7 +227,7 @@ def test_odd_entries_count_as_absent(
     given, kept = drawn(rng), []
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
     monkeypatch.setattr(tune, "keep", lambda context, key, box: kept.append((key, box)))
-    tuned(fresh, lambda: reduce_pairs(ASKED, given, mode="parallel"))
+    tuned(fresh, lambda: reduce_pairs(ASKED, given, Options("parallel")))
     ((key, box),) = kept
     right = boxes.to_json(replace(box, tile=2 * box.tile))
     odd = {
@@ -255,10 +255,10 @@ def test_wrong_input_raises_before_anything_is_measured(
     with pytest.raises(cm.ShapeError, match="variable 1"):
         tuned(fresh, lambda: reduce_pairs(ASKED, {**given, Y: given[Y][:, :1]}))
     with pytest.raises(cm.ShapeError, match="out has shape"):
-        tuned(fresh, lambda: reduce_pairs(ASKED, given, out=np.zeros((3, 1), "f4")))
+        tuned(fresh, lambda: reduce_pairs(ASKED, given, Options(out=np.zeros((3, 1), "f4"))))
     assert cm.tune(lambda: None) == []
     assert tuned(fresh, lambda: reduce_pairs(ASKED, {**given, X: given[X][:0]})) == []
-    close(reduce_pairs(ASKED, given, context=fresh), dense(given))
+    close(reduce_pairs(ASKED, given, Options(context=fresh)), dense(given))
 
 
 def test_no_time_leaves_everything_as_it_is(fresh: cm.Context, rng: np.random.Generator, nothing: None) -> None:
@@ -287,10 +287,10 @@ def test_wrong_candidates_are_left_out(
     if wrong == "local memory":
         monkeypatch.setattr(measured, "local_bytes", lambda text: 1 << 40)
     with caplog.at_level("INFO", "clmapreduce"):
-        assert tuned(fresh, lambda: reduce_pairs(ASKED, given, mode=mode)) == []
+        assert tuned(fresh, lambda: reduce_pairs(ASKED, given, Options(mode))) == []
     assert ("its results are not those of" in caplog.text) == (wrong == "results")
     assert ("no such kernel" in caplog.text) == (wrong == "build")
-    close(reduce_pairs(ASKED, given, mode=mode, context=fresh), dense(given))
+    close(reduce_pairs(ASKED, given, Options(mode, fresh)), dense(given))
 
 
 def test_every_kernel_is_looked_at_once(

@@ -131,7 +131,7 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
     for kind in KINDS:
         xs, ys, scale = adversarial(rng, kind)
         given = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
-        for found in (run(call, given, context), reduce_pairs(call, given, mode="parallel", context=context)):
+        for found in (run(call, given, context), reduce_pairs(call, given, Options("parallel", context))):
             assert_sums(found, exponents(xs, ys, scale), given[b].astype("f8"), kind)
 
 
@@ -235,7 +235,7 @@ def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, n
         xs, ys, _ = adversarial(rng, "far from the origin" if kind == "none" else kind)
         if kind == "none":
             xs[[3, 40], 1], ys[[7, 90], 2] = [np.nan, np.inf], [np.inf, np.nan]
-        plain = reduce_pairs(call, {x: xs, y: ys}, mode="parallel", context=context)
+        plain = reduce_pairs(call, {x: xs, y: ys}, Options("parallel", context))
         prepared = prepare_pairs(call, {x: xs, y: ys}, Options("parallel", context), box_of(context))
         assert isinstance(prepared, Prepared)
         assert any(

@@ -65,7 +65,7 @@ def test_values_and_gradients(
     formula, (x, y, b) = value_and_slope(axis)
     for rows, columns in ((1, 1), (33, 70), (7, 1000)):
         given = arrays_of(rng, rows, columns, code, axis)
-        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], axis), given, mode=mode, context=context)
+        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], axis), given, Options(mode, context))
         own, others = (given[x], given[y]) if axis == 1 else (given[y], given[x])
         wanted, sizes = dense(own, others, given[b])
         scale = columns if name == "Mean" else 1
@@ -95,12 +95,12 @@ def test_out_and_repeats(context: cm.Context, mode: str, rng: np.random.Generato
     formula, (_x, _y, _b) = value_and_slope()
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     given = {variable: cm.array(array, context) for variable, array in arrays_of(rng, 40, 300).items()}
-    first = np.asarray(reduce_pairs(call, given, mode=mode))
+    first = np.asarray(reduce_pairs(call, given, Options(mode)))
     out = cm.array(np.full((40, DIM + 3), np.nan, "f4"), context)
     for _ in range(3):
-        reduce_pairs(call, given, mode=mode, out=out)
+        reduce_pairs(call, given, Options(mode, out=out))
         np.testing.assert_array_equal(np.asarray(out), first)
-        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, mode=mode)), first)
+        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, Options(mode))), first)
     told = explain_pairs(call, given, Options(mode, context))
     assert "3 parts by themselves" in told
 

@@ -51,7 +51,7 @@ def test_kernel_matrix_times_matrix(
         given = {x: points(rng, rows, dim, dtype), y: points(rng, columns, dim, dtype)}
         given[b] = rng.normal(size=(columns, size)).astype(dtype)
         call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1)
-        found = reduce_pairs(call, given, mode=mode, context=context)
+        found = reduce_pairs(call, given, Options(mode, context))
         kernel = gaussian(given[x], given[y])
         assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), dtype)
 
@@ -65,7 +65,7 @@ def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.ran
     given |= {p: rng.random((3, 20)).astype("float32"), s: rng.random((3, 41, 1)).astype("float32")}
     formula = -F["Exp"](-F["SqDist"](x, y)) * (F["Sin"](v) * p + s) / 3
     for name in ("Sum", "Mean"):
-        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], 0), given, mode=mode, context=context)
+        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], 0), given, Options(mode, context))
         assert found.shape == (2, 3, 70, 20)
         for i in range(2):
             for j in range(3):
@@ -84,14 +84,14 @@ def test_other_options_and_formulas_still_work(context: cm.Context, mode: str, r
     kernel = gaussian(given[x], given[y])
     moving = PairCall(F["Exp"](-F["SqDist"](x, y)) * (x - y), SUM, 1)
     apart = given[x].astype("f8")[:, None] - given[y].astype("f8")[None]
-    found = reduce_pairs(moving, {x: given[x], y: given[y]}, mode=mode, context=context)
+    found = reduce_pairs(moving, {x: given[x], y: given[y]}, Options(mode, context))
     wanted, terms = (np.einsum("ij,ijd->id", kernel, z) for z in (apart, np.abs(apart)))
     assert close(found, wanted, terms, "float32")
     for options in (PairOptions(scheme="kahan_scheme"), PairOptions(accumulate=np.dtype("f8"))):
         if options.accumulate is not None and not context.facts.fp64:
             continue
         call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1, options=options)
-        found = reduce_pairs(call, given, mode=mode, context=context)
+        found = reduce_pairs(call, given, Options(mode, context))
         assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")
 
 
@@ -114,7 +114,7 @@ def test_gradients_of_long_vectors(
     terms = -2 / dim * kernel[..., None] * apart
     for axis, v, sign in ((1, x, 1), (0, y, -1)):
         call = PairCall(gradient(formula, v, 1.0), SUM, axis)
-        found = reduce_pairs(call, given, mode=mode, context=context)
+        found = reduce_pairs(call, given, Options(mode, context))
         wanted, size = sign * terms.sum(axis), np.abs(terms).sum(axis)
         assert close(found, wanted, size, dtype)
 
@@ -138,7 +138,7 @@ def test_long_values_of_rows_and_columns(context: cm.Context, mode: str, rng: np
     given = {v: (rng.normal(size=shape) / 6).astype("f4") for v, shape in shapes.items()}
     formula = build(x, y, b, p)
     used = {v: a for v, a in given.items() if v in formula.variables} | {y: given[y]}
-    found = reduce_pairs(PairCall(formula, SUM, 1), used, mode=mode, context=context)
+    found = reduce_pairs(PairCall(formula, SUM, 1), used, Options(mode, context))
     for k in range(2):
         one = [given[v].astype("f8") for v in (x, y, b, p)]
         xs, ys, bs, ps = one[0][k][:, None], one[1][None], one[2][k][None], one[3][k]
@@ -153,7 +153,7 @@ def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: 
     given = {x: rng.normal(size=(37, 20)).astype("f4"), y: rng.normal(size=(70, 20)).astype("f4")}
     given[s] = rng.random((70, 1)).astype("f4")
     given[x][5, 7], given[x][11, 19], given[x][36, 0] = np.inf, np.nan, -np.inf
-    found = reduce_pairs(PairCall(s * (x - y), SUM, 1), given, mode=mode, context=context)
+    found = reduce_pairs(PairCall(s * (x - y), SUM, 1), given, Options(mode, context))
     wide = {v: a.astype("f8") for v, a in given.items()}
     terms = wide[s] * (wide[x][:, None] - wide[y])
     usual = np.isfinite(wide[x])
@@ -191,7 +191,7 @@ def test_every_box(context: cm.Context, rng: np.random.Generator, box: WideBox) 
 def test_no_columns_give_zeros(context: cm.Context, mode: str) -> None:
     x, y, b = Variable(0, 30, 0), Variable(1, 30, 1), Variable(2, 20, 1)
     given = {x: np.ones((5, 30), "f4"), y: np.ones((0, 30), "f4"), b: np.ones((0, 20), "f4")}
-    found = reduce_pairs(PairCall(F["SqDist"](x, y) * b, SUM, 1), given, mode=mode, context=context)
+    found = reduce_pairs(PairCall(F["SqDist"](x, y) * b, SUM, 1), given, Options(mode, context))
     assert found.shape == (5, 20)
     assert not found.any()
 
@@ -203,7 +203,7 @@ def test_float16_arrays_and_many_terms_of_a_column(context: cm.Context, mode: st
     given = {x: points(rng, 40, 33, "float16"), y: points(rng, 60, 33, "float16")}
     given[b] = rng.normal(size=(60, 20)).astype("float16")
     kernel = gaussian(given[x], given[y])
-    found = reduce_pairs(PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1), given, mode=mode, context=context)
+    found = reduce_pairs(PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1), given, Options(mode, context))
     wanted = kernel @ given[b].astype("f8")
     np.testing.assert_allclose(found, wanted, atol=2e-3 * float((kernel @ np.abs(given[b])).max()))
     x, y = (Variable(k, 16 * 16, k) for k in (0, 1))
@@ -212,6 +212,6 @@ def test_float16_arrays_and_many_terms_of_a_column(context: cm.Context, mode: st
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    found = reduce_pairs(PairCall(F["Exp"](-total) * b, SUM, 1), given, mode=mode, context=context)
+    found = reduce_pairs(PairCall(F["Exp"](-total) * b, SUM, 1), given, Options(mode, context))
     kernel = gaussian(given[x], given[y])
     assert close(found, kernel @ given[b].astype("f8"), kernel @ np.abs(given[b]), "float32")

@@ -46,7 +46,7 @@ def cosines(x: Any, y: Any, p: Any) -> Any:
 def run(call: PairCall, arrays: Sequence[Any], mode: str, context: cm.Context, ranges: Any = None) -> Any:
     used = call.formula.variables + (call.weight.variables if call.weight is not None else ())
     given = {v: a for v, a in zip(VARIABLES, arrays, strict=True) if v in used}
-    return reduce_pairs(call, given, mode=mode, context=context, ranges=ranges)
+    return reduce_pairs(call, given, Options(mode, context), ranges=ranges)
 
 
 @pytest.mark.parametrize("code", ["f2", "f4", "f8"])
@@ -125,6 +125,6 @@ def test_repeats_and_what_is_told(context: cm.Context, mode: str, rng: np.random
     call = call_of(f"Exp({COSINE})*b")
     given = {v: cm.array(a, context) for v, a in zip(VARIABLES, drawn(rng, 50, 400), strict=True)}
     assert "3 numbers of a side computed before" in explain_pairs(call, given, Options(mode, context))
-    first = np.asarray(reduce_pairs(call, given, mode=mode))
+    first = np.asarray(reduce_pairs(call, given, Options(mode)))
     for _ in range(3):
-        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, mode=mode)), first)
+        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, Options(mode))), first)

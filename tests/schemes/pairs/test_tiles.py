@@ -83,7 +83,7 @@ def test_long_vectors(context: cm.Context, mode: str, rng: np.random.Generator, 
         call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1, options=PairOptions(k=5))
         if name != "ArgKMin":
             call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
-        found = reduce_pairs(call, given, mode=mode, context=context)
+        found = reduce_pairs(call, given, Options(mode, context))
         check(name, found, distances(given[x], given[y]), weights.astype("f8"), dtype)
 
 
@@ -93,7 +93,7 @@ def test_both_axes_and_batches(context: cm.Context, mode: str, rng: np.random.Ge
     ys = ys.reshape(3, 70, 33)
     weights = rng.normal(size=(2, 1, 19, 2)).astype("float32")
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0)
-    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, mode=mode, context=context)
+    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, Options(mode, context))
     assert found.shape == (2, 3, 70, 2)
     for i in range(2):
         for j in range(3):
@@ -112,7 +112,7 @@ def test_what_lies_far_from_the_origin_keeps_its_digits(
     ys[: min(70, columns)] = xs[: min(70, columns)]  # distance 0
     weights = rng.random((columns, 1)).astype("float32")
     call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, mode=mode, context=context)
+    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, Options(mode, context))
     check("Sum", found, distances(xs, ys), weights.astype("f8"), "float32")
 
 
@@ -127,7 +127,7 @@ def test_several_sums_and_other_terms(context: cm.Context, mode: str, rng: np.ra
     one = F["Sum"](p * F["Abs"](s * x - y))
     two = F["Sum"](F["Exp"](t * z + w))
     call = PairCall(one * two + s, PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(call, given, mode=mode, context=context)
+    found = reduce_pairs(call, given, Options(mode, context))
     d = {v: a.astype("f8") for v, a in given.items()}
     first = (d[p] * np.abs(d[s][:, None] * d[x][:, None] - d[y][None])).sum(-1)
     second = np.exp(d[t][None] * d[z][:, None] + d[w][None]).sum(-1)
@@ -141,7 +141,7 @@ def test_values_that_are_no_numbers(context: cm.Context, mode: str, rng: np.rand
     xs[3, 7], ys[11, 2] = np.nan, np.inf
     weights = np.ones((50, 1), "float32")
     total = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(total, {x: xs, y: ys, b: weights}, mode=mode, context=context)
+    found = reduce_pairs(total, {x: xs, y: ys, b: weights}, Options(mode, context))
     with np.errstate(all="ignore"):
         squares = distances(xs, ys)
     good = np.arange(40) != 3
@@ -149,7 +149,7 @@ def test_values_that_are_no_numbers(context: cm.Context, mode: str, rng: np.rand
     check("Sum", found[good], squares[good], weights, "float32")
     nearest = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1)
     assert np.array_equal(
-        reduce_pairs(nearest, {x: xs, y: ys}, mode=mode, context=context)[good, 0], squares[good].argmin(1)
+        reduce_pairs(nearest, {x: xs, y: ys}, Options(mode, context))[good, 0], squares[good].argmin(1)
     )
 
 
@@ -228,12 +228,12 @@ def test_products_alone_are_right_where_nothing_cancels(
     given = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
     weights = rng.random((300, 1)).astype("float32")
     call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(call, given | {b: weights}, mode="parallel", context=context)
+    found = reduce_pairs(call, given | {b: weights}, Options("parallel", context))
     check("Sum", found, distances(given[x], given[y]), weights.astype("f8"), "float32")
 
 
 def test_float16_arrays(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = Variable(0, 36, 0), Variable(1, 36, 1)
     given = {x: points(rng, 40, 36, "float16"), y: points(rng, 200, 36, "float16")}
-    found = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), given, mode=mode, context=context)
+    found = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), given, Options(mode, context))
     check("ArgMin", found, distances(given[x], given[y]), None, "float32")

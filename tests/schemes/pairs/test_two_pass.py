@@ -64,7 +64,7 @@ def test_long_weights(
     ).astype(dtype)
     backend = str(rng.choice(["auto", "1D", "2D"]))
     asked = PairCall(-F["SqDist"](x, y) * 3, PAIR_REDUCTIONS[name], 1, w, backend=backend)
-    found = reduce_pairs(asked, given, mode=mode, context=context)
+    found = reduce_pairs(asked, given, Options(mode, context))
     xs, ys, ws = (given[v].astype("f8") for v in (x, y, w))
     assert close(found, *dense(name, -3 * np.square(xs[:, None] - ys).sum(-1), ws[None]), dtype)
 
@@ -77,7 +77,7 @@ def test_batches_axes_and_weights_of_rows(context: cm.Context, mode: str, rng: n
     weight = F["Exp"](-F["SqDist"](x, y)) * (x - y) + b
     for name in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
         asked = PairCall(F["Scalprod"](x, y) * 2, PAIR_REDUCTIONS[name], 0, weight)
-        found = reduce_pairs(asked, arrays, mode=mode, context=context)
+        found = reduce_pairs(asked, arrays, Options(mode, context))
         assert found.shape[:3] == (2, 3, 70)
         for i in range(2):
             for j in range(3):
@@ -98,7 +98,7 @@ def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random
     special[y][7], special[w][5, 3], special[w][6, 4] = -np.inf, np.inf, np.nan
     for arrays in (given, special):
         one, two = (
-            reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w, options), arrays, mode=mode, context=context)
+            reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w, options), arrays, Options(mode, context))
             for options in (PairOptions(scheme="direct_sum"), PairOptions())
         )
         np.testing.assert_allclose(two, one, rtol=1e-5, atol=1e-5)
@@ -116,7 +116,7 @@ def test_all_of_a_row_below_everything(context: cm.Context, mode: str) -> None:
     empty = {**given, y: np.zeros((0, 1), "f4"), w: np.ones((0, 20), "f4")}
     for name in NAMES:
         for arrays in (given, empty):
-            found = reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w), arrays, mode=mode, context=context)
+            found = reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w), arrays, Options(mode, context))
             np.testing.assert_array_equal(found, [wanted[name]] * 3)
 
 
@@ -129,7 +129,7 @@ def test_it_is_one_submission_and_explained(context: cm.Context, mode: str, rng:
     told = explain_pairs(asked, arrays, Options(mode, context))
     assert "two passes, for weights of 33 numbers" in told and "cmr_pairwise_last" in told
     given = {v: cm.array(a, context) for v, a in arrays.items()}
-    results = [reduce_pairs(asked, given, mode=mode) for _ in range(3)]
+    results = [reduce_pairs(asked, given, Options(mode)) for _ in range(3)]
     xs, ys, ws = (arrays[v].astype("f8") for v in (x, y, w))
     wanted, units = dense("SumSoftMaxWeight", -np.square(xs[:, None] - ys).sum(-1), ws[None])
     assert all(close(np.asarray(result), wanted, units, "float32") for result in results)

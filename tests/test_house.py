@@ -9,7 +9,7 @@ import house
 import pytest
 
 MOST_FILES = 16
-MOST_TEXT = 920
+MOST_TEXT = 850
 """Lines of functions in schemes that return text. The target is 700: what writes formulas."""
 
 MOST_LONG_SIGNATURES = 0

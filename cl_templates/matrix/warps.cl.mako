@@ -1,5 +1,6 @@
 ## What kernels with matrix instructions share. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 ## The begin: the rows' operands, relative to their centre and scaled by what is known of all of them; declares row0, row1, …, the item's.
 ## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
 <%def name="put_rows(mode, matrix)">
@@ -34,8 +35,8 @@ ${fetch(f"acc{v}", v) if fetch else ""}
 % endfor
 <%
 at, live = warps.row(v), [warps.live(v)]
-finished = pairs.finish(f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
+finished = accumulators.finish(pairs, f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
 %>
-    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", [f"({at})"], live, "total"))}
+    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "kept", [f"({at})"], live, "total"))}
 % endfor
 </%def>

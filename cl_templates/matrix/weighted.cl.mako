@@ -1,4 +1,5 @@
 ## What kernels share that multiply scalars by long weights with matrix instructions; `item` and `lane` are declared.
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 ## Moves what numbers are relative to, if anything, to its part for an element of the batch.
 <%def name="offset_centre(weighted, batch)">
 % if weighted.centre:
@@ -114,7 +115,7 @@ ${mode.sync()}
 <%
 d, acc = weighted.number(b, c), weighted.acc(v, b, c)
 live = [f"{weighted.warps.inside(v)} && {d} < {weighted.size}"]
-finished = weighted.pairs.finish(acc, 1, [f"(size_t)(batch * rows + mine) * {weighted.size} + {d}"], live, "reduced")
+finished = accumulators.finish(weighted.pairs, acc, 1, [f"(size_t)(batch * rows + mine) * {weighted.size} + {d}"], live, "reduced")
 %>
     ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine) * {weighted.size} + {d}] = {acc}_total0;")}
 % endfor

@@ -19,7 +19,7 @@ from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
 from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
-from clmapreduce.schemes.pairs.passes.two_pass import LastText, plan_weighted
+from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.schemes.pairs.rows import Rows
@@ -112,7 +112,7 @@ class TwoPasses(Passes):
         first = self.first.plan(replace(setting, box=None), (pair.dtype,))
         second = self.second.plan(setting, (pair.dtype,))
         (marks,), size = self.first.bound.outputs[0].shape, pair.expansion.size
-        last = LastText(self.last, marks, size, outputs[0], domain.narrow)
+        last = LastResults(self.last, marks, size, outputs[0], domain.narrow)
         return plan_weighted(first, second, last, domain, setting.mode, setting.facts)
 
 

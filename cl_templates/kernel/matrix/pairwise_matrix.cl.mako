@@ -9,6 +9,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
@@ -108,19 +109,19 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             ${exact.uniforms()}
 % for v in mine:
             ${exact.row(v, [f"row{v}"])}
-            ${exact.open_tile(v) if inner is not None else ""}
+            ${accumulators.open_tile(exact, v) if inner is not None else ""}
 % endfor
             ${walk(matrix.exact_together, max(1, min(2, unroll) // matrix.exact_together), True)}
 % for v in mine:
-            ${exact.close_tile(v) if inner is not None else ""}
+            ${accumulators.close_tile(exact, v) if inner is not None else ""}
 % endfor
         } else {
 % for v in mine:
-            ${pairs.open_tile(v) if inner is not None else ""}
+            ${accumulators.open_tile(pairs, v) if inner is not None else ""}
 % endfor
             ${walk(together, max(1, unroll // together))}
 % for v in mine:
-            ${pairs.close_tile(v) if inner is not None else ""}
+            ${accumulators.close_tile(pairs, v) if inner is not None else ""}
 % endfor
         }
         }

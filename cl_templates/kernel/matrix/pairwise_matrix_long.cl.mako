@@ -14,6 +14,7 @@
 <%namespace name="long" file="/matrix/long.cl.mako"/>
 <%namespace name="results" file="/matrix/long_results.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 pairs = matrix.pairs
 inner = pairs.inner
@@ -98,13 +99,13 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
         ${fetch(v)}
 % endif
 % if inner is not None:
-        ${pairs.open_tile(v)}
+        ${accumulators.open_tile(pairs, v)}
 % endif
 % endfor
         if (count == ${tile}) { ${fold(False)} } else { ${fold(True)} }
 % for v in mine:
 % if inner is not None:
-        ${pairs.close_tile(v)}
+        ${accumulators.close_tile(pairs, v)}
 % endif
 % if v < matrix.spilled:
         ${spill(v)}

@@ -5,6 +5,7 @@
 ##   Local memory: a tile of the columns' terms and weights. Barriers: 2 a tile, 1 more where columns lie apart.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 exact = wide.matrix.exact
 values = [exact.values(v, 0) for v in range(vectors)]
@@ -80,7 +81,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
 <%
 d, acc = f"(first_d + own + {n})", f"acc{v}_{n}"
 live = [f"wanted && mine{v} < last && {d} < last_d"]
-finished = exact.finish(acc, 1, [f"(size_t)(batch * rows + mine{v}) * {wide.size} + {d}"], live, "reduced")
+finished = accumulators.finish(exact, acc, 1, [f"(size_t)(batch * rows + mine{v}) * {wide.size} + {d}"], live, "reduced")
 %>
     ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine{v}) * {wide.size} + {d}] = {acc}_total0;")}
 % endfor

@@ -16,6 +16,7 @@
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
 <%namespace name="values" file="/matrix/scaled_scalars.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 matrix, scalars, box = wide.matrix, wide.scalars, wide.box
 pairs, exact = matrix.pairs, matrix.exact
@@ -336,7 +337,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 <%
 d, acc = wide.number(b, c), wide.acc(v, b, c)
 live = [f"mine < last && {d} < {wide.size}"]
-finished = exact.finish(acc, 1, [f"(size_t)(batch * rows + mine) * {wide.size} + {d}"], live, "reduced")
+finished = accumulators.finish(exact, acc, 1, [f"(size_t)(batch * rows + mine) * {wide.size} + {d}"], live, "reduced")
 %>
         ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine) * {wide.size} + {d}] = {acc}_total0;")}
 % endfor

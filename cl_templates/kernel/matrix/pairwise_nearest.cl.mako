@@ -5,6 +5,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 pairs = listed.pairs
 better = "<" if listed.way.least else ">"
@@ -65,7 +66,7 @@ ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_paramet
             }
         }
         if (missed != ${listed.worst} && !(bar ${better} missed)) doubts[0] = 1;
-        ${pairs.finish("acc", 1, ["batch * rows + row"], ["1"], "reduced")}
+        ${accumulators.finish(pairs, "acc", 1, ["batch * rows + row"], ["1"], "reduced")}
     }
     ${mode.sync()}
     const int found = doubts[0];

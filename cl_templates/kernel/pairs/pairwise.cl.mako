@@ -9,6 +9,7 @@
 ##   Local memory: one tile of the columns' terms (par), one accumulator per item (sharing). Barriers: 2 a tile, as from_item (sharing).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
@@ -101,7 +102,7 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % endif
 % if inner is not None:
 % for v in range(vectors):
-        ${pairs.open_tile(v)}
+        ${accumulators.open_tile(pairs, v)}
 % endfor
 % endif
 % for taking in steps:
@@ -109,7 +110,7 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % endfor
 % if inner is not None:
 % for v in range(vectors):
-        ${pairs.close_tile(v)}
+        ${accumulators.close_tile(pairs, v)}
 % endfor
 % endif
     </%domain:each_tile>
@@ -125,8 +126,8 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 <%
 at = [f"base{v} + {lane}" for lane in range(lanes)]
 live = [f"base{v} + {lane} < last" + (" && CMR_LOCAL_ID < wide" if sharing else "") for lane in range(lanes)]
-finished = pairs.finish(f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "reduced")
+finished = accumulators.finish(pairs, f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "reduced")
 %>
-    ${domain.results(partial, finished, pairs.partial(f"acc{v}", "kept", at, live, "total"))}
+    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "kept", at, live, "total"))}
 % endfor
 }

@@ -5,6 +5,7 @@
 ##   Local memory: one accumulator per item, or per warp (par). Barriers: as combine_group, per row.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 inner = pairs.inner
 name = "part" if inner is not None else "acc"
@@ -14,7 +15,7 @@ step = block * lanes
 <%def name="walk(text, begin, end, stride)">
 % if text.inner is not None:
 % for v in range(vectors):
-${text.open_tile(v)}
+${accumulators.open_tile(text, v)}
 % endfor
 % endif
 for (idx j = ${begin}; j + ${text.lanes - 1} < ${end}; j += ${stride}) {
@@ -26,7 +27,7 @@ ${text.contract(vectors, ["j"])}
 }
 % if text.inner is not None:
 % for v in range(vectors):
-${text.close_tile(v)}
+${accumulators.close_tile(text, v)}
 % endfor
 % endif
 </%def>
@@ -69,10 +70,10 @@ ${mode.kernel_head("cmr_pairwise_few", parameters + domain.attr.parameters)} {
     ${mode.combine_group(pairs.outer, f"whole{v}")}
 <%
 row, live = f"first + {v}", [f"first + {v} < last"]
-finished = pairs.finish(f"whole{v}", 1, [f"batch * rows + {row}"], live, "reduced")
+finished = accumulators.finish(pairs, f"whole{v}", 1, [f"batch * rows + {row}"], live, "reduced")
 %>
     if (${mode.is_leader()}) {
-    ${domain.results(partial, finished, pairs.partial(f"whole{v}", "kept", [row], live, "total"))}
+    ${domain.results(partial, finished, accumulators.leave(pairs, f"whole{v}", "kept", [row], live, "total"))}
     }
 % endfor
 }

@@ -3,9 +3,23 @@
 ##   marks [row][…]      sums [row][${"size"}]      out…      total  sums      share
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%
+result = last.result
+*leading, own = result.texts  # what a row is given once, and what for every sum
+base = f"(size_t)row * {len(leading) + size}"
+%>
 ${mode.kernel_head("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
-        ${last.finish("at")}
+        const idx row = at / ${size}, d = at % ${size};
+% for k, (type, name) in enumerate(last.accumulator):
+        const ${type} ${name} = ${f"marks[row * {marks} + {k}]" if k + 1 < len(last.accumulator) else "sums[at]"};
+% endfor
+        ${result.statements}
+% for k, text in enumerate(leading):
+        if (d == 0) ${accumulators.store(result.array, f"{base} + {k}", text)}
+% endfor
+        ${accumulators.store(result.array, f"{base} + {len(leading)} + d", own)}
     </%mode:each>
 }

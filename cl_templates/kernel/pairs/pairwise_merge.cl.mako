@@ -5,6 +5,7 @@
 ##   Local memory: one accumulator per item (par, team). Barriers: as combine_group, per row of a team.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 op = pairs.outer
 live = ["wanted[base + row]" if some else "1"]
@@ -18,20 +19,20 @@ ${mode.kernel_head("cmr_pairwise_merge", parameters + domain.attr.merge_paramete
     for (idx row = begin; row < end; row++) {
         ${op.declare("acc")}
         <%mode:each i="s" begin="0" end="splits">
-            ${pairs.load_partial("next", "(size_t)s * step + kept + row", "total")}
+            ${accumulators.load(pairs, "next", "(size_t)s * step + kept + row", "total")}
             ${op.merge("acc", "acc", "next")}
         </%mode:each>
         ${mode.combine_group(op, "acc")}
-        if (${mode.is_leader()}) { ${pairs.finish("acc", 1, ["base + row"], live, "reduced")} }
+        if (${mode.is_leader()}) { ${accumulators.finish(pairs, "acc", 1, ["base + row"], live, "reduced")} }
     }
 % else:
     <%mode:each i="row" begin="begin" end="end">
         ${op.declare("acc")}
         for (idx s = 0; s < splits; s++) {
-            ${pairs.load_partial("next", "(size_t)s * step + kept + row", "total")}
+            ${accumulators.load(pairs, "next", "(size_t)s * step + kept + row", "total")}
             ${op.merge("acc", "acc", "next")}
         }
-        ${pairs.finish("acc", 1, ["base + row"], live, "reduced")}
+        ${accumulators.finish(pairs, "acc", 1, ["base + row"], live, "reduced")}
     </%mode:each>
 % endif
 }

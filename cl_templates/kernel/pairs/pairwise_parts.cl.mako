@@ -3,9 +3,15 @@
 ##   part… [row][number]      out [row][number]  first those of the first part      total  results      share
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_parts", parts.parameters + ["const idx total", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
-        ${parts.store("at")}
+        const idx row = at / ${sum(parts.sizes)}, d = at % ${sum(parts.sizes)};
+        ${parts.type} x = 0;
+% for k, (first, size) in enumerate(zip(parts.firsts, parts.sizes)):
+        if (d >= ${first} && d < ${first + size}) x = part${k}[(size_t)row * ${size} + d - ${first}];
+% endfor
+        ${accumulators.store(parts.results, "at", "x")}
     </%mode:each>
 }

@@ -8,6 +8,7 @@
 ##   Local memory: two stages and the items' accumulators, where they fit (else the stages' place serves them at the end). Barriers: 1 a stage, 2 per group of rows that meet at the end.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 shape = tiles.shape
 inner = pairs.inner
@@ -36,7 +37,7 @@ ${row_terms(v)}
 ${tiles.meet(f"acc{v}", str(v), "item")}
 % endif
 % if inner is not None:
-${pairs.open_tile(v)}
+${accumulators.open_tile(pairs, v)}
 % endif
 % if guarded:
 % for c in range(columns_taken):
@@ -48,7 +49,7 @@ if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, [tiles.column_index(c)], op, c
 % endfor
 % endif
 % if inner is not None:
-${pairs.close_tile(v)}
+${accumulators.close_tile(pairs, v)}
 % endif
 % if tiles.spilled:
 ${tiles.park(v, v)}
@@ -207,9 +208,9 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
         }
 <%
 live = ["wanted && row < last" if flags else "row < last"]
-finished = pairs.finish("all", 1, ["batch * rows + row"], live, "reduced")
+finished = accumulators.finish(pairs, "all", 1, ["batch * rows + row"], live, "reduced")
 %>
-        ${domain.results(partial, finished, pairs.partial("all", "kept", ["row"], live, "total"))}
+        ${domain.results(partial, finished, accumulators.leave(pairs, "all", "kept", ["row"], live, "total"))}
     }
     ${mode.sync()}
 % endfor

@@ -7,6 +7,7 @@
 ##   Local memory: a stage of every s and w, and of the columns' terms. Barriers: 3 a stage.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 T = pairs.kind
 width = {"float": 4, "double": 2}[T]
@@ -130,7 +131,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 <%
 d = f"(first_d + at_d + {n})"
 live = [f"{'wanted && ' if flags else ''}mine < last && {d} < {size}"]
-finished = pairs.finish(f"acc{r}_{n}", 1, [f"(size_t)(batch * rows + mine) * {size} + {d}"], live, "reduced")
+finished = accumulators.finish(pairs, f"acc{r}_{n}", 1, [f"(size_t)(batch * rows + mine) * {size} + {d}"], live, "reduced")
 %>
         ${domain.results(partial, finished, f"if ({live[0]}) ((__global {T} *)parts)[(kept + mine) * {size} + {d}] = acc{r}_{n}_total0;")}
 % endfor

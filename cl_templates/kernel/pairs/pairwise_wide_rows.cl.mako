@@ -5,6 +5,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
+<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%
 vectors, beside = rows_taken, numbers_taken
 T = pairs.kind
@@ -87,7 +88,7 @@ mine = [f"first + {v * lanes + lane}" for lane in range(lanes)]
 live = [f"{row} < last" for row in mine]
 lane_of = [f".s{'0123456789abcdef'[lane]}" if lanes > 1 else "" for lane in range(lanes)]
 left = " ".join(f"if ({alive}) ((__global {T} *)parts)[(kept + {row}) * {size} + first_d + e] = all{v}_total0{lane};" for alive, row, lane in zip(live, mine, lane_of))
-finished = pairs.finish(f"all{v}", lanes, [f"(size_t)(batch * rows + {row}) * {size} + first_d + e" for row in mine], live, "reduced")
+finished = accumulators.finish(pairs, f"all{v}", lanes, [f"(size_t)(batch * rows + {row}) * {size} + first_d + e" for row in mine], live, "reduced")
 %>
         ${domain.results(partial, finished, left)}
 % endfor

@@ -1,10 +1,10 @@
-"""Arrays of pairs as C text: parameters, where an element of the batch begins, what is read and what is stored."""
+"""Arrays of pairs as C text: parameters, where an element of the batch begins, what is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clmapreduce.dtypes import FLOAT16, DType, c_name, is_bfloat16
+from clmapreduce.dtypes import FLOAT16, c_name, is_bfloat16
 from clmapreduce.lowering.pair import PairInput
 
 
@@ -53,12 +53,3 @@ def element(given: PairInput, at: str) -> str:
         return f"vload_half({at}, {given.name})"
     text = f"{given.name}[{at}]"
     return f"cmr_bfloat_value_float({text})" if is_bfloat16(given.dtype) else text
-
-
-def stored(output: int, dtype: DType, place: str, text: str) -> str:
-    """The statement that stores a number in a result array, without its semicolon."""
-    if dtype == FLOAT16:
-        return f"vstore_half({text}, {place}, out{output})"
-    if is_bfloat16(dtype):
-        text = f"cmr_bfloat_bits_float({text})"
-    return f"out{output}[{place}] = {text}"

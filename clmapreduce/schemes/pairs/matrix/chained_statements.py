@@ -14,11 +14,11 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
 from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES
 

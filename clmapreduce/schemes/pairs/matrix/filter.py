@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, bar_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, MatrixText, power_of_two
+from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LARGEST_ADDEND = 4
@@ -67,4 +67,4 @@ class FilterText(NearText):
     @property
     def bar(self) -> Computed:
         """What a value must beat to enter the accumulator `acc`."""
-        return bar_of(self.exact)
+        return self.exact.bar

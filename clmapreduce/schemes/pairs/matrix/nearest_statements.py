@@ -19,9 +19,9 @@ from functools import cached_property
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, bar_of
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
+from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LISTS = ("list_bounds", "list_columns")
@@ -160,4 +160,4 @@ class ListedText:
     @property
     def bar(self) -> Computed:
         """What a value must beat to enter the accumulator `acc`."""
-        return bar_of(self.pairs)
+        return self.pairs.bar

@@ -18,8 +18,10 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of, stored
+from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of
 from clmapreduce.schemes.pairs.parts.absorb import FoldingText
+from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Variable
+from clmapreduce.schemes.pairs.parts.outputs import LeftNumber, Result, ResultArray
 
 Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
 """Gives statements, and the texts of the values of a row vector and a column."""
@@ -303,18 +305,18 @@ class PairText:
         )
 
     # --------------------------------------------------------------------------------------------------- results
-    def open_tile(self, v: int) -> str:
-        """Declares the accumulator `part{v}` of a tile of columns."""
+    def seed(self, v: int) -> Declared:
+        """The accumulator `part{v}` of a tile of columns, as it begins."""
         inner = self.inner
         assert inner is not None
         block = Statements(self.lanes, self.narrow, f"s{v}_")
         seed = self.bound.seed(block.record(f"acc{v}", self.outer.dtypes))
         texts = {name: block.texts(node)[""] for name, node in seed.items()}
-        declared = [f"{c_name(d, self.lanes)} part{v}_{name} = {texts[name]};" for name, d in inner.dtypes.items()]
-        return "\n".join([str(block), *declared])
+        kinds = {name: c_name(dtype, self.lanes) for name, dtype in inner.dtypes.items()}
+        return Declared(str(block), [Variable(kind, f"part{v}_{name}", texts[name]) for name, kind in kinds.items()])
 
-    def close_tile(self, v: int) -> str:
-        """Merges the accumulator `part{v}` of a tile into `acc{v}`, times the factors that waited."""
+    def tile_merge(self, v: int) -> str:
+        """Statements that merge `part{v}` into `acc{v}`, times the factors that waited."""
         inner, outer = self.inner, self.outer
         assert inner is not None
         block = Statements(self.lanes, self.narrow, f"m{v}_")
@@ -325,49 +327,38 @@ class PairText:
             part = Record({n: part[n] * factor for n, factor in zip(names, self.pair.factors, strict=True)})
         merged = self.bound.merge(acc, part)
         block.assign({f"acc{v}_{name}": merged[name] for name in outer.dtypes})
-        return "{\n" + str(block) + "\n}"
+        return str(block)
 
-    def partial(self, acc: str, rows: str, at: Sequence[str], live: Sequence[str], total: str) -> str:
-        """Writes an accumulator's lanes to "parts": an array of `total` numbers per component, one after the other."""
-        lines, offset = [], 0
-        for name, dtype in self.sorted_components():
-            base = f"((__global {c_name(dtype)} *)(parts + (size_t){offset} * {total}))"
-            offset += dtype.itemsize
-            for lane, (place, alive) in enumerate(zip(at, live, strict=True)):
-                part = f".s{HEX[lane]}" if len(at) > 1 else ""
-                lines.append(f"if ({alive}) {base}[{rows} + {place}] = {acc}_{name}{part};")
-        return "\n".join(lines)
+    @property
+    def bar(self) -> Computed:
+        """What a value must beat to enter the accumulator `acc`."""
+        block = Statements(1, self.narrow, "bar_")
+        text = block.text(self.bound.bar(block.record("acc", self.outer.dtypes))).c
+        return Computed(str(block), text)
 
-    def load_partial(self, acc: str, at: str, total: str) -> str:
-        """Declares `acc` as the accumulator number `at` of "parts"."""
-        lines, offset = [], 0
+    @property
+    def left_numbers(self) -> list[LeftNumber]:
+        """An accumulator's numbers as they wait in memory, widest first, so that each one's array is aligned."""
+        numbers, before = [], 0
         for name, dtype in self.sorted_components():
-            kind = c_name(dtype)
-            lines.append(
-                f"{kind} {acc}_{name} = ((__global const {kind} *)(parts + (size_t){offset} * {total}))[{at}];"
-            )
-            offset += dtype.itemsize
-        return "\n".join(lines)
+            numbers.append(LeftNumber(c_name(dtype), name, before))
+            before += dtype.itemsize
+        return numbers
 
     def sorted_components(self) -> list[tuple[str, DType]]:
-        """The accumulator's components, widest first, so that each one's array is aligned behind the others."""
+        """The accumulator's components, widest first."""
         parts = [(c.name, c.dtype) for c in self.bound.components]
         return sorted(parts, key=lambda part: -part[1].itemsize)
 
-    def finish(self, acc: str, lanes: int, at: Sequence[str], live: Sequence[str], count: str) -> str:
-        """Stores the results of an accumulator's lanes: row `at[lane]` of every output where it is `live`."""
+    def results(self, acc: str, lanes: int, count: str) -> list[Result]:
+        """What is stored of an accumulator, output by output. count: C text of the columns that were reduced."""
         block = Statements(lanes, self.narrow, f"f{acc}_", uniform=True)
-        record = block.record(acc, {c.name: c.dtype for c in self.bound.components})
-        number = block.index(count)
-        outputs = self.bound.finish_pairs(record, number)
+        outputs = self.bound.finish_pairs(block.record(acc, self.outer.dtypes), block.index(count))
+        results = []
         for k, (dtype, nodes) in enumerate(zip(self.outputs, outputs, strict=True)):
             texts = [block.texts(node.astype(widened(dtype)))[""] for node in nodes]
-            for d, text in enumerate(texts):
-                for lane in range(lanes):
-                    part = f"({text}).s{HEX[lane]}" if lanes > 1 else text
-                    place = f"(size_t)({at[lane]}) * {len(texts)} + {d}" if len(texts) > 1 else at[lane]
-                    block.add(f"if ({live[lane]}) {stored(k, dtype, place, part)};")
-        return "{\n" + str(block) + "\n}"
+            results.append(Result(ResultArray(f"out{k}", dtype), block.drained(), texts))
+        return results
 
     # ------------------------------------------------------------------------------------------------- internals
     def _bind(self, block: Statements, prefixes: dict[Role, str]) -> None:

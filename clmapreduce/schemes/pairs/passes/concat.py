@@ -9,16 +9,16 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
-from clmapreduce.schemes.common.arrays import stored
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.pairs.parts.outputs import ResultArray
 
 
 @dataclass(frozen=True, eq=False)
-class PartsText:
-    """The statements that lay results side by side. sizes: numbers of a row of every part. dtype: theirs. output: of
-    the results in memory.
+class Parts:
+    """Results that are laid side by side. sizes: numbers of a row of every part. dtype: theirs. output: of the results
+    in memory.
     """
 
     sizes: tuple[int, ...]
@@ -31,14 +31,19 @@ class PartsText:
         given = [f"__global const {c_name(self.dtype)} *restrict part{k}" for k in range(len(self.sizes))]
         return [*given, f"__global {c_name(self.output)} *restrict out0"]
 
-    def store(self, at: str) -> str:
-        """Stores the result number `at` of all rows."""
-        total, first = sum(self.sizes), 0
-        lines = [f"const idx row = {at} / {total}, d = {at} % {total};", f"{c_name(self.dtype)} x = 0;"]
-        for k, size in enumerate(self.sizes):
-            lines.append(f"if (d >= {first} && d < {first + size}) x = part{k}[(size_t)row * {size} + d - {first}];")
-            first += size
-        return "\n".join([*lines, f"{stored(0, self.output, at, 'x')};"])
+    @property
+    def type(self) -> str:
+        """The C type of a number."""
+        return c_name(self.dtype)
+
+    @property
+    def firsts(self) -> list[int]:
+        """The place in a row where every part begins."""
+        return [sum(self.sizes[:k]) for k in range(len(self.sizes))]
+
+    @property
+    def results(self) -> ResultArray:
+        return ResultArray("out0", self.output)
 
 
 def plan_parts(
@@ -53,10 +58,10 @@ def plan_parts(
     rows = domain.rows * domain.batch
     total, block = rows * sum(sizes), launch_box("map", mode, facts).block
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total // (facts.compute_units * 8))
-    text = PartsText(sizes, dtype, output)
+    side_by_side = Parts(sizes, dtype, output)
     spec = kernel_spec(
         "pairs/pairwise_parts", Target(mode, facts, domain.narrow), False,
-        {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": text},
+        {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": side_by_side},
     )  # fmt: skip
     arguments: Arguments = (*names, "out0", ("idx", total), ("idx", share))
     stage = Stage(spec, -(-total // share), block, arguments, tuple(names), ("out0",))

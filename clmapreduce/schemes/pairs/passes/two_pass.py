@@ -12,19 +12,19 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.arrays import stored
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.pairs.parts.outputs import Result, ResultArray
 
 MARKS, SUMS = "marks", "sums"
 """Every row's marks, and its sums: (batch, rows, marks or size)."""
 
 
 @dataclass(frozen=True, eq=False)
-class LastText:
-    """The statements that make results of marks and sums. bound: the operator that does. marks, size: marks and sums
-    per row. output: dtype of the results in memory.
+class LastResults:
+    """What is made of marks and sums. bound: the operator that does. marks, size: marks and sums per row. output: dtype
+    of the results in memory.
     """
 
     bound: PairBound
@@ -40,24 +40,23 @@ class LastText:
         given = [f"__global const {kind} *restrict {name}" for name in ("marks", "sums")]
         return [*given, f"__global {c_name(self.output)} *restrict out0"]
 
-    def finish(self, at: str) -> str:
-        """Stores the result of one sum; the first of a row also what the row is given once."""
-        parts = self.bound.components
-        lines = [f"const idx row = {at} / {self.size}, d = {at} % {self.size};"]
-        texts = [*(f"marks[row * {self.marks} + {k}]" for k in range(len(parts) - 1)), f"sums[{at}]"]
-        lines += [f"const {c_name(c.dtype)} acc_{c.name} = {text};" for c, text in zip(parts, texts, strict=True)]
+    @property
+    def accumulator(self) -> list[tuple[str, str]]:
+        """C types and names of what makes a result: the marks of a row, and a sum."""
+        return [(c_name(c.dtype), f"acc_{c.name}") for c in self.bound.components]
+
+    @property
+    def result(self) -> Result:
+        """The result of one sum, behind what the row is given once."""
         block = Statements(1, self.narrow, "f")
-        (nodes,) = self.bound.finish_pairs(block.record("acc", {c.name: c.dtype for c in parts}), block.index("0"))
-        *leading, own = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
-        base = f"(size_t)row * {len(leading) + self.size}"
-        for k, text in enumerate(leading):
-            block.add(f"if (d == 0) {stored(0, self.output, f'{base} + {k}', text)};")
-        block.add(f"{stored(0, self.output, f'{base} + {len(leading)} + d', own)};")
-        return "\n".join([*lines, str(block)])
+        acc = block.record("acc", {c.name: c.dtype for c in self.bound.components})
+        (nodes,) = self.bound.finish_pairs(acc, block.index("0"))
+        texts = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
+        return Result(ResultArray("out0", self.output), str(block), texts)
 
 
 def plan_weighted(
-    first: Plan, second: Plan, last: LastText, domain: Pairwise, mode: ComputeMode, facts: Facts
+    first: Plan, second: Plan, last: LastResults, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> Plan:
     """The plan of one result per sum. first, second: the plans of the passes, whose results are marks and sums. last:
     makes results of both.

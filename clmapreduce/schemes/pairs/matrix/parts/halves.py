@@ -24,8 +24,8 @@ from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
-from clmapreduce.schemes.pairs.matrix.parts.computed import Several
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
+from clmapreduce.schemes.pairs.parts.computed import Several
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 DEPTH = 16

@@ -18,9 +18,9 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.parts.centred import centred
+from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.sides import Side, inputs_of
 
 DEPTH = 16

@@ -18,8 +18,8 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST, LongPairsText
-from clmapreduce.schemes.pairs.matrix.parts.computed import Computed, Several
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
+from clmapreduce.schemes.pairs.parts.computed import Computed, Several
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 RELATIVE, ABSOLUTE = 12, 16

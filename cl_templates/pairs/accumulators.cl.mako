@@ -1,0 +1,62 @@
+## What kernels of pairs share: accumulators of tiles of columns, those that wait in memory for the merging launch, and results.
+## pairs: what formulas and the operator compute (schemes/pairs/parts). acc: the name of an accumulator; v: the number of a row vector.
+## Declares part{v}, of a tile of columns, where the operator has such.
+<%def name="open_tile(pairs, v)">
+<% seed = pairs.seed(v) %>
+${seed.statements}
+% for one in seed.variables:
+${one.type} ${one.name} = ${one.text};
+% endfor
+</%def>
+## Merges it into acc{v}.
+<%def name="close_tile(pairs, v)">
+{
+${pairs.tile_merge(v)}
+}
+</%def>
+<%!
+def array(one, total, const=""):
+    """C text of the array in `parts` that has a number of every accumulator."""
+    return f"((__global {const}{one.type} *)(parts + (size_t){one.before} * {total}))"
+%>
+## Leaves the lanes of `acc` in `parts`, where they are live: an array of `total` numbers per component, one after the other. Lane by lane at `rows` + at.
+<%def name="leave(pairs, acc, rows, at, live, total)" buffered="True">
+% for one in pairs.left_numbers:
+% for lane, (place, alive) in enumerate(zip(at, live)):
+if (${alive}) ${array(one, total)}[${rows} + ${place}] = ${acc}_${one.name}${f".s{lane:x}" if len(at) > 1 else ""};
+% endfor
+% endfor
+</%def>
+## Declares `acc` as number `at` of them.
+<%def name="load(pairs, acc, at, total)">
+% for one in pairs.left_numbers:
+${one.type} ${acc}_${one.name} = ${array(one, total, "const ")}[${at}];
+% endfor
+</%def>
+## Stores a number at a place of a result array.
+<%def name="store(array, at, number)">
+% if array.of_halves:
+vstore_half(${number}, ${at}, ${array.name});
+% elif array.of_bfloats:
+${array.name}[${at}] = cmr_bfloat_bits_float(${number});
+% else:
+${array.name}[${at}] = ${number};
+% endif
+</%def>
+## Stores the results of the lanes of `acc`: row `at[lane]` of every output where it is live. count: C text of the columns that were reduced.
+<%def name="finish(pairs, acc, lanes, at, live, count)" buffered="True">
+{
+% for result in pairs.results(acc, lanes, count):
+${result.statements}
+% for d, text in enumerate(result.texts):
+% for lane in range(lanes):
+<%
+width = len(result.texts)
+place = f"(size_t)({at[lane]}) * {width} + {d}" if width > 1 else at[lane]
+%>
+if (${live[lane]}) ${store(result.array, place, f"({text}).s{lane:x}" if lanes > 1 else text)}
+% endfor
+% endfor
+% endfor
+}
+</%def>

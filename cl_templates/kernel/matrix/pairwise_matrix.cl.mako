@@ -10,6 +10,7 @@
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
@@ -41,10 +42,10 @@ ${few.read_terms(matrix, at, e, text)}
 % for v in mine:
 % if guarded:
 % for c in range(2):
-if (k + ${c} < count) { ${text.absorb(f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
+if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
 % endfor
 % else:
-{ ${text.absorb(f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(taken) for c in range(2)], by, valued=None if exactly else matrix.valued)} }
+{ ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(taken) for c in range(2)], by, values=None if exactly else matrix.valued)} }
 % endif
 % endfor
 </%def>

@@ -7,6 +7,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 exact = matrix.exact
 mine, step, place = matrix.places.mine, across * ahead, domain.attr.place
@@ -95,7 +96,7 @@ if (found) {
             const int hit = CMR_LOWEST(hits), k = 8 * (n${own_warp} - ${step} + hit / 2 * ${across}) + lane % 4 * 2 + hit % 2;
             hits &= hits - 1;
             ${exact.column(0, place("k", True))}
-            ${exact.absorb("acc", 0, [place("k", True)], exact.outer)}
+            ${folding.absorb(exact, "acc", 0, [place("k", True)], exact.outer)}
         } while (hits);
         ${close_row()}
     }
@@ -115,7 +116,7 @@ if (${begin} < count) {
 % for c in range(2):
             if (k + ${c} < count) {
                 ${exact.column(c, place(f"k + {c}", True))}
-                ${exact.absorb("acc", 0, [place(f"k + {c}", True)], exact.outer, c)}
+                ${folding.absorb(exact, "acc", 0, [place(f"k + {c}", True)], exact.outer, c)}
             }
 % endfor
         }

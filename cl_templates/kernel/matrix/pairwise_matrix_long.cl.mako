@@ -15,6 +15,7 @@
 <%namespace name="results" file="/matrix/long_results.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 pairs = matrix.pairs
 inner = pairs.inner
@@ -44,10 +45,10 @@ ${pairs.column(k, matrix.column_index(k) if guarded else place(k))}
 % for v in mine:
 % if guarded:
 % for k in (c, c + 1):
-if (${matrix.column_place(k)} < count) { ${pairs.absorb(f"{acc}{v}", v, [place(k)], op, k)} }
+if (${matrix.column_place(k)} < count) { ${folding.absorb(pairs, f"{acc}{v}", v, [place(k)], op, k)} }
 % endfor
 % else:
-{ ${pairs.absorb(f"{acc}{v}", v, [place(k) for k in (c, c + 1)], op, c)} }
+{ ${folding.absorb(pairs, f"{acc}{v}", v, [place(k) for k in (c, c + 1)], op, c)} }
 % endif
 % endfor
 }

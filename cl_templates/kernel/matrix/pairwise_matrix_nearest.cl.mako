@@ -11,6 +11,7 @@
 <%namespace name="long" file="/matrix/long.cl.mako"/>
 <%namespace name="results" file="/matrix/long_results.cl.mako"/>
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 pairs, sample = matrix.pairs, matrix.sample
 warps, mine = matrix.warps, matrix.warps.mine
@@ -88,7 +89,7 @@ for (int v = 0; v < ${len(mine)}; v++) {
     for (int n = 0; n < min(counts[v], ${kept}); n++) {
         const idx place = kept_columns[v * ${kept} + n];
         const float value = kept_bounds[v * ${kept} + n];
-        ${matrix.listing()}
+        ${folding.fold(matrix.listed, "acc", ["place"], matrix.listed.outer, [["value"]])}
     }
     const idx row = ${warps.row("v")};
     if (${warps.inside("v")}) {

@@ -6,6 +6,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 pairs = listed.pairs
 better = "<" if listed.way.least else ">"
@@ -31,7 +32,7 @@ for (int d = 0; d < ${listed.contraction.size}; d++) {
     ${"\n".join(pairs.contracted(listed.contraction, 0, [(0, 0)]))}
 }
 ${pairs.outer.declare("one")}
-${pairs.absorb("one", 0, ["column"], pairs.outer)}
+${folding.absorb(pairs, "one", 0, ["column"], pairs.outer)}
 ${pairs.outer.merge("acc", "acc", "one")}
 ${listed.bar.statements}
 bar = ${listed.bar.text};

@@ -10,6 +10,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
@@ -35,7 +36,7 @@ ${pairs.column(c, f"j0 + k + {c}")}
 % endif
 ${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)], held)}
 % for v in range(vectors):
-{ ${pairs.absorb(f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
+{ ${folding.absorb(pairs, f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor
 </%def>
 <%def name="walk(vectors)">

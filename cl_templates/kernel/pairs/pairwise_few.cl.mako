@@ -6,6 +6,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 inner = pairs.inner
 name = "part" if inner is not None else "acc"
@@ -22,7 +23,7 @@ for (idx j = ${begin}; j + ${text.lanes - 1} < ${end}; j += ${stride}) {
 ${text.column(0, "j")}
 ${text.contract(vectors, ["j"])}
 % for v in range(vectors):
-{ ${text.absorb(f"{name}{v}", v, ["j"], op)} }
+{ ${folding.absorb(text, f"{name}{v}", v, ["j"], op)} }
 % endfor
 }
 % if text.inner is not None:

@@ -9,6 +9,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%
 shape = tiles.shape
 inner = pairs.inner
@@ -41,11 +42,11 @@ ${accumulators.open_tile(pairs, v)}
 % endif
 % if guarded:
 % for c in range(columns_taken):
-if (${c} < left) { ${pairs.absorb(f"{acc}{v}", v, [tiles.column_index(c)], op, c)} }
+if (${c} < left) { ${folding.absorb(pairs, f"{acc}{v}", v, [tiles.column_index(c)], op, c)} }
 % endfor
 % else:
 % for c in range(0, columns_taken, folded):
-{ ${pairs.absorb(f"{acc}{v}", v, [tiles.column_index(at) for at in range(c, min(c + folded, columns_taken))], op, c)} }
+{ ${folding.absorb(pairs, f"{acc}{v}", v, [tiles.column_index(at) for at in range(c, min(c + folded, columns_taken))], op, c)} }
 % endfor
 % endif
 % if inner is not None:

@@ -108,10 +108,6 @@ class NearestText(MatrixLongText):
         names = [name for name, _ in self.listed.outer.parts]
         return [(LISTS[name.startswith("place")], name.rpartition("_")[2], name) for name in names]
 
-    def listing(self) -> str:
-        """Statements that take `value` of the column `place` into the list `acc`."""
-        return self.listed.absorb("acc", 0, ["place"], self.listed.outer, valued=lambda _v, _c: ("", ["value"]))
-
 
 @dataclass(frozen=True, eq=False)
 class ListedText:

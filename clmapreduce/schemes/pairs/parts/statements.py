@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, widened
 from clmapreduce.formula.emit import Text
@@ -19,12 +18,9 @@ from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, R
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of
-from clmapreduce.schemes.pairs.parts.absorb import FoldingText
-from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Variable
+from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Several, Variable
+from clmapreduce.schemes.pairs.parts.folding import Folding
 from clmapreduce.schemes.pairs.parts.outputs import LeftNumber, Result, ResultArray
-
-Valued: TypeAlias = Callable[[int, int], "tuple[str, list[str]]"]
-"""Gives statements, and the texts of the values of a row vector and a column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,29 +136,18 @@ class PairText:
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------------------- pairs
-    def absorb(
-        self, acc: str, v: int, at: Sequence[str], op: OperatorText, first: int = 0, valued: Valued | None = None
-    ) -> str:
-        """Folds the pairs of row vector v and the columns at some indices, whose terms are declared as those of the
-        columns `first`, first + 1, …, into the accumulator `acc`. valued: says their values instead of `values`.
-        """
+    def folding(self, op: OperatorText, acc: str, names: Sequence[Sequence[str]], at: Sequence[str]) -> Folding:
+        """How the values of some columns, given as texts, are folded into `acc`. at: the columns' indices."""
         bound = op.bound
         assert isinstance(bound, PairBound)
-        lines: list[str] = []
-        names: list[list[str]] = []
-        for c in range(first, first + len(at)):
-            statements, texts = (valued or self.values)(v, c)
-            lines.append(statements)
-            names.append(texts)
         dtypes = [node.dtype for node in self.pair.values]
-        folding = FoldingText(op, bound, self.lanes, self.along is Role.ROW, acc, names, dtypes, at)
-        return "\n".join([*lines, *folding.lines()])
+        return Folding(op, bound, self.lanes, self.along is Role.ROW, acc, names, dtypes, at)
 
-    def values(self, v: int, c: int) -> tuple[str, list[str]]:
-        """Statements, and the texts of the values of row vector v and column c."""
+    def values(self, v: int, c: int) -> Several:
+        """The values of row vector v and column c."""
         return self.numbers(self.pair.values, v, c)
 
-    def numbers(self, nodes: Sequence[Node], v: int, c: int) -> tuple[str, list[str]]:
+    def numbers(self, nodes: Sequence[Node], v: int, c: int) -> Several:
         """The same of any nodes that are made of terms and products."""
         block = Statements(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
@@ -171,7 +156,7 @@ class PairText:
         for k, product in enumerate(self.pair.bilinear):
             block.bind(product.result, Text(f"q{v}_{c}_{k}"))
         texts = [block.texts(node)[""] for node in nodes]
-        return str(block), texts
+        return Several(str(block), texts)
 
     @property
     def expansion(self) -> Expansion:

@@ -133,7 +133,7 @@ class MatrixText:
             self.pairs, pair=Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear, factors=pair.factors)
         )
 
-    def valued(self, v: int, c: int) -> tuple[str, list[str]]:
+    def valued(self, v: int, c: int) -> Several:
         """The values of the item's row v and its column c of a block."""
         share = self.box.share
         number = 2 * v + c

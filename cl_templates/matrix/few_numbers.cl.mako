@@ -146,15 +146,15 @@ const float q${v}_${2 * e + c}_${p} = m${v // 2}_${p}_${e}.${"xyzw"[v % 2 * 2 + 
 </%def>
 ## Declares the terms of the item's two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: where they are numbers on their own, one load brings
 ## both. text: whose terms. Pointers are added up, not indices: NVIDIA's compiler then knows places of blocks that lie side by side without computing them.
-<%def name="read_terms(matrix, eight, e, text)">
+<%def name="read_terms(eight, e, text)">
 <% own = f"lane % 4 * 2 + 8 * ({eight})" %>
-% for p, pack in enumerate(matrix.packs(text)):
+% for p, pack in enumerate(text.packs):
 % if pack.width == 1:
-const ${pack.both} t${e}_${p} = *(__local const ${pack.both} *)(${text.tiles}${p} + ${own});
+const ${pack.two} t${e}_${p} = *(__local const ${pack.two} *)(${text.tiles}${p} + ${own});
 % endif
 % for c in range(2):
 % if pack.width > 1:
-const ${pack.kind} t${2 * e + c}_${p} = (${text.tiles}${p} + ${own})[${c}];
+const ${pack.type} t${2 * e + c}_${p} = (${text.tiles}${p} + ${own})[${c}];
 % endif
 % for place, k in enumerate(pack.taken):
 const ${pack.number} y${2 * e + c}_${k} = ${f"t{e}_{p}.{'xy'[c]}" if pack.width == 1 else f"t{2 * e + c}_{p}.s{place:x}"};

@@ -1,4 +1,5 @@
 ## What becomes of an item's products of long vectors, and how it computes pairs whose products have lost too much (schemes/pairs/matrix/parts/results).
+<%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 ## `item`, `lane`, `warp` and `at_column` are declared. p: the number of a product; v, c: numbers of the item's rows and columns.
 <%!
 PAIRS = [(v, c) for v in range(2) for c in range(2)]
@@ -209,7 +210,7 @@ for (int d = 0; d < ${one.size}; d++) {
 % for name, text in matrix.coordinates(p):
     const float ${name} = ${text};
 % endfor
-    ${"\n".join(pairs.contracted(pairs.pair.contractions[p], p, PAIRS))}
+    ${contractions.add(pairs, p, PAIRS)}
 }
 % for v, c in PAIRS:
 <% statements, text = matrix.finished(p, v, c) %>

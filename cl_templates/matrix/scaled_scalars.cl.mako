@@ -17,7 +17,7 @@ float ${", ".join(f"s{v}_{c}" for c in range(4))};
 <% eight = f"at / 8 + 2 * step + {n}" %>
 {
     ${few.multiply(matrix, eight)}
-    ${few.read_terms(matrix, eight, 0, matrix.pairs)}
+    ${few.read_terms(eight, 0, matrix.pairs)}
 % for v in scalars.rows:
 % for c in range(2):
 <% statements, (text,) = matrix.valued(v, c) %>

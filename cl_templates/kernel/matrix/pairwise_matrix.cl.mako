@@ -11,6 +11,7 @@
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
@@ -37,7 +38,7 @@ const int k = 8 * (${block}) + lane % 4 * 2;
 % if not exactly:
 ${few.multiply(matrix, at, e)}
 % endif
-${few.read_terms(matrix, at, e, text)}
+${few.read_terms(at, e, text)}
 % endfor
 % for v in mine:
 % if guarded:
@@ -66,8 +67,8 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     __local uint memory[${matrix.words}] __attribute__((aligned(16)));
     __local int largest[${3 * len(matrix.products)}];
     __local int far[2];
-% for kind, name, count in pairs.tile(tile) + exact.tile(tile):
-    __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
+% for one in (pairs, exact):
+    ${terms.declare_tile(one, tile, " __attribute__((aligned(16)))")}
 % endfor
     ${domain.open_places(tile)}
     ${mode.group_scratch(pairs.outer, block)}
@@ -89,7 +90,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         if (item == 0) { far[turn ^ 1] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${pairs.stage("column", "s")}
+            ${terms.stage(pairs, "column", "s")}
             ${few.put_column(matrix, "column", "s", "far[turn] = 1;")}
         </%mode:each>
         ${mode.sync()}
@@ -97,7 +98,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         if (exactly) {
             ${exact.uniforms()}
             <%mode:each i="s" begin="0" end="count">
-                ${exact.stage(place("s", True), "s")}
+                ${terms.stage(exact, place("s", True), "s")}
             </%mode:each>
         }
         ${mode.sync()}

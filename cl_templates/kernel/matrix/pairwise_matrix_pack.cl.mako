@@ -6,6 +6,7 @@
 ##   Local memory: the largest weight of every number, and how many are far below it. Barriers: 4.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
+<%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
     __local int largest[${numbers}];
@@ -22,7 +23,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
     for (int e = item; e < ${each}; e += ${block}) {
         const int n = e % ${numbers};
         const idx column = first_column + e / ${numbers}, d = first_d + ${weights.number_at("n")};
-        ${weights.weight("column", "d")}
+        ${long_values.declare_weight(weights.wide, "column", "d")}
         atomic_max(&largest[n], as_int(fabs(weight)));
     }
     ${mode.sync()}
@@ -32,7 +33,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
         const idx d = first_d + ${weights.number_at("n")};
 % for c in range(2):
         float w${c};
-        { const idx column = first_column + k + ${c}; ${weights.weight("column", "d")} w${c} = weight * scale; }
+        { const idx column = first_column + k + ${c}; ${long_values.declare_weight(weights.wide, "column", "d")} w${c} = weight * scale; }
         if (${weights.digits.is_small(f"w{c}")}) atomic_inc(&small[n]);
 % endfor
         ${pieces.put_pieces(weights, "packed", "n", "k")}

@@ -6,6 +6,8 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
+<%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%
 exact = wide.matrix.exact
 values = [exact.values(v, 0) for v in range(vectors)]
@@ -13,9 +15,7 @@ beside, apart = numbers * across, block // across  # numbers of a column in loca
 %>
 ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.parameters + ["__global const int *restrict redo"])} {
     __local float weights[${tile * beside}] __attribute__((aligned(16)));
-% for kind, name, count in exact.tile(tile):
-    __local ${kind} ${name}[${count}];
-% endfor
+    ${terms.declare_tile(exact, tile)}
     ${domain.open_places(tile)}
     const int wanted = redo[CMR_GROUP];
     cmr_end_unless_int(wanted);
@@ -35,14 +35,14 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
         ${mode.sync()}
         <%mode:each i="k" begin="0" end="count">
             ${domain.find("k")}
-            ${exact.stage("column", "k")}
+            ${terms.stage(exact, "column", "k")}
         </%mode:each>
 % if domain.attr.scattered:
         ${mode.sync()}
 % endif
         for (int e = item; e < count * ${beside}; e += ${block}) {
             const idx column = ${domain.attr.place(f"e / {beside}", True)}, d = first_d + e % ${beside};
-            ${wide.weight("column", "d")}
+            ${long_values.declare_weight(wide.wide, "column", "d")}
             weights[e] = weight;
         }
         ${mode.sync()}
@@ -56,7 +56,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
 #pragma unroll ${unroll}
 % endif
         for (int k = 0; k < count; k++) {
-            ${exact.staged_column(0, "k")}
+            ${terms.read(exact, 0, "k")}
 % for v, (statements, (text,)) in enumerate(values):
             float scalar${v};
             { ${statements} scalar${v} = ${text}; }

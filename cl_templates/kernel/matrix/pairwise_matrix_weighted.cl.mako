@@ -10,12 +10,13 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="products" file="/matrix/weighted.cl.mako"/>
+<%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%
 pairs, here = weighted.pairs, domain.attr.here
 mine = weighted.warps.mine
 following = f"(at + {tile}) % {2 * batch}" if weighted.scattered else f"j0 + {tile}"
 def declared(c):
-    return pairs.staged_column(c, f"at + {weighted.column_place(c)}")
+    return terms.read(pairs, c, f"at + {weighted.column_place(c)}")
 %>
 ## The terms of a batch of columns from a position on, in one half of the tiles.
 <%def name="bring_terms(position, half)">
@@ -25,15 +26,13 @@ def declared(c):
 % if weighted.scattered:
     places[spot] = column;
 % endif
-    ${pairs.stage("column", "spot")}
+    ${terms.stage(pairs, "column", "spot")}
 </%mode:each>
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
     __local uint memory[${weighted.end}] __attribute__((aligned(16)));
     __local int given_up[1];
-% for kind, name, count in pairs.tile(2 * batch):
-    __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
-% endfor
+    ${terms.declare_tile(pairs, 2 * batch, " __attribute__((aligned(16)))")}
     ${domain.open_places(2 * batch)}
     ${domain.open(f"CMR_GROUP / {weighted.across}", weighted.warps.rows)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};

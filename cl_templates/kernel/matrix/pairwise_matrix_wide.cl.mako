@@ -17,6 +17,8 @@
 <%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
 <%namespace name="values" file="/matrix/scaled_scalars.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
+<%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%
 matrix, scalars, box = wide.matrix, wide.scalars, wide.box
 pairs, exact = matrix.pairs, matrix.exact
@@ -40,7 +42,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     float top = 0.0f;
     for (int k = part; k < ${tile} && ${at} + k < end; k += ${wide.sharers}) {
         ${domain.seek(f"{at} + k", "walked")}
-        ${wide.weight("column", "d")}
+        ${long_values.declare_weight(wide.wide, "column", "d")}
         top = cmr_magnitude_float(top, weight);
     }
 % for e in range(wide.sharers.bit_length() - 1):
@@ -54,7 +56,7 @@ for (int s = 0; s < ${-(-wide.numbers // together)}; s++) {
     for (int k = 2 * part; ${live} && k < ${tile}; k += ${2 * wide.sharers}) {
         float w0 = 0.0f, w1 = 0.0f;
 % for c in range(2):
-        if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${wide.weight("column", "d")} w${c} = weight * scale; }
+        if (${at} + k + ${c} < end) { ${domain.seek(f"{at} + k + {c}", "walked")} ${long_values.declare_weight(wide.wide, "column", "d")} w${c} = weight * scale; }
         small += ${wide.digits.is_small(f"w{c}")} ? ${wide.sharers} : 0;
 % endfor
         ${pieces.put_pieces(wide, to, "n", "k")}
@@ -82,7 +84,7 @@ const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_c
 <%mode:each i="s" begin="0" end="${wide.batch}">
     const int spot = ${base} + s;
     ${domain.seek(f"{first_column} + s")}
-    ${pairs.stage("column", "spot")}
+    ${terms.stage(pairs, "column", "spot")}
     ${few.put_column(matrix, "column", "spot", f"atomic_max(&far[bank], mark * 32 + {scalars.far});", noted)}
 </%mode:each>
 </%def>
@@ -220,9 +222,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % if not wide.registers:
     __local int tops[${2 * rows_taken}];
 % endif
-% for kind, name, count in pairs.tile(2 * wide.batch):
-    __local ${kind} ${name}[${count}] __attribute__((aligned(16)));
-% endfor
+    ${terms.declare_tile(pairs, 2 * wide.batch, " __attribute__((aligned(16)))")}
     ${domain.open(f"CMR_GROUP / {wide.across}", rows_taken)}
     const idx block_d = CMR_GROUP % ${wide.across}, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}

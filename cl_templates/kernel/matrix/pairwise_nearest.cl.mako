@@ -7,6 +7,7 @@
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%
 pairs = listed.pairs
 better = "<" if listed.way.least else ">"
@@ -29,7 +30,7 @@ for (int d = 0; d < ${listed.contraction.size}; d++) {
 % for name, text in listed.coordinates:
     const float ${name} = ${text};
 % endfor
-    ${"\n".join(pairs.contracted(listed.contraction, 0, [(0, 0)]))}
+    ${contractions.add(pairs, 0, [(0, 0)])}
 }
 ${pairs.outer.declare("one")}
 ${folding.absorb(pairs, "one", 0, ["column"], pairs.outer)}

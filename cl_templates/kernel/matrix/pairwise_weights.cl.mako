@@ -4,6 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="products" file="/matrix/weighted.cl.mako"/>
+<%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
     const idx group = CMR_GROUP % groups, element = CMR_GROUP / groups;
     const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};
@@ -12,6 +13,12 @@ ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restri
     weights += (size_t)element * padded * ${weighted.numbers};
     for (int k = 0; k < ${taken}; k++) {
         const idx e = (group * ${taken} + k) * ${block} + CMR_LOCAL_ID, column = e / ${weighted.numbers}, d = first_d + e % ${weighted.numbers};
-        if (column < padded) { ${weighted.weight("column", "d")} weights[e] = weight; }
+        if (column < padded) {
+            ${long_values.declare_weight(weighted.wide, "column", "d", weighted.part)}
+% if weighted.centre:
+            if (column < columns && d < ${weighted.size}) weight -= centre[d];
+% endif
+            weights[e] = weight;
+        }
     }
 }

@@ -11,6 +11,8 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="terms" file="/pairs/terms.cl.mako"/>
+<%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
@@ -27,14 +29,14 @@ def rows_of(v):
 <%def name="turn(count, vectors)">
 % if staged:
 % for c in range(count):
-${pairs.staged_column(c, f"k + {c}")}
+${terms.read(pairs, c, f"k + {c}")}
 % endfor
 % else:
 % for c in range(count):
 ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
 % endif
-${pairs.contract(vectors, [place(f"k + {c}", staged) for c in range(count)], held)}
+${contractions.contract(pairs, vectors, [place(f"k + {c}", staged) for c in range(count)], held)}
 % for v in range(vectors):
 { ${folding.absorb(pairs, f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor
@@ -59,9 +61,7 @@ ${turn(1, vectors)}
 </%def>
 ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % if staged:
-% for kind, name, count in pairs.tile(tile):
-    __local ${kind} ${name}[${count}];
-% endfor
+    ${terms.declare_tile(pairs, tile)}
     ${domain.open_places(tile)}
 % endif
 % if sharing:
@@ -86,13 +86,13 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % endif
     ${pairs.outer.declare(f"acc{v}", lanes)}
 % endfor
-    ${pairs.wide_rows(vectors, [rows_of(v) for v in range(vectors)])}
+    ${contractions.keep_rows(pairs, [rows_of(v) for v in range(vectors)])}
     <%domain:each_tile tile="${tile}" staged="${staged}">
 % if staged:
         ${mode.sync()}
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
-            ${pairs.stage("column", "s")}
+            ${terms.stage(pairs, "column", "s")}
         </%mode:each>
         ${mode.sync()}
 % endif

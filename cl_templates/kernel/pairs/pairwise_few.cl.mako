@@ -7,6 +7,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%
 inner = pairs.inner
 name = "part" if inner is not None else "acc"
@@ -21,7 +22,7 @@ ${accumulators.open_tile(text, v)}
 % endif
 for (idx j = ${begin}; j + ${text.lanes - 1} < ${end}; j += ${stride}) {
 ${text.column(0, "j")}
-${text.contract(vectors, ["j"])}
+${contractions.contract(text, vectors, ["j"])}
 % for v in range(vectors):
 { ${folding.absorb(text, f"{name}{v}", v, ["j"], op)} }
 % endfor
@@ -42,7 +43,7 @@ ${mode.kernel_head("cmr_pairwise_few", parameters + domain.attr.parameters)} {
     ${pairs.row(v, [f"row{v}"])}
     ${pairs.outer.declare(f"whole{v}")}
 % endfor
-    ${pairs.wide_rows(vectors, [[f"row{v}"] for v in range(vectors)])}
+    ${contractions.keep_rows(pairs, [[f"row{v}"] for v in range(vectors)])}
     {
 % for v in range(vectors):
     ${pairs.outer.declare(f"acc{v}", lanes)}

@@ -8,6 +8,9 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
+<%namespace name="terms" file="/pairs/terms.cl.mako"/>
+<%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%
 T = pairs.kind
 width = {"float": 4, "double": 2}[T]
@@ -30,9 +33,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % for k in parts:
     __local ${T} w${k}_tile[${stage * beside}] __attribute__((aligned(16)));
 % endfor
-% for kind, name, count in pairs.tile(stage):
-    __local ${kind} ${name}[${count}];
-% endfor
+    ${terms.declare_tile(pairs, stage)}
     ${domain.open_places(stage)}
 % if flags:
     int wanted = 0;
@@ -50,7 +51,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % if not cpu:
     ${pairs.row(0, ["row"])}
 % endif
-    ${pairs.wide_rows(1, [["row"]], "wanted" if flags else "")}
+    ${contractions.keep_rows(pairs, [["row"]], "wanted" if flags else "")}
 % for r in range(rows_taken):
     ${T} ${", ".join(f"acc{r}_{c}_total0 = 0" for c in range(numbers_taken))};
 % endfor
@@ -66,10 +67,10 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % endif
     <%domain:each_tile tile="${stage}" staged="${True}">
         ${mode.sync()}
-% if pairs.packs() or domain.attr.scattered:
+% if pairs.packs or domain.attr.scattered:
         <%mode:each i="c" begin="0" end="count">
             ${domain.find("c")}
-            ${pairs.stage("column", "c")}
+            ${terms.stage(pairs, "column", "c")}
         </%mode:each>
         ${mode.sync()}
 % endif
@@ -82,7 +83,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % for k in parts:
             ${T} w${k} = 0;
 % endfor
-            if (c < count && d < ${size}) { ${pairs.staged_column(0, "c")} ${column_statements} ${" ".join(f"w{k} = {text};" for k, text in enumerate(column_parts))} }
+            if (c < count && d < ${size}) { ${terms.read(pairs, 0, "c")} ${column_statements} ${" ".join(f"w{k} = {text};" for k, text in enumerate(column_parts))} }
 % for k in parts:
             w${k}_tile[e] = w${k};
 % endfor
@@ -97,7 +98,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % for k in scalars:
             ${T} s${k} = 0;
 % endfor
-            if (c < count) { ${pairs.staged_column(0, "c")} ${pairs.contract(1, [domain.attr.place("c", True)])} ${statements} ${" ".join(f"s{k} = {text};" for k, text in enumerate(values))} }
+            if (c < count) { ${terms.read(pairs, 0, "c")} ${contractions.contract(pairs, 1, [domain.attr.place("c", True)])} ${statements} ${" ".join(f"s{k} = {text};" for k, text in enumerate(values))} }
 % for k in scalars:
             s${k}_tile[c * ${block} + item] = s${k};
 % endfor
@@ -119,7 +120,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % endfor
 % for r in range(rows_taken):
 % for n in range(numbers_taken):
-            ${pairs.expand(f"acc{r}_{n}_total0", 1, [of("s", k, r) for k in scalars], [f"x{k}_{r}_{n}" for k in range(len(pairs.expansion.rows))], [of("w", k, n) for k in parts])}
+            ${long_values.add(pairs, f"acc{r}_{n}_total0", 1, [of("s", k, r) for k in scalars], [f"x{k}_{r}_{n}" for k in range(len(pairs.expansion.rows))], [of("w", k, n) for k in parts])}
 % endfor
 % endfor
         }

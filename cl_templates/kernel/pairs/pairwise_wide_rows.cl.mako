@@ -6,6 +6,8 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
+<%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%
 vectors, beside = rows_taken, numbers_taken
 T = pairs.kind
@@ -18,7 +20,7 @@ def rows_of(v):
 % for c in range(count):
 ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
-${pairs.contract(vectors, [f"j0 + k + {c}" for c in range(count)])}
+${contractions.contract(pairs, vectors, [f"j0 + k + {c}" for c in range(count)])}
 % for v in range(vectors):
 % for c in range(count):
 <% statements, texts = pairs.values(v, c) %>
@@ -37,7 +39,7 @@ ${statements}
 const ${V} w${k} = (${V})(${text});
 % endfor
 % for v in range(vectors):
-${pairs.expand(f"sum{v}", lanes, [f"s{k}_{v}_{c}" for k in range(len(pairs.expansion.scalars))], [f"x{k}[e * {vectors} + {v}]" for k in long], [f"w{k}" for k in range(len(texts))])}
+${long_values.add(pairs, f"sum{v}", lanes, [f"s{k}_{v}_{c}" for k in range(len(pairs.expansion.scalars))], [f"x{k}[e * {vectors} + {v}]" for k in long], [f"w{k}" for k in range(len(texts))])}
 % endfor
 }
 % endfor
@@ -62,7 +64,7 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters
 % endfor
     ${pairs.row(v, rows_of(v))}
 % endfor
-    ${pairs.wide_rows(vectors, [rows_of(v) for v in range(vectors)])}
+    ${contractions.keep_rows(pairs, [rows_of(v) for v in range(vectors)])}
     for (int e = 0; e < numbers * ${vectors}; e++) { part[e] = 0; acc[e] = 0; }
 % if long:
     for (int e = 0; e < numbers; e++) {

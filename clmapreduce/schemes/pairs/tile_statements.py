@@ -292,12 +292,12 @@ class TileText:
             for k in walk.numbers for v in range(box.rows) for c in range(box.columns)
         )  # fmt: skip
 
-    def coordinate(self, walk: Walk, turn: str, k: str, products: bool = False) -> str:
+    def coordinate(self, walk: Walk, turn: str, staged: str, products: bool = False) -> str:
         """Adds the staged coordinate k to the contractions, or its products to the only one."""
         lines: list[str] = []
         box, places = self.shape.box, self._places(walk)
         for given in walk.inputs:
-            base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]} + ({k}) * {self._depth_of(given)}"
+            base = f"({turn}) * {self.stage_size(walk)} + {places[given.name]} + ({staged}) * {self._depth_of(given)}"
             if given.role is Role.PARAMETER:
                 lines.append(f"const {self.kind} w{given.name} = memory[{base}];")
             elif given.role is Role.ROW:
@@ -309,8 +309,10 @@ class TileText:
         if products and self.distance is not None:
             x, y = (f"w{given.name}" for given in (self.distance.row, self.distance.column))
             return "\n".join([*lines, *(f"q{v}_{c}_0 = q{v}_{c}_0 + ({x}_{v} * {y}_c{c});" for v, c in pairs)])
-        for number, contraction in zip(walk.numbers, walk.contractions, strict=True):
-            lines += self.pairs.contracted(contraction, number, pairs)
+        for k in walk.numbers:
+            for v, c in pairs:
+                term = self.pairs.term(k, v, c)
+                lines.append(f"{{ {term.statements} q{v}_{c}_{k} = q{v}_{c}_{k} + {term.text}; }}")
         return "\n".join(lines)
 
     def _read(self, prefix: str, base: str, offsets: Sequence[int]) -> Iterator[str]:

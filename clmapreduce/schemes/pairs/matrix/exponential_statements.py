@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.parts.guard import DigitsText
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScalarsText
-from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers, weight_of
+from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LARGEST = 14
@@ -109,10 +109,6 @@ class MatrixWideText(LongNumbers):
         return self.weights_at + 2 * self.weight_words
 
     # --------------------------------------------------------------------------------------------------- weights
-    def weight(self, column: str, d: str) -> str:
-        """Declares `weight`, what a column gives at number d; 0 beyond the last."""
-        return weight_of(self.wide, column, d)
-
     def number_at(self, n: str) -> str:
         """C text of the number whose pieces have place n of a stage."""
         return n if self.folded is None else f"({n} < {8 * self.folded + 4} ? {n} : {n} - 4)"

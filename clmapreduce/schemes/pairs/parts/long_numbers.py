@@ -1,4 +1,4 @@
-"""Long weights: what columns give at a number, as a statement, and how groups share the numbers of a row."""
+"""Long weights: how groups share the numbers of a row."""
 
 from __future__ import annotations
 
@@ -26,13 +26,3 @@ class LongNumbers:
     def across(self) -> int:
         """Groups side by side along the numbers."""
         return -(-self.size // self.numbers)
-
-
-def weight_of(wide: PairText, column: str, d: str, part: int = 0) -> str:
-    """Declares `weight`, what a column gives at number d; 0 beyond the last. wide: the pair with its expansion. part:
-    which of the expansion's columns.
-    """
-    lines = ["float weight = 0.0f;", f"if ({column} < columns && {d} < {wide.expansion.size}) {{"]
-    lines += [wide.uniforms(), wide.column(0, column)]
-    statements, texts = wide.long_column(0, column, d)
-    return "\n".join([*lines, statements, f"weight = {texts[part]};", "}"])

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from clmapreduce.dtypes import HEX, DType, broadcast_text, c_name, literal, widened
+from clmapreduce.dtypes import DType, broadcast_text, c_name, literal, widened
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Node, Record, postorder
 from clmapreduce.formula.statements import Statements
@@ -18,9 +20,29 @@ from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, R
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of
+from clmapreduce.schemes.pairs.parts.column_packs import ColumnPack, packs_of
 from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Several, Variable
 from clmapreduce.schemes.pairs.parts.folding import Folding
 from clmapreduce.schemes.pairs.parts.outputs import LeftNumber, Result, ResultArray
+
+
+class ContractionSum(NamedTuple):
+    """A sum over `size` coordinates: its C type, and 0."""
+
+    type: str
+    zero: str
+    size: int
+
+
+class LongRow(NamedTuple):
+    """The long vectors of rows: the C type of a number, the array that keeps them, and what every row vector has at
+    coordinate d.
+    """
+
+    type: str
+    name: str
+    size: int
+    texts: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,51 +111,15 @@ class PairText:
         """The columns that begin at one: those of all lanes, where lanes are columns."""
         return [f"({at} + {lane})" for lane in range(self.lanes if self.along is Role.COLUMN else 1)]
 
-    # ------------------------------------------------------------------------------------------- tiles of columns
-    def packs(self) -> list[tuple[DType, int, list[int]]]:
-        """How a column's terms lie in a tile: (dtype, width, their numbers) per array, four of them side by side where
-        there are so many, because one load brings them all.
-        """
-        kinds: dict[DType, list[int]] = {}
-        for k, node in enumerate(self.pair.terms.columns):
-            kinds.setdefault(node.dtype, []).append(k)
-        packs = []
-        for dtype, numbers in kinds.items():
-            widest = max(1, 16 // dtype.itemsize)
-            for first in range(0, len(numbers), widest):
-                taken = numbers[first : first + widest]
-                width = next(w for w in (1, 2, 4, 8) if w >= len(taken))
-                packs.append((dtype, width, taken))
-        return packs
-
-    def tile(self, count: int) -> list[tuple[str, str, int]]:
-        """(type, name, count) of the arrays that hold a tile of columns."""
-        return [(c_name(dtype, width), f"{self.tiles}{p}", count) for p, (dtype, width, _) in enumerate(self.packs())]
+    @cached_property
+    def packs(self) -> list[ColumnPack]:
+        """How a column's terms lie in a tile, array by array."""
+        return packs_of(self.pair.terms.columns)
 
     @property
     def column_bytes(self) -> int:
         """Bytes of a column in a tile."""
-        return sum(dtype.itemsize * width for dtype, width, _ in self.packs())
-
-    def stage(self, at: str, slot: str) -> str:
-        """Puts the terms of the column at the index `at` into the tile."""
-        lines = [self.column(0, at)]
-        for p, (dtype, width, taken) in enumerate(self.packs()):
-            names = [f"y0_{k}" for k in taken]
-            names += [names[-1]] * (width - len(taken))
-            value = names[0] if width == 1 else f"({c_name(dtype, width)})({', '.join(names)})"
-            lines.append(f"{self.tiles}{p}[{slot}] = {value};")
-        return "{\n" + "\n".join(lines) + "\n}"
-
-    def staged_column(self, c: int, slot: str) -> str:
-        """Declares the terms of a column, from the tile."""
-        lines = []
-        for p, (dtype, width, taken) in enumerate(self.packs()):
-            lines.append(f"const {c_name(dtype, width)} yt{c}_{p} = {self.tiles}{p}[{slot}];")
-            for place, k in enumerate(taken):
-                part = f".s{HEX[place]}" if width > 1 else ""
-                lines.append(f"const {c_name(dtype)} y{c}_{k} = yt{c}_{p}{part};")
-        return "\n".join(lines)
+        return sum(pack.bytes for pack in self.packs)
 
     # ---------------------------------------------------------------------------------------------------- pairs
     def folding(self, op: OperatorText, acc: str, names: Sequence[Sequence[str]], at: Sequence[str]) -> Folding:
@@ -169,42 +155,36 @@ class PairText:
         """Whether the expansion is a product of one scalar and one number of the column, 0 where both are."""
         return len(self.expansion.scalars) == 1 and is_product(self.expansion)
 
-    def long_column(self, c: int, at: str, d: str) -> tuple[str, list[str]]:
-        """Statements, and the texts of what column c, at the index `at`, gives the expansion at coordinate d. Its terms
-        are declared. One lane.
-        """
+    def long_column(self, c: int, at: str, d: str) -> Several:
+        """What column c, at the index `at`, gives the expansion at coordinate d. Its terms are declared. One lane."""
         block = Statements(1, self.narrow, f"w{c}_", inline=self.pair.products)
         self._bind(block, {Role.PARAMETER: "u", Role.COLUMN: f"y{c}_"})
         return self._long(block, self.expansion.columns, [at], d)
 
-    def long_row(self, v: int, places: Sequence[str], d: str) -> tuple[str, list[str]]:
-        """Statements, and the texts of what row vector v, whose rows stand at the places, gives at coordinate d."""
+    def long_row(self, v: int, places: Sequence[str], d: str) -> Several:
+        """What row vector v, whose rows stand at the places, gives at coordinate d."""
         block = Statements(len(places), self.narrow, f"z{v}_", inline=self.pair.products)
         self._bind(block, {Role.PARAMETER: "u"})
         return self._long(block, self.expansion.rows, places, d)
 
-    def _long(
-        self, block: Statements, parts: Sequence[Contraction], places: Sequence[str], d: str
-    ) -> tuple[str, list[str]]:  # fmt: skip
+    def _long(self, block: Statements, parts: Sequence[Contraction], places: Sequence[str], d: str) -> Several:
         for given, symbol in parts[0].wide if parts else ():
             if given.role is Role.PARAMETER:
                 block.bind(symbol, Text(broadcast_text(symbol.dtype, element(given, d), block.lanes)))
             else:
                 block.bind(symbol, Text(gathered(given, [f"({at})" for at in places], d)))
         texts = [block.text(part.term).c for part in parts]
-        return str(block), texts
+        return Several(str(block), texts)
 
-    def expand(
-        self, total: str, lanes: int, scalars: Sequence[str], rows: Sequence[str], columns: Sequence[str]
-    ) -> str:
-        """Adds one coordinate of one pair to a sum; its parts are given as texts."""
+    def long_term(self, lanes: int, scalars: Sequence[str], rows: Sequence[str], columns: Sequence[str]) -> Computed:
+        """What a pair's long value is at one coordinate; its parts are given as texts."""
         expansion = self.expansion
         block = Statements(lanes, self.narrow, "e", inline=self.pair.products)
         symbols = (*expansion.scalars, *(part.result for part in (*expansion.rows, *expansion.columns)))
         for symbol, text in zip(symbols, (*scalars, *rows, *columns), strict=True):
             block.bind(symbol, Text(text))
         text = block.text(expansion.term).c
-        return f"{{ {block} {total} = {total} + {text}; }}"
+        return Computed(str(block), text)
 
     @property
     def _inline(self) -> frozenset[int]:
@@ -213,81 +193,50 @@ class PairText:
             return self.pair.products - {id(node) for node in self.pair.values}
         return self.pair.products
 
-    def contract(self, vectors: int, columns: Sequence[str], held: int = 0) -> str:
-        """Declares and fills the contractions of all pairs of some row vectors and columns (their places): loops over
-        the coordinates. held: how many row vectors there are, where that is more.
-        """
-        lines: list[str] = []
-        pairs = [(v, c) for c in range(len(columns)) for v in range(vectors)]
-        for k, contraction in enumerate(self.pair.contractions):
-            dtype = contraction.result.dtype
-            zero, kind = literal(0, dtype, self.lanes), c_name(dtype, self.lanes)
-            lines += [f"{kind} q{v}_{c}_{k} = {zero};" for v, c in pairs]
-            lines.append(f"for (int d = 0; d < {contraction.size}; d++) {{")
-            lines += self._turn(contraction, k, pairs, columns, held or vectors)
-            lines.append("}")
-        return "\n".join(lines)
+    # ---------------------------------------------------------------------------------------------- contractions
+    @property
+    def contractions(self) -> list[ContractionSum]:
+        """The sums over coordinates that a pair's values need."""
+        kinds = [(c.result.dtype, c.size) for c in self.pair.contractions]
+        return [ContractionSum(c_name(d, self.lanes), literal(0, d, self.lanes), size) for d, size in kinds]
 
-    def _turn(
-        self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]], columns: Sequence[str], held: int
-    ) -> Iterator[str]:
-        """One turn of a contraction's loop. held: as in `contract`."""
+    def coordinates(self, k: int, vectors: int, columns: Sequence[str], held: int) -> Iterator[Variable]:
+        """What contraction k needs at coordinate d for some row vectors and columns (their places). held: as many row
+        vectors lie side by side in their arrays.
+        """
+        contraction = self.pair.contractions[k]
         dtype = contraction.result.dtype
         kind = c_name(dtype, self.lanes)
-        vectors = sorted({v for v, _ in pairs})
         for given, _ in contraction.wide:
             if given.role is Role.ROW:
-                for v in vectors:
-                    kept = f"x_{given.name}[d * {held} + {v}]"
-                    if self.along is not Role.ROW:
-                        kept = self._wide(kept, dtype)
-                    yield f"const {kind} w{given.name}_{v} = {kept};"
+                texts = {f"_{v}": f"x_{given.name}[d * {held} + {v}]" for v in range(vectors)}
             elif given.role is Role.COLUMN:
-                for c, at in enumerate(columns):
-                    each = gathered(given, self._lane_places(at), "d")
-                    yield f"const {kind} w{given.name}_c{c} = {self._wide(each, dtype)};"
+                texts = {f"_c{c}": gathered(given, self._lane_places(at), "d") for c, at in enumerate(columns)}
             else:
-                yield f"const {kind} w{given.name} = {self._wide(element(given, 'd'), dtype)};"
-        yield from self.contracted(contraction, k, pairs)
+                texts = {"": element(given, "d")}
+            for suffix, text in texts.items():
+                whole = text if given.role is self.along else broadcast_text(dtype, text, self.lanes)
+                yield Variable(kind, f"w{given.name}{suffix}", whole)
 
-    def contracted(self, contraction: Contraction, k: int, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
-        """Adds one coordinate of some pairs to contraction number k: coordinates are called w{input}_{v} for row
-        vector v, w{input}_c{c} for a column, w{input} for a parameter.
-        """
-        for v, c in pairs:
-            block = Statements(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
-            self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
-            for given, symbol in contraction.wide:
-                suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
-                block.bind(symbol, Text(f"w{given.name}{suffix}"))
-            for earlier, ended in enumerate(self.pair.contractions[:k]):
-                block.bind(ended.result, Text(f"q{v}_{c}_{earlier}"))
-            text = block.text(contraction.term).c
-            yield f"{{ {block} q{v}_{c}_{k} = q{v}_{c}_{k} + {text}; }}"
+    def term(self, k: int, v: int, c: int) -> Computed:
+        """What a coordinate adds to contraction k of row vector v and column c."""
+        contraction = self.pair.contractions[k]
+        block = Statements(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
+        self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
+        for given, symbol in contraction.wide:
+            suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
+            block.bind(symbol, Text(f"w{given.name}{suffix}"))
+        for earlier, ended in enumerate(self.pair.contractions[:k]):
+            block.bind(ended.result, Text(f"q{v}_{c}_{earlier}"))
+        text = block.text(contraction.term).c
+        return Computed(str(block), text)
 
-    def wide_rows(self, vectors: int, places: Sequence[Sequence[str]], wanted: str = "") -> str:
-        """Declares private arrays of the rows' long vectors, coordinate by coordinate. wanted: C text of whether they
-        are needed.
-        """
-        lines = []
+    def long_rows(self, places: Sequence[Sequence[str]]) -> Iterator[LongRow]:
+        """The rows' long vectors. places: of the rows of every vector."""
         wide = {id(g): g for c in self.pair.contractions for g, _ in c.wide if g.role is Role.ROW}
         for given in wide.values():
             kind = c_name(given.symbols[0].dtype, len(places[0]))
-            lines.append(f"{kind} x_{given.name}[{given.dim * vectors}];")
-            asked = f"if ({wanted}) " if wanted else ""
-            lines.append(f"{asked}for (int d = 0; d < {given.dim}; d++) {{")
-            for v in range(vectors):
-                lines.append(f"x_{given.name}[d * {vectors} + {v}] = {gathered(given, places[v], 'd')};")
-            lines.append("}")
-        return "\n".join(lines)
-
-    def _wide(self, text: str, dtype: DType) -> str:
-        """A number in all lanes; what has as many lanes already stays."""
-        return (
-            text
-            if self.lanes > 1 and text.startswith(f"({c_name(dtype, self.lanes)})")
-            else broadcast_text(dtype, text, self.lanes)
-        )
+            yield LongRow(kind, f"x_{given.name}", given.dim, [gathered(given, rows, "d") for rows in places])
 
     # --------------------------------------------------------------------------------------------------- results
     def seed(self, v: int) -> Declared:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from clmapreduce.dtypes import FLOAT32, c_name
+from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.bilinear import Factoring
@@ -69,18 +69,6 @@ class OperandPieces:
 
     def _filled(self, pieces: list[str]) -> list[str]:
         return [piece or "0.0f" for piece in pieces] + ["0.0f"] * (self.steps * DEPTH - len(pieces))
-
-
-class ColumnPack(NamedTuple):
-    """Terms of columns that lie side by side. kind: of all; both: of two of one number; number: of one. taken: which
-    terms they are.
-    """
-
-    kind: str
-    both: str
-    number: str
-    width: int
-    taken: Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,11 +238,6 @@ class MatrixText:
     def first(self, p: int) -> int:
         """The first instruction of product p."""
         return sum(slots.steps for slots in self.slots[:p])
-
-    def packs(self, text: PairText) -> Iterator[ColumnPack]:
-        """The terms of columns, as they lie in local memory. text: `pairs` or `exact`."""
-        for dtype, width, taken in text.packs():
-            yield ColumnPack(c_name(dtype, width), c_name(dtype, 2), c_name(dtype), width, taken)
 
     # -------------------------------------------------------------------------------------------------- internals
     def _words(self, p: int, pieces: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, str]]]:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers, weight_of
+from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 BESIDE = 4
@@ -73,13 +73,6 @@ class WeightedText(LongNumbers):
         return f"at_column + {c // 2 * 8 + c % 2}"
 
     # --------------------------------------------------------------------------------------------------- weights
-    def weight(self, column: str, d: str) -> str:
-        """Declares `weight`, what a column gives at number d; 0 beyond the last."""
-        lines = [weight_of(self.wide, column, d, self.part)]
-        if self.centre:
-            lines.append(f"if ({column} < columns && {d} < {self.size}) weight -= centre[{d}];")
-        return "\n".join(lines)
-
     @property
     def centres(self) -> list[str]:
         """The kernels' parameters for the centre."""

@@ -1,0 +1,28 @@
+## The terms of columns in local memory, a tile of them: arrays pairs.tiles…, where terms of one dtype lie side by side.
+<%def name="declare_tile(pairs, count, attributes='')">
+% for p, pack in enumerate(pairs.packs):
+__local ${pack.type} ${pairs.tiles}${p}[${count}]${attributes};
+% endfor
+</%def>
+## Puts those of the column at an index into the tile.
+<%def name="stage(pairs, at, slot)">
+{
+${pairs.column(0, at)}
+% for p, pack in enumerate(pairs.packs):
+<%
+names = [f"y0_{k}" for k in pack.taken]
+names += [names[-1]] * (pack.width - len(names))
+%>
+${pairs.tiles}${p}[${slot}] = ${names[0] if pack.width == 1 else f"({pack.type})({', '.join(names)})"};
+% endfor
+}
+</%def>
+## Declares them, as those of column c, from the tile.
+<%def name="read(pairs, c, slot)">
+% for p, pack in enumerate(pairs.packs):
+const ${pack.type} yt${c}_${p} = ${pairs.tiles}${p}[${slot}];
+% for place, k in enumerate(pack.taken):
+const ${pack.number} y${c}_${k} = yt${c}_${p}${f".s{place:x}" if pack.width > 1 else ""};
+% endfor
+% endfor
+</%def>

@@ -9,8 +9,8 @@ import house
 import pytest
 
 MOST_FILES = 16
-MOST_TEXT = 850
-"""Lines of functions in schemes that return text. The target is 700: what writes formulas."""
+MOST_TEXT = 540
+"""Lines of functions in schemes that return text: what writes formulas, names and places."""
 
 MOST_LONG_SIGNATURES = 0
 """Long signatures that no user calls."""

@@ -10,23 +10,73 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="staging" file="/pairs/staging.cl.mako"/>
 <%
 shape = tiles.shape
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
-my_rows = tiles.rows()
+my_rows = [f"at_row + {offset}" for offset in tiles.row_offsets]
 cyclic = len(tiles.walks) == 1
 T = shape.tile_columns
 # Where columns lie apart, three tiles' places are kept: of the next one, of this one, and of the last one, which some may still read.
 here, ahead = ("page", "(page + 1) % 3") if tiles.scattered else ("j0", f"j0 + {T}")
+def column_index(c):
+    """C text of the index of the item's column c, where it is there."""
+    return f"places[page * {T} + at_column + {c}]" if tiles.scattered else f"j0 + at_column + {c}"
+def column_place(c):
+    """The same; past the last column the last one."""
+    return column_index(c) if tiles.scattered else f"min((idx)({column_index(c)}), (idx)(end - 1))"
+def sharer_of(owner, sharer):
+    """C text of the item that computes certain rows and columns."""
+    return f"(({owner}) / 8 * {shape.across} + ({sharer}) / 4) * 32 + ({owner}) % 8 * 4 + ({sharer}) % 4"
+def waiting(one):
+    """C text of the array in local memory where a number of accumulators waits."""
+    return f"((__local {one.type} *)((__local char *)memory + {one.begin}))"
+def largest(names):
+    """C text of the largest of some floats."""
+    half = len(names) // 2
+    return f"fmax({largest(names[:half])}, {largest(names[half:])})" if half else names[0]
 %>
+## Stores the item's accumulator number v in a slot of local memory; and declares one as that of some item in a slot.
+<%def name="park(v, slot)">
+% for one in tiles.waiting:
+${waiting(one)}[${slot * block} + item] = acc${v}_${one.name};
+% endfor
+</%def>
+<%def name="meet(acc, slot, item)">
+% for one in tiles.waiting:
+${one.type} ${acc}_${one.name} = ${waiting(one)}[(${slot}) * ${block} + ${item}];
+% endfor
+</%def>
+## Turns the sums of products into squared distances, and declares `doubtful`: whether one of them has lost more digits than it may, or is not finite.
+<%def name="expand_products()">
+<% norms_of_columns = [f"y_norm{c}" for c in range(columns_taken)] %>
+% for c, name in enumerate(norms_of_columns):
+const float ${name} = column_norms[${column_place(c)}];
+% endfor
+const float largest_y = ${largest(norms_of_columns)};
+float least = INFINITY, most = largest_y, all = ${" + ".join(norms_of_columns)};
+% for v in range(rows_taken):
+{
+    const float x_norm = norms[${my_rows[v]}];
+    all += x_norm; most = fmax(most, x_norm + largest_y);
+% for c in range(columns_taken):
+    q${v}_${c}_0 = (x_norm + y_norm${c}) - 2.0f * q${v}_${c}_0;
+% endfor
+% for c in range(columns_taken):
+    least = fmin(least, q${v}_${c}_0);
+% endfor
+}
+% endfor
+const int doubtful = !(least >= ${tiles.least}f * most && isfinite(all));
+</%def>
 <%def name="row_terms(v)">
 ${pairs.row(v, [f"row{v}"])}
 </%def>
 <%def name="column_terms()">
 % for c in range(columns_taken):
-${pairs.column(c, tiles.column_place(c))}
+${pairs.column(c, column_place(c))}
 % endfor
 </%def>
 <%def name="fold(v, guarded)">
@@ -35,25 +85,25 @@ ${pairs.column(c, tiles.column_place(c))}
 ${row_terms(v)}
 % endif
 % if tiles.spilled:
-${tiles.meet(f"acc{v}", str(v), "item")}
+${meet(f"acc{v}", str(v), "item")}
 % endif
 % if inner is not None:
 ${accumulators.open_tile(pairs, v)}
 % endif
 % if guarded:
 % for c in range(columns_taken):
-if (${c} < left) { ${folding.absorb(pairs, f"{acc}{v}", v, [tiles.column_index(c)], op, c)} }
+if (${c} < left) { ${folding.absorb(pairs, f"{acc}{v}", v, [column_index(c)], op, c)} }
 % endfor
 % else:
 % for c in range(0, columns_taken, folded):
-{ ${folding.absorb(pairs, f"{acc}{v}", v, [tiles.column_index(at) for at in range(c, min(c + folded, columns_taken))], op, c)} }
+{ ${folding.absorb(pairs, f"{acc}{v}", v, [column_index(at) for at in range(c, min(c + folded, columns_taken))], op, c)} }
 % endfor
 % endif
 % if inner is not None:
 ${accumulators.close_tile(pairs, v)}
 % endif
 % if tiles.spilled:
-${tiles.park(v, v)}
+${park(v, v)}
 % endif
 }
 </%def>
@@ -70,8 +120,8 @@ for (int s = item; s < ${T}; s += ${block}) {
 </%def>
 <%def name="begin_walk(walk, j)">
 {
-${tiles.fetch(walk, "0", j)}
-${tiles.put(walk, "turn")}
+${staging.fetch(tiles, walk, "0", j)}
+${staging.put(tiles, walk, "turn")}
 }
 </%def>
 <%def name="stage(walk, expanded)">
@@ -83,7 +133,7 @@ for (int k = 0; k < ${depth}; k++) {
 % if walk.size % depth:
     if (k == ${walk.size % depth} && final) break;
 % endif
-    ${tiles.coordinate(walk, "turn", "k", expanded)}
+    ${staging.add_coordinate(tiles, walk, "turn", "k", expanded)}
 }
 </%def>
 <%def name="contract(walk)">
@@ -91,12 +141,12 @@ for (int k = 0; k < ${depth}; k++) {
 for (int s = 0; s < ${stages}; s++) {
     const int final = s == ${stages - 1};
     const idx next = final && j0 + ${T} < end ? ${ahead} : ${here};
-    ${tiles.fetch(walk, "final ? 0 : s + 1", "next")}
+    ${staging.fetch(tiles, walk, "final ? 0 : s + 1", "next")}
 % if products:
     if (expanded) { ${stage(walk, True)} } else
 % endif
     { ${stage(walk, False)} }
-    ${tiles.put(walk, "turn ^ 1")}
+    ${staging.put(tiles, walk, "turn ^ 1")}
     ${mode.sync()}
     turn ^= 1;
 }
@@ -109,7 +159,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
     cmr_end_unless_int(wanted);
 % endif
     ${pairs.offsets("batch")}
-    ${tiles.pack_offsets("batch")}
+    ${staging.offset(tiles, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_row = warp / ${shape.across} * ${8 * rows_taken} + lane / 4 * ${shape.vector(rows_taken)};
@@ -121,7 +171,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
 % endif
 % if tiles.spilled:
     { ${pairs.outer.declare(f"acc{v}")}
-    ${tiles.park(v, v)} }
+    ${park(v, v)} }
 % else:
     ${pairs.outer.declare(f"acc{v}")}
 % endif
@@ -155,7 +205,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
         ${column_terms()}
 % endif
 % for walk in tiles.walks:
-        ${tiles.open(walk)}
+        ${staging.open_sums(tiles, walk)}
 % if not cyclic:
         ${begin_walk(walk, here)}
         ${mode.sync()}
@@ -163,7 +213,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
         ${contract(walk)}
 % endfor
 % if products:
-        if (expanded) { ${tiles.expand()} if (doubtful) doubts[side] = 1; }
+        if (expanded) { ${expand_products()} if (doubtful) doubts[side] = 1; }
         ${mode.sync()}
         const int again = expanded && doubts[side];
         side ^= 1;
@@ -195,16 +245,16 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
 % for start in range(0, rows_taken, tiles.together):
 % if not tiles.spilled:
 % for slot in range(tiles.together):
-    ${tiles.park(start + slot, slot)}
+    ${park(start + slot, slot)}
 % endfor
 % endif
     ${mode.sync()}
     if (item < ${tiles.together * shape.owners}) {
         const int mine = item % ${shape.owners}, v = ${start} + item / ${shape.owners}, shelf = ${"v" if tiles.spilled else f"v - {start}"};
         const idx row = first + mine / 8 * ${8 * rows_taken} + v / ${shape.vector(rows_taken)} * ${8 * shape.vector(rows_taken)} + mine % 8 * ${shape.vector(rows_taken)} + v % ${shape.vector(rows_taken)};
-        ${tiles.meet("all", "shelf", tiles.sharer_of("mine", "0"))}
+        ${meet("all", "shelf", sharer_of("mine", "0"))}
         for (int s = 1; s < ${shape.sharers}; s++) {
-            ${tiles.meet("next", "shelf", tiles.sharer_of("mine", "s"))}
+            ${meet("next", "shelf", sharer_of("mine", "s"))}
             ${pairs.outer.merge("all", "all", "next")}
         }
 <%

@@ -23,7 +23,8 @@ from clmapreduce.schemes.pairs.parts.sides import coordinates_of
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
-from clmapreduce.schemes.pairs.tile_statements import Shape, TileText
+from clmapreduce.schemes.pairs.tile_numbers import TileNumbers
+from clmapreduce.schemes.pairs.tile_shape import Shape
 
 
 def choose_tiles(
@@ -90,8 +91,8 @@ class _Tiling:
         return found if found is not None and 8 * found.row.dim <= self.facts.local_memory else None
 
     @cached_property
-    def tiles(self) -> TileText:
-        return TileText(self.text, self.shape, self._local_memory, self.distance, self.domain.scattered)
+    def tiles(self) -> TileNumbers:
+        return TileNumbers(self.text, self.shape, self._local_memory, self.distance, self.domain.scattered)
 
     @property
     def _local_memory(self) -> int:

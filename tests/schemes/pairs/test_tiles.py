@@ -13,7 +13,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.boxes import TileBox
-from clmapreduce.schemes.pairs.tile_statements import Shape
+from clmapreduce.schemes.pairs.tile_shape import Shape
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn
@@ -223,7 +223,7 @@ def test_products_alone_are_right_where_nothing_cancels(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tile is computed again here, so that products are what is tested."""
-    monkeypatch.setattr("clmapreduce.schemes.pairs.tile_statements.LEAST", -1.0)
+    monkeypatch.setattr("clmapreduce.schemes.pairs.tile_numbers.LEAST", -1.0)
     x, y, b = Variable(0, 61, 0), Variable(1, 61, 1), Variable(2, 1, 1)
     given = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
     weights = rng.random((300, 1)).astype("float32")

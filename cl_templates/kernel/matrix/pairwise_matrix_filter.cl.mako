@@ -33,7 +33,7 @@ for (int v = 0; v < ${len(mine)}; v++) { ${exact.outer.declare("none")} ${keep("
 </%def>
 ## Brings the bar of row v up to date, behind changes of `acc`, which is its accumulator.
 <%def name="lower_bar()">
-<% new = matrix.bar %>
+<% new = exact.bar %>
 {
     ${new.statements}
     const float bar = ${new.text};

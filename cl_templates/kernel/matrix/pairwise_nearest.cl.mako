@@ -35,8 +35,8 @@ for (int d = 0; d < ${listed.contraction.size}; d++) {
 ${pairs.outer.declare("one")}
 ${folding.absorb(pairs, "one", 0, ["column"], pairs.outer)}
 ${pairs.outer.merge("acc", "acc", "one")}
-${listed.bar.statements}
-bar = ${listed.bar.text};
+${pairs.bar.statements}
+bar = ${pairs.bar.text};
 </%def>
 ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_parameters)} {
     __local int doubts[1];

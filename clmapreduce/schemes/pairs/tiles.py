@@ -18,7 +18,7 @@ from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.centred import NORMS, Distance, NormsText, distance_of, norms_of
+from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of, norms_of
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
 from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
@@ -216,7 +216,7 @@ def _fallback(tiling: _Tiling) -> FallbackLaunches:
 
 
 def norms_stage(
-    pair: Pair, norms: NormsText, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
+    pair: Pair, norms: CentredNorms, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, padded: int
 ) -> Stage:
     """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
     group. padded: numbers of the centre, the last of them zeros.
@@ -266,7 +266,7 @@ class Tiles(PairScheme[TileBox]):
         if distance is not None:
             padded = -(-distance.row.dim // box.depth) * box.depth
             given = (distance.row, distance.column)
-            norms = NormsText(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
+            norms = CentredNorms(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
             first = norms_stage(self.layout.pair, norms, domain, self.mode, self.facts, box.block, padded)
             stages = [first, *stages]
             sizes = (padded, domain.rows, domain.columns)

@@ -106,4 +106,4 @@ class MatrixChainedText(LongResultsText):
 
     def factor(self, d: str) -> Computed | None:
         """What a difference is multiplied by at number d, if by anything."""
-        return None if self.term.factor is None else Computed(*self.term.factor.at("", d, self.pairs.narrow, "f"))
+        return None if self.term.factor is None else self.term.factor.at("", d, self.pairs.narrow, "f")

@@ -19,8 +19,8 @@ from functools import cached_property
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.parts.guard import DigitsText
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
+from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScalarsText
-from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LARGEST = 14
@@ -132,17 +132,6 @@ class MatrixWideText(LongNumbers):
         return f"{float(1 << AT_MOST)}f"
 
     # -------------------------------------------------------------------------------------------------- products
-    def totals(self, v: int) -> list[str]:
-        """Names of the item's numbers of row v."""
-        return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
-
-    def acc(self, v: int, b: int, c: int) -> str:
-        return f"acc{v}_{b}_{c}"
-
-    def number(self, b: int, c: int) -> str:
-        """C text of the number of the row that an accumulator is."""
-        return f"(first_d + {8 * b + c} + lane % 4 * 2)"
-
     def blocks_from(self, first: int) -> range:
         """The blocks of numbers that are multiplied side by side, from the first one on."""
         return range(first, min(first + self.box.chains, self.box.numbers))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, MatrixText, power_of_two
-from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 LARGEST_ADDEND = 4
@@ -58,13 +57,3 @@ class NearText(MatrixText):
     @property
     def limit(self) -> float:
         return LARGEST_COLUMN
-
-
-@dataclass(frozen=True, eq=False)
-class FilterText(NearText):
-    """What kernel/matrix/pairwise_matrix_filter asks for."""
-
-    @property
-    def bar(self) -> Computed:
-        """What a value must beat to enter the accumulator `acc`."""
-        return self.exact.bar

@@ -152,8 +152,3 @@ class ListedText:
                 continue
             name, index = (f"w{given.name}_0", "row") if given.role is Role.ROW else (f"w{given.name}_c0", "column")
             yield name, element(given, f"{index} * {given.dim} + d")
-
-    @property
-    def bar(self) -> Computed:
-        """What a value must beat to enter the accumulator `acc`."""
-        return self.pairs.bar

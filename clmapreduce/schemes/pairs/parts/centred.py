@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.node import Apply, Node, Symbol
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
+from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.sides import Side
 
 NORMS = ("scratch1", "scratch2", "scratch3")
@@ -65,8 +67,8 @@ def norms_of(number: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class NormsText:
-    """The statements that kernel/pairs/pairwise_norms asks for. metric: what differences are multiplied by, if
+class CentredNorms:
+    """What kernel/pairs/pairwise_norms takes: what norms are made of. metric: what differences are multiplied by, if
     anything. inputs: all that the numbers are made of. number: which of the pair's distances it is.
     """
 
@@ -76,6 +78,7 @@ class NormsText:
     inputs: tuple[PairInput, ...]
     narrow: bool
     number: int = 0
+    samples: ClassVar[int] = SAMPLES
 
     def parameters(self) -> list[str]:
         """The kernel's parameters for what is read."""
@@ -85,35 +88,15 @@ class NormsText:
         """Moves the inputs to their part for one element of the batch."""
         return offsets_of(self.inputs, batch)
 
-    def samples(self, d: str) -> str:
-        """Declares coordinate d of the centre. What is not finite counts as 0."""
-        lines = ["float centre = 0;"]
-        for side, count in ((self.row, "rows"), (self.column, "columns")):
-            statements, text = side.at("at", d, self.narrow)
-            lines.append(f"for (int s = 0; s < {SAMPLES}; s++) {{")
-            lines.append(f"const idx at = (idx)(((long)s * 2 + 1) * {count} / {2 * SAMPLES});")
-            lines += [statements, f"const float v = {text}; centre += isfinite(v) ? v * {1 / (2 * SAMPLES)}f : 0; }}"]
-        return "\n".join(lines)
-
-    def norm(self, side: Side, at: str) -> str:
-        """Declares the squared distance of a row or column from `middle`, as eight sums: fewer roundings than one."""
-        lines = [f"float {', '.join(f's{k} = 0' for k in range(8))};", "int d = 0;"]
-        lines.append(f"for (; d < {side.size // 8 * 8}; d += 8) {{")
-        lines += [self._add(side, at, f"d + {k}", f"s{k}") for k in range(8)]
-        lines += ["}", f"for (; d < {side.size}; d++) {self._add(side, at, 'd', 's0')}"]
-        lines.append("const float norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));")
-        return "\n".join(lines)
-
-    def _add(self, side: Side, at: str, d: str, total: str) -> str:
-        """Adds the square of one coordinate."""
-        statements, text = centred(side, self.metric, at, d, f"middle[{d}]", self.narrow)
-        return f"{{ {statements} const float v = {text}; {total} = {total} + v * v; }}"
+    def centred(self, side: Side, at: str, d: str) -> Computed:
+        """The number of a row or column at coordinate d, less that of `middle`."""
+        return centred(side, self.metric, at, d, f"middle[{d}]", self.narrow)
 
 
-def centred(side: Side, metric: Side | None, index: str, d: str, centre: str, narrow: bool) -> tuple[str, str]:
-    """Statements, and the text of a row's or column's number at a coordinate, less the centre, in a metric."""
+def centred(side: Side, metric: Side | None, index: str, d: str, centre: str, narrow: bool) -> Computed:
+    """A row's or column's number at a coordinate, less the centre, in a metric."""
     statements, text = side.at(index, d, narrow)
     if metric is None:
-        return statements, f"{text} - {centre}"
+        return Computed(statements, f"{text} - {centre}")
     more, factor = metric.at(index, d, narrow, "f")
-    return f"{statements} {more}", f"({text} - {centre}) * {factor}"
+    return Computed(f"{statements} {more}", f"({text} - {centre}) * {factor}")

@@ -11,6 +11,7 @@ from clmapreduce.formula.node import Node, Symbol, postorder
 from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import element
+from clmapreduce.schemes.pairs.parts.computed import Computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class Side:
         """Whether an input has a batch."""
         return any(given.rank for given in self.inputs)
 
-    def at(self, index: str, d: str, narrow: bool, prefix: str = "n") -> tuple[str, str]:
-        """Statements, and the text of the number of a row or column at coordinate d. prefix: of what they declare."""
+    def at(self, index: str, d: str, narrow: bool, prefix: str = "n") -> Computed:
+        """The number of a row or column at coordinate d. prefix: of what its statements declare."""
         block = Statements(1, narrow, prefix)
         symbols = {id(s): (given, k) for given in self.inputs for k, s in enumerate(given.symbols)}
         for node in postorder([self.number]):
@@ -45,7 +46,7 @@ class Side:
                 at = place if given.role is Role.PARAMETER else f"({index}) * {given.dim} + {place}"
                 block.bind(node, Text(element(given, at)))
         text = block.text(self.number).c
-        return str(block), text
+        return Computed(str(block), text)
 
 
 def _short(found: tuple[PairInput, int]) -> tuple[PairInput, str]:

@@ -81,9 +81,9 @@ class OperandPart:
     def coordinate(self, row: str, d: str) -> Computed:
         """A row's number at coordinate d, less the centre."""
         if not self.centred:
-            return Computed(*self.side.at(row, d, self.whole.narrow))
+            return self.side.at(row, d, self.whole.narrow)
         centre = f"centre{self.number}[{d}]"
-        return Computed(*centred(self.side, self.metric, row, d, centre, self.whole.narrow))
+        return centred(self.side, self.metric, row, d, centre, self.whole.narrow)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.accumulators import LongPairsText
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, OperandText
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
-from clmapreduce.schemes.pairs.parts.centred import NormsText, norms_of
+from clmapreduce.schemes.pairs.parts.centred import CentredNorms, norms_of
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.tiles import norms_stage
 
@@ -98,7 +98,7 @@ class LongSides(ABC):
     def _norms_stage(self, part: OperandPart) -> Stage:
         """The launch that finds a product's centre and norms."""
         product, domain = self.products[part.number], self.domain
-        norms = NormsText(product.row, product.column, product.metric, product.inputs, domain.narrow, part.number)
+        norms = CentredNorms(product.row, product.column, product.metric, product.inputs, domain.narrow, part.number)
         pair, padded = self.layout.pair, part.steps * DEPTH
         return norms_stage(pair, norms, domain, self.mode, self.facts, self.box.block, padded)
 

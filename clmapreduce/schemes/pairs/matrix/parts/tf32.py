@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.parts.long_numbers import LongNumbers
+from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.parts.statements import PairText
 
 BESIDE = 4
@@ -82,15 +82,3 @@ class WeightedText(LongNumbers):
     def parameters(self) -> list[str]:
         """The parameters of the kernel over all pairs for what is made of the weights."""
         return ["__global const float *restrict weights", *self.centres]
-
-    # -------------------------------------------------------------------------------------------------- products
-    def totals(self, v: int) -> list[str]:
-        """Names of the item's numbers of row v."""
-        return [f"{self.acc(v, b, c)}_total0" for b in range(self.box.numbers) for c in range(2)]
-
-    def acc(self, v: int, b: int, c: int) -> str:
-        return f"acc{v}_{b}_{c}"
-
-    def number(self, b: int, c: int) -> str:
-        """C text of the number of the row that an accumulator is."""
-        return f"(first_d + {8 * b + c} + lane % 4 * 2)"

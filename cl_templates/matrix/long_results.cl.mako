@@ -1,4 +1,4 @@
-## What becomes of an item's products of long vectors, and how it computes pairs whose products have lost too much (schemes/pairs/matrix/parts/results).
+## What becomes of an item's products of long vectors, and how it computes pairs whose products have lost too much (schemes/pairs/matrix/parts/long_results).
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 ## `item`, `lane`, `warp` and `at_column` are declared. p: the number of a product; v, c: numbers of the item's rows and columns.
 <%!

@@ -17,7 +17,7 @@ from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, PairScheme

@@ -13,7 +13,7 @@ from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import Box
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""

@@ -16,7 +16,7 @@ from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 

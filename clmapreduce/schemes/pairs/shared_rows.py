@@ -10,7 +10,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Plan
 from clmapreduce.schemes.pairs.boxes import PairBox, few_box
 from clmapreduce.schemes.pairs.merge import group_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.rows import Rows, cost_of, in_order
 
 

@@ -19,8 +19,8 @@ from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of, norms_of
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 from clmapreduce.schemes.pairs.tile_numbers import TileNumbers

@@ -14,7 +14,7 @@ import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.parts import results
-from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
+from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.vector import Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -97,7 +97,7 @@ def test_products_alone_and_differences_alone(
     """Either way that tiles may go is right where nothing cancels. The formulas are no exponents, and no other test's:
     plans are kept.
     """
-    monkeypatch.setattr(MatrixLongText, "least", lambda _self, _p: least)
+    monkeypatch.setattr(LongTiles, "least", lambda _self, _p: least)
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     formula = F[function](F["SqDist"](x, y) + b)
     given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}

@@ -16,7 +16,7 @@ from clmapreduce.lowering.pair import Role
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_LONG, MatrixLongBox
-from clmapreduce.schemes.pairs.matrix.parts.operands import OperandText
+from clmapreduce.schemes.pairs.matrix.parts.operands import SideOperands
 from clmapreduce.schemes.pairs.matrix.parts.pack import products_of
 from clmapreduce.vector import Variable
 
@@ -121,7 +121,7 @@ def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) ->
 
 @pytest.mark.parametrize("role", [Role.ROW, Role.COLUMN])
 def test_words_fill_an_operand(role: Role) -> None:
-    side = OperandText(role, products_of(layout_of(f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"), PARALLEL, FACTS["nvidia"]), 64, True)
+    side = SideOperands(role, products_of(layout_of(f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"), PARALLEL, FACTS["nvidia"]), 64, True)
     words = [
         eval(side.word(k, piece).replace("/", "//"), {"line": line})
         for k in range(8)
@@ -148,4 +148,4 @@ def test_many_steps_are_added_up_in_two_sums() -> None:
 def test_a_short_last_step_is_one_product(dim: int, mixed: int) -> None:
     """Of at most five coordinates: three pieces of each fit an instruction."""
     products = products_of(layout_of(f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"), PARALLEL, FACTS["nvidia"])
-    assert OperandText(Role.ROW, products, 64, True).parts[0].mixed == mixed
+    assert SideOperands(Role.ROW, products, 64, True).parts[0].mixed == mixed

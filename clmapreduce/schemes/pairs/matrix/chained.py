@@ -15,7 +15,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
-from clmapreduce.schemes.pairs.matrix.chained_statements import MatrixChainedText
+from clmapreduce.schemes.pairs.matrix.chained_numbers import ChainedNumbers
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
@@ -23,7 +23,7 @@ from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import norms_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
@@ -72,12 +72,12 @@ class _Chained(LongSides):
     wide: PairProblem
 
     @cached_property
-    def text(self) -> MatrixChainedText:
+    def text(self) -> ChainedNumbers:
         wide, narrow = self.wide, self.domain.narrow
         term = long_term(wide.pair)
         assert term is not None
         own = own_distance(term, wide.pair.expansion, self.products) if wide.pair.expansion is not None else None
-        return MatrixChainedText(
+        return ChainedNumbers(
             pairs=PairText(self.layout.pair, self.layout.bound, self.layout.outputs, 1, narrow, False),
             products=self.products, box=self.box, batched=self.batched,
             scattered=self.domain.scattered,

@@ -17,13 +17,13 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
-from clmapreduce.schemes.pairs.matrix.exponential_statements import MatrixWideText
+from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
-from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, MatrixText
-from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedText, is_power
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands
+from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.statements import PairText, is_product
+from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import WideCut, flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
 
@@ -65,23 +65,23 @@ class _Wide:
         return self.facts.register_fragments
 
     @cached_property
-    def text(self) -> MatrixWideText:
+    def text(self) -> ExponentialNumbers:
         """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
         box = self.box
         found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
         fitting = [text for text in found if text.bytes <= self.facts.local_memory]
         return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
-    def _text(self, batch: int) -> MatrixWideText:
+    def _text(self, batch: int) -> ExponentialNumbers:
         layout, narrow = self.layout, self.domain.narrow
         scalar = replace(layout.pair, expansion=None)
         exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
-        matrix = MatrixText(exact, self.factoring, replace(self.box, tile=2 * batch), False)
+        matrix = HalfOperands(exact, self.factoring, replace(self.box, tile=2 * batch), False)
         if self._registers and is_power(matrix):
-            matrix = LiftedText(exact, self.factoring, matrix.box, False)
+            matrix = LiftedOperands(exact, self.factoring, matrix.box, False)
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         scattered = self.domain.scattered
-        return MatrixWideText(matrix, wide, self.box, self._registers, batch, scattered)
+        return ExponentialNumbers(matrix, wide, self.box, self._registers, batch, scattered)
 
     @property
     def stages(self) -> int:

@@ -18,12 +18,12 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
-from clmapreduce.schemes.pairs.matrix.filter import NearText
-from clmapreduce.schemes.pairs.matrix.parts.halves import MatrixText, OperandPieces
+from clmapreduce.schemes.pairs.matrix.filter import NearOperands
+from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
 
 FILTERED = 6
@@ -66,12 +66,12 @@ class _Matrix:
     box: MatrixBox
 
     @cached_property
-    def text(self) -> MatrixText:
+    def text(self) -> HalfOperands:
         layout, registers = self.layout, self.facts.register_fragments
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, True, tiles="exact_tile")
         if not layout.bound.side:
-            return MatrixText(exact, self.factoring, self.box, registers, self.half)
-        return NearText(exact, self.factoring, self.box, registers)
+            return HalfOperands(exact, self.factoring, self.box, registers, self.half)
+        return NearOperands(exact, self.factoring, self.box, registers)
 
     @property
     def half(self) -> bool:
@@ -83,14 +83,14 @@ class _Matrix:
     def sample(self) -> Sample | None:
         """What is launched before, for a filter."""
         text = self.text
-        return sample_of(text, self.domain, self.mode, self.facts) if isinstance(text, NearText) else None
+        return sample_of(text, self.domain, self.mode, self.facts) if isinstance(text, NearOperands) else None
 
     @property
     def local_memory(self) -> int:
         """Bytes that a group needs."""
         text, box = self.text, self.box
         places = PLACE_BYTES * self.domain.scattered
-        staged = 0 if isinstance(text, NearText) else text.pairs.column_bytes + text.exact.column_bytes
+        staged = 0 if isinstance(text, NearOperands) else text.pairs.column_bytes + text.exact.column_bytes
         tile = box.tile * (staged + places)
         numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
         return numbers + tile + box.block * self.layout.bound.layout.itemsize
@@ -113,10 +113,10 @@ class _Matrix:
             "ahead": box.ahead, "partial": partition.partial, "domain": partition.word,
             "barred": self.sample is not None,
         }  # fmt: skip
-        if not isinstance(text, NearText):
+        if not isinstance(text, NearOperands):
             numbers |= {"unroll": box.unroll, "half": self.half}
         spec = kernel_spec(
-            "matrix/pairwise_matrix_filter" if isinstance(text, NearText) else "matrix/pairwise_matrix",
+            "matrix/pairwise_matrix_filter" if isinstance(text, NearOperands) else "matrix/pairwise_matrix",
             Target(self.mode, self.facts, self.domain.narrow),
             False, numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, MatrixText, power_of_two
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, HalfOperands, power_of_two
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 LARGEST_ADDEND = 4
 """Rows' addends are scaled to about 2⁴, and all else with them."""
@@ -22,7 +22,7 @@ instructions 2⁻²¹ (tests/cl_templates/test_matrix_words; 2⁻²²·³ was se
 
 
 @dataclass(frozen=True, eq=False)
-class NearText(MatrixText):
+class NearOperands(HalfOperands):
     """What templates take for a product that is nearly the pair's value, times a unit."""
 
     doubt: ClassVar[float] = DOUBT

@@ -14,13 +14,13 @@ from clmapreduce.plan import Arguments, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
-from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
-from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
+from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
@@ -31,10 +31,10 @@ class _Tiling(LongSides):
     """One problem cut into tiles."""
 
     @cached_property
-    def text(self) -> MatrixLongText:
+    def text(self) -> LongTiles:
         layout = self.layout
         pairs = PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
-        return MatrixLongText(
+        return LongTiles(
             pairs=pairs, products=self.products, box=self.box, batched=self.batched,
             local_memory=self.facts.local_memory, scattered=self.domain.scattered,
         )  # fmt: skip

@@ -18,16 +18,16 @@ from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixNearestBox, matrix_nearest_box
-from clmapreduce.schemes.pairs.matrix.nearest_statements import LISTS, ListedText, NearestText
-from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
+from clmapreduce.schemes.pairs.matrix.nearest_lists import LISTS, ListedColumns, NearestLists
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
 from clmapreduce.schemes.pairs.merge import merge_stage, out_names, out_parameters
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles
@@ -54,12 +54,12 @@ class _Nearest(LongSides):
         return PairText(layout.pair, layout.bound, layout.outputs, 1, self.domain.narrow, False)
 
     @cached_property
-    def text(self) -> NearestText:
+    def text(self) -> NearestLists:
         return self._text(1, self.barred)
 
-    def _text(self, sample: int, barred: bool) -> NearestText:
+    def _text(self, sample: int, barred: bool) -> NearestLists:
         lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
-        return NearestText(
+        return NearestLists(
             pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
             local_memory=self.facts.local_memory, scattered=self.domain.scattered,
             nearest=self.nearest, lists=lists, sample=sample, chains=self.chains, barred=barred,
@@ -156,7 +156,7 @@ class _Nearest(LongSides):
         return self._stage(self.text, self.partition, LISTS, [*left, *bars], (BARS,) if bars else ())
 
     def _stage(
-        self, text: NearestText, partition: Partition, left: tuple[str, ...], arrays: list[str],
+        self, text: NearestLists, partition: Partition, left: tuple[str, ...], arrays: list[str],
         read: tuple[str, ...] = (),
     ) -> Stage:  # fmt: skip
         """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
@@ -182,7 +182,7 @@ class _Nearest(LongSides):
         block = self.fallback.rows
         if not domain.scattered:  # several of its groups are one here
             block = max(block, min(LISTED_BLOCK, self.facts.max_group_size) // block * block)
-        text = ListedText(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
+        text = ListedColumns(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
         groups, behind = partition.rows_launch(domain.rows, domain.columns, domain.batch, block)
         parameters = [

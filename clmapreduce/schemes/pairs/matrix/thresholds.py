@@ -25,7 +25,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, sample_box
-from clmapreduce.schemes.pairs.matrix.filter import NearText
+from clmapreduce.schemes.pairs.matrix.filter import NearOperands
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 
 FEWEST_BUCKETS, BUCKETS = 2, 4
@@ -41,7 +41,7 @@ BARS_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
-class SampleText(NearText):
+class SampleOperands(NearOperands):
     """What kernel/matrix/pairwise_matrix_sample asks for."""
 
     @property
@@ -70,7 +70,7 @@ class SampleText(NearText):
 class Sample:
     """The launches that find bars for a domain of pairs. text: of the first."""
 
-    text: SampleText
+    text: SampleOperands
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
@@ -155,12 +155,12 @@ class Order:
         return Stage(spec, groups, self.block, (*names, *behind), reads, names[1:])
 
 
-def sample_of(text: NearText, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:
+def sample_of(text: NearOperands, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:
     """The launches that find bars for a filter; None where its box wants none, or they would not pay."""
     if domain.scattered or not text.box.sample:
         return None
     box = sample_box(text.box, facts)
-    found = SampleText(text.exact, text.factoring, box, text.registers)
+    found = SampleOperands(text.exact, text.factoring, box, text.registers)
     while box.tile > 8 and found.bytes > facts.local_memory:
         box = replace(box, tile=box.tile // 2)
         found = replace(found, box=box)

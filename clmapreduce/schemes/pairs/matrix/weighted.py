@@ -17,11 +17,11 @@ from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
-from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.statements import PairText, is_product
+from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
@@ -52,10 +52,10 @@ class _Weighted:
     box: MatrixWeightedBox
 
     @cached_property
-    def text(self) -> WeightedText:
+    def text(self) -> WeightedNumbers:
         layout, narrow, scattered = self.layout, self.domain.narrow, self.domain.scattered
         scalar = replace(layout.pair, expansion=None)
-        return WeightedText(
+        return WeightedNumbers(
             PairText(scalar, layout.bound, layout.outputs, 1, narrow, True),
             PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False),
             self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered), self.facts.register_fragments,

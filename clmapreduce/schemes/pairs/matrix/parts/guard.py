@@ -17,16 +17,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_LEAST, ScalarsText
+from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_LEAST, ScaledScalars
 
 
 @dataclass(frozen=True, eq=False)
-class DigitsText:
+class DigitGuard:
     """What kernel/matrix/pairwise_matrix_wide and kernel/matrix/pairwise_matrix_pack ask for. Variable:
     `need`, the least scalar that a stage needs.
     """
 
-    scalars: ScalarsText
+    scalars: ScaledScalars
     not_finite: ClassVar[int] = 15
     """In place of a count of small weights, which has four bits: too many, or one that is not finite."""
 

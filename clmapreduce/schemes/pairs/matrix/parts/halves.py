@@ -26,7 +26,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.parts.computed import Several
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 DEPTH = 16
 """Pieces that one instruction takes."""
@@ -72,7 +72,7 @@ class OperandPieces:
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixText:
+class HalfOperands:
     """What kernel/matrix/pairwise_matrix asks for. exact: the pair as it was given. factoring: its
     products. registers: whether items hold the rows' operands themselves, so that their place serves the columns. half:
     as for Warps.

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.common.kernel import PADDING
-from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
-from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
+from clmapreduce.schemes.pairs.matrix.parts.long_results import LongResults
+from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, SideOperands
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES
 
 OPERAND = 16 * DEPTH
@@ -19,14 +19,14 @@ OPERAND = 16 * DEPTH
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MatrixLongText(LongResultsText):
+class LongTiles(LongResults):
     """What kernel/matrix/pairwise_matrix_long asks for. local_memory: bytes that a group may take."""
 
     local_memory: int
     operand: ClassVar[int] = OPERAND
 
     @cached_property
-    def sides(self) -> tuple[OperandText, OperandText]:
+    def sides(self) -> tuple[SideOperands, SideOperands]:
         """How the operands of rows and of columns lie."""
         return self.operands(*((16, 8) if self.scattered else (self.rows, self.box.tile)))
 
@@ -35,7 +35,7 @@ class MatrixLongText(LongResultsText):
         """Words of local memory for one, of rows and of columns."""
         return DEPTH * self.rows, DEPTH * self.box.tile
 
-    def lacking(self, side: OperandText) -> int:
+    def lacking(self, side: SideOperands) -> int:
         """Rows that the last group may lack, where groups begin anywhere."""
         return self.rows if self.scattered and side.role is Role.ROW else 0
 

@@ -46,7 +46,7 @@ class OperandPart:
     steps and facts begin among all.
     """
 
-    whole: OperandText
+    whole: SideOperands
     number: int
     side: Side
     centred: bool
@@ -87,7 +87,7 @@ class OperandPart:
 
 
 @dataclass(frozen=True, eq=False)
-class OperandText:
+class SideOperands:
     """What kernel/matrix/pairwise_operands asks for. role: whose operands. tile: rows or columns in a
     group's tile. bounded: whether it must be known how far products may be off.
     """

@@ -14,8 +14,8 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
-from clmapreduce.schemes.pairs.matrix.parts.accumulators import LongPairsText
-from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, OperandText
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LongPairs
+from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, SideOperands
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.schemes.pairs.parts.centred import CentredNorms, norms_of
 from clmapreduce.schemes.pairs.problem import PairProblem
@@ -54,8 +54,8 @@ class LongSides(ABC):
 
     @cached_property
     @abstractmethod
-    def text(self) -> LongPairsText:
-        """The statements of the launch over all pairs."""
+    def text(self) -> LongPairs:
+        """What the launch over all pairs takes."""
 
     @property
     def batched(self) -> tuple[bool, bool]:
@@ -67,7 +67,7 @@ class LongSides(ABC):
         given = [one for p in self.products for one in (p.inputs if p.distance else p.side(role).inputs)]
         return self.domain.batch if any(one.rank for one in given) else 1
 
-    def _padded(self, side: OperandText) -> int:
+    def _padded(self, side: SideOperands) -> int:
         """Rows or columns, as many as are packed."""
         count = self.domain.rows if side.role is Role.ROW else self.domain.columns
         return self.text.padded(side, count)
@@ -102,7 +102,7 @@ class LongSides(ABC):
         pair, padded = self.layout.pair, part.steps * DEPTH
         return norms_stage(pair, norms, domain, self.mode, self.facts, self.box.block, padded)
 
-    def _side_stage(self, k: int, side: OperandText) -> Stage:
+    def _side_stage(self, k: int, side: SideOperands) -> Stage:
         """The launch that packs one side."""
         domain, block, padded = self.domain, self.box.block, self._padded(side)
         blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)

@@ -14,7 +14,7 @@ from clmapreduce.formula.registry import Function
 from clmapreduce.lowering.factors import quotient_of, written
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.schemes.pairs.parts.sides import Side, side_of
@@ -40,7 +40,7 @@ class Nearest:
     @property
     def doubt(self) -> float:
         """How far the product by instructions may be from one by the formula, as a share of both norms, or of the sum
-        of what is added up: four times what pieces and instructions lose on average (see LongResultsText.cut), and what
+        of what is added up: four times what pieces and instructions lose on average (see LongResults.cut), and what
         adding up may lose, of a distance that may be twice the norms. Where products of numbers fall below 2⁻¹²⁶ the
         formula loses more of them than that.
         """

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.node import Apply
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
-from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, ROW_WORDS, MatrixText, OperandPieces, power_of_two
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, ROW_WORDS, HalfOperands, OperandPieces, power_of_two
 
 AT_FIRST, AT_MOST = 13, 16
 """A row's largest scalar is scaled to about 2^13, again when it would reach 2^16, where 16 bits end."""
@@ -38,7 +38,7 @@ class LiftPlace(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LiftedText(MatrixText):
+class LiftedOperands(HalfOperands):
     """Products of rows that add one piece more, which the items that own it may change: the exponent of a scale.
     Columns note how far exponents reach.
     """
@@ -55,7 +55,7 @@ class LiftedText(MatrixText):
         return LiftPlace(f"{block} + lane * 4 + {v % 2 + word // 4 * 2}", word % 4, bool(side))
 
 
-def is_power(matrix: MatrixText) -> bool:
+def is_power(matrix: HalfOperands) -> bool:
     """Whether the scalar is 2 to the one product."""
     (value,) = matrix.pairs.pair.values
     power = isinstance(value, Apply) and value.function is EXP2_FAST and len(matrix.products) == 1
@@ -63,13 +63,13 @@ def is_power(matrix: MatrixText) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class ScalarsText:
+class ScaledScalars:
     """What templates take for a stage's scalars. matrix: of the scalar. registers: whether items hold operands
     themselves and can ask each other; else their place in local memory is behind `held_at`. kept: whether the pieces of
     a stage are kept, else those of one instruction's columns, which are used up at once.
     """
 
-    matrix: MatrixText
+    matrix: HalfOperands
     box: MatrixWideBox
     registers: bool
     kept: bool
@@ -94,7 +94,7 @@ class ScalarsText:
     @property
     def lifted(self) -> bool:
         """Whether scalars come scaled: then the reach of exponents says how small they are."""
-        return isinstance(self.matrix, LiftedText)
+        return isinstance(self.matrix, LiftedOperands)
 
     def scale(self, v: int) -> str:
         """C text of the scale that suits a row's largest scalar, top{v}."""

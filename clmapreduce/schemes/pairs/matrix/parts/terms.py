@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 from clmapreduce.lowering.factors import quotient_of, written
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role
+from clmapreduce.schemes.pairs.parts.pair_text import is_product
 from clmapreduce.schemes.pairs.parts.sides import Side, side_of
-from clmapreduce.schemes.pairs.parts.statements import is_product
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
-from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
 from clmapreduce.schemes.pairs.parts.value_blocks import WideCut
 from clmapreduce.schemes.pairs.problem import PairProblem
 
@@ -29,7 +29,7 @@ TAKEN = 8
 class Weights:
     """wide: the layout of the long value. centre: the array of what numbers are relative to, if anything."""
 
-    text: WeightedText
+    text: WeightedNumbers
     wide: PairProblem
     domain: Pairwise
     mode: ComputeMode

@@ -17,10 +17,10 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.schemes.common.arrays import element
-from clmapreduce.schemes.pairs.matrix.parts.accumulators import LONGEST, LongPairsText
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST, LongPairs
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
 from clmapreduce.schemes.pairs.parts.computed import Computed, Several
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""
@@ -35,7 +35,7 @@ others a tile costs of which it computes all.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LongResultsText(LongPairsText):
+class LongResults(LongPairs):
     """What templates take for results: numbers, and what formulas compute."""
 
     exact: ClassVar[float] = EXACT

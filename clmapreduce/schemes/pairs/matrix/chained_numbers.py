@@ -14,12 +14,12 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox
-from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandText
-from clmapreduce.schemes.pairs.matrix.parts.results import LongResultsText
+from clmapreduce.schemes.pairs.matrix.parts.long_results import LongResults
+from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, SideOperands
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
-from clmapreduce.schemes.pairs.matrix.parts.tf32 import WeightedText
+from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
 from clmapreduce.schemes.pairs.parts.computed import Computed
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES
 
 SPREAD = 8
@@ -31,7 +31,7 @@ LINES = (16, 8)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MatrixChainedText(LongResultsText):
+class ChainedNumbers(LongResults):
     """What kernel/matrix/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
     expansion. term: that of the expansion. own: which product is the distance whose differences these are, if any.
     registers: whether items hold operands themselves; else these wait in local memory.
@@ -47,10 +47,10 @@ class MatrixChainedText(LongResultsText):
     lines: ClassVar[tuple[int, int]] = LINES
 
     @cached_property
-    def weighted(self) -> WeightedText:
+    def weighted(self) -> WeightedNumbers:
         """Products of the scalars and the weights, which lie behind two stages."""
         centre = self.parts[self.own].steps * DEPTH if self.differs else 0
-        return WeightedText(
+        return WeightedNumbers(
             self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, 2 * self.stage, centre,
             self.term.column,
         )  # fmt: skip
@@ -62,11 +62,11 @@ class MatrixChainedText(LongResultsText):
         return self.term.row is not None
 
     @cached_property
-    def sides(self) -> tuple[OperandText, OperandText]:
+    def sides(self) -> tuple[SideOperands, SideOperands]:
         """How the operands of rows and of columns lie: one behind the other, since any may be the first of a group."""
         return self.operands(*LINES)
 
-    def lacking(self, side: OperandText) -> int:
+    def lacking(self, side: SideOperands) -> int:
         """Rows or columns that the last group may lack."""
         return self.rows if side.role is Role.ROW else self.box.tile
 

@@ -12,16 +12,16 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import Role
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, OperandText
+from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, SideOperands
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LongPairsText(ABC):
+class LongPairs(ABC):
     """What templates take for tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
     operands of rows, and of columns, have a part for every element of the batch. scattered: whether a tile's columns
     may lie apart, and a group's rows begin anywhere.
@@ -50,12 +50,12 @@ class LongPairsText(ABC):
 
     @cached_property
     @abstractmethod
-    def sides(self) -> tuple[OperandText, OperandText]:
+    def sides(self) -> tuple[SideOperands, SideOperands]:
         """How the operands of rows and of columns lie."""
 
-    def operands(self, rows: int, columns: int) -> tuple[OperandText, OperandText]:
+    def operands(self, rows: int, columns: int) -> tuple[SideOperands, SideOperands]:
         """How they lie in tiles of so many rows and columns."""
-        made = partial(OperandText, products=self.products, narrow=self.pairs.narrow, bounded=self.bounded)
+        made = partial(SideOperands, products=self.products, narrow=self.pairs.narrow, bounded=self.bounded)
         return made(Role.ROW, tile=rows), made(Role.COLUMN, tile=columns)
 
     @property
@@ -84,10 +84,10 @@ class LongPairsText(ABC):
         return sum(self.stages)
 
     @abstractmethod
-    def lacking(self, side: OperandText) -> int:
+    def lacking(self, side: SideOperands) -> int:
         """Rows or columns that the last group may lack."""
 
-    def padded(self, side: OperandText, count: int) -> int:
+    def padded(self, side: SideOperands, count: int) -> int:
         """So many rows, or columns, as whole tiles, and what the last group may lack."""
         return -(-count // side.tile) * side.tile + self.lacking(side)
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 BESIDE = 4
 """Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""
@@ -24,7 +24,7 @@ REST = 2.0**-12
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedText(LongNumbers):
+class WeightedNumbers(LongNumbers):
     """pairs: the scalars. wide: the pair with its expansion. warps: which pairs an item holds. registers: whether items
     hold operands themselves; else these wait in local memory. scattered: whether a tile's columns may lie apart.
     weights_at: where the weights begin in local memory. centre: how long the centre is that numbers are relative to; 0

@@ -1,8 +1,8 @@
-"""A pair and its operator as the statements that the pairwise templates ask for.
+"""What the formulas of a pair and its operator compute, as C text for templates.
 
 Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms
-of the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators. Every method returns C text; what it declares
-stays known in the scope where it stands.
+of the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators, `q{v}_{c}_{k}` contractions. What statements
+declare stays known in the scope where they stand.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class LongRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairText:
-    """The statements of one pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in
-    local memory. `along`: whether the lanes are rows, all with the same column, or columns of the same row.
-    `outputs`: dtypes of the results in memory. `tiles`: what a tile's arrays are called.
+    """One pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in local memory.
+    `along`: whether the lanes are rows, all with the same column, or columns of the same row. `outputs`: dtypes of the
+    results in memory. `tiles`: what a tile's arrays are called.
     """
 
     pair: Pair

@@ -19,10 +19,10 @@ from functools import cached_property
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
-from clmapreduce.schemes.pairs.matrix.parts.long_tiles import MatrixLongText
+from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
 from clmapreduce.schemes.pairs.parts.computed import Computed
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 LISTS = ("list_bounds", "list_columns")
 """The bounds and the columns of every list: [list of a split][place], and then as accumulators are left."""
@@ -49,7 +49,7 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NearestText(MatrixLongText):
+class NearestLists(LongTiles):
     """What kernel/matrix/pairwise_matrix_nearest asks for. pairs: as the formula says, under its
     operator. lists: the operator of a list, which keeps the least of some numbers and their places. sample: one tile of
     so many is looked at, for bars; 1 for lists of all. chains: buckets of an item for each of its rows. barred: whether
@@ -110,7 +110,7 @@ class NearestText(MatrixLongText):
 
 
 @dataclass(frozen=True, eq=False)
-class ListedText:
+class ListedColumns:
     """What kernel/matrix/pairwise_nearest asks for. pairs: as the formula says. kept: columns of a list.
     lists: of a row in one split. barred: whether they began with bars.
     """

@@ -17,25 +17,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
-from clmapreduce.schemes.pairs.matrix.parts.guard import DigitsText
-from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, MatrixText, power_of_two
+from clmapreduce.schemes.pairs.matrix.parts.guard import DigitGuard
+from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, HalfOperands, power_of_two
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
-from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScalarsText
-from clmapreduce.schemes.pairs.parts.statements import PairText
+from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScaledScalars
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 LARGEST = 14
 """Weights are scaled to about 2^14: below 65,504, where 16 bits end."""
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixWideText(LongNumbers):
+class ExponentialNumbers(LongNumbers):
     """What kernel/matrix/pairwise_matrix_wide and kernel/matrix/pairwise_matrix_pack ask for. matrix: of
     the scalar, with two batches of columns in a tile, and the rows' operands in local memory all along: registers are
     dear. wide: the pair with its expansion. registers: whether items hold operands themselves and can ask each other.
     batch: columns whose operands are made at once, whole stages. scattered: whether columns may lie apart.
     """
 
-    matrix: MatrixText
+    matrix: HalfOperands
     wide: PairText
     box: MatrixWideBox
     registers: bool
@@ -60,15 +60,15 @@ class MatrixWideText(LongNumbers):
         return self.box.tile // DEPTH
 
     @cached_property
-    def scalars(self) -> ScalarsText:
+    def scalars(self) -> ScaledScalars:
         """The scalars of a stage."""
         kept = self.box.numbers > self.box.chains or not self.registers
-        return ScalarsText(self.matrix, self.box, self.registers, kept, self._held_at)
+        return ScaledScalars(self.matrix, self.box, self.registers, kept, self._held_at)
 
     @cached_property
-    def digits(self) -> DigitsText:
+    def digits(self) -> DigitGuard:
         """What tells whether a stage keeps its digits."""
-        return DigitsText(self.scalars)
+        return DigitGuard(self.scalars)
 
     # ---------------------------------------------------------------------------------------------------- places
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.lacking import without_float64
 from support.oracles import assert_same
 from support.plain_primitives import DOUBLE, PRIMITIVES
 
@@ -79,10 +80,7 @@ def test_dtypes_that_the_device_lacks(dtype: Any, context: cm.Context, monkeypat
 
 
 def test_what_a_device_without_float64_computes(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    poor = cm.Context(context.device)
-    poor.device = type(context.device)(context.device.cl_device)
-    poor.device.facts = replace(context.device.facts, fp64=False)
-    poor.facts = replace(poor.facts, fp64=False)
+    poor = without_float64(context)
     x = rng.standard_normal(100_003).astype(np.float32)
     magnitude = np.abs(x).sum(dtype=np.float64)
     total = x.sum(dtype=np.float64)

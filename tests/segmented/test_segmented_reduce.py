@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.lacking import without_float64
 from support.oracles import PLAIN, assert_near, assert_same, factors, into_poison, unit, values
 from support.random_segments import (
     EDGES,
@@ -85,7 +86,7 @@ def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.r
     if op in ("any", "all"):
         x = rng.integers(0, 2, n).astype("f4")
     got = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
-    check_segments(op, x, offsets, got)
+    check_segments(op, x, offsets, got, fp64=context.facts.fp64)
     nothing = {"argmin": -1, "argmax": -1, "mean": np.nan, "var": np.nan, "std": np.nan, "product": 1, "any": False, "all": True}
     nothing |= {"sum": 0, "minimum": np.inf, "maximum": -np.inf, "logsumexp": -np.inf}
     assert_same(got[[1, 4, 5]], np.full(3, nothing[op], got.dtype))
@@ -94,6 +95,13 @@ def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.r
     filled = cm.segmented_reduce(x, offsets, op, empty=1, context=context, mode=mode)
     assert_same(filled[[1, 4, 5]], np.ones(3, got.dtype))
     assert_same(np.delete(filled, [1, 4, 5]), np.delete(got, [1, 4, 5]))
+
+
+@pytest.mark.parametrize("op", ["sum", "product", "logsumexp", "mean", "std"])
+def test_devices_without_float64(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    poor, offsets = without_float64(context), offsets_of([3, 1, 700, 2, 65])
+    x = factors(rng, "f4", int(offsets[-1]))
+    check_segments(op, x, offsets, cm.segmented_reduce(x, offsets, op, context=poor, mode=mode), fp64=False)
 
 
 @pytest.mark.drawn(unless=lambda given: given["dtype"] == np.float16 and not given["context"].fp16)

@@ -50,13 +50,18 @@ def slope(dim: int, by: int = 0) -> tuple[Vector, tuple[Variable, ...]]:
     return F["Grad"](F["Exp"](-F["SqDist"](x, y)) * b, (x, y)[by], g), (x, y, b, g)
 
 
-def assert_slopes(found: Any, rows: Any, columns: Any, factors: Any, told: Any = "") -> None:
-    """Every gradient, as a vector, within what its terms may be off by. factors: of every pair's difference."""
+def assert_slopes(
+    found: Any, rows: Any, columns: Any, factors: Any, told: Any = "", least: float = 0.0
+) -> None:  # fmt: skip
+    """Every gradient, as a vector, within what its terms may be off by. factors: of every pair's difference. least:
+    what the device may take for 0.
+    """
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
     wanted = np.einsum("ij,ijd->id", factors, difference)
     exponent = np.square(difference).sum(-1)
     off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * PROMISED
     off += 2.0**-122 * np.sqrt(exponent).sum(1)  # exponentials below 2^-126 may be 0
+    off += 4 * least * rows.shape[1] ** 0.5 * (1 + np.abs(factors)).sum(1)
     assert found.shape == wanted.shape
     error = np.linalg.norm(found - wanted, axis=1)
     assert np.all(error <= off), (told, np.nanmax(error / off))

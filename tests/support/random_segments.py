@@ -122,7 +122,7 @@ def check_sums(x: np.ndarray, offsets: np.ndarray, got: Any, told: object = "") 
     assert_near(got, totals, tolerance(x.dtype, totals, sizes, 512, "fast"), told)
 
 
-def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, got: Any, told: object = "") -> None:
+def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, got: Any, told: object = "", fp64: bool = True) -> None:
     """Asserts that `got` holds every segment's reduction by name; empty segments are looked at elsewhere."""
     got = np.asarray(got)
     assert got.shape == (len(offsets) - 1,), (got.shape, told)
@@ -138,4 +138,4 @@ def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, got: Any, told
             scale = np.abs(values).max() ** (2 if name == "var" else 1)
             assert_near(value, getattr(np, name)(values), 64 * own * scale + (own**0.5 * scale if name == "std" else 0), told)
         else:
-            check_reduced(name, x[part], value, "fast", True, told)
+            check_reduced(name, x[part], value, "fast", fp64, told)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.chained_calls import SIZE, assert_slopes, prepared, run, slope
+from support.lacking import underflow
 from support.long_vectors import DIM, PROMISED, assert_sums, gaussian, points, squares
 
 import clmapreduce as cm
@@ -67,7 +68,7 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
         assert_sums(found, -squares(xs, ys), weights.astype("f8"), kind)
         found = run(slopes, {xd: xs, yd: ys, bd: weights[:, :1], gd: np.ones((70, 1), "f4")}, context)
         factors = -2 * np.exp(-squares(xs, ys)) * weights[:, 0].astype("f8")
-        assert_slopes(found, xs, ys, factors, kind)
+        assert_slopes(found, xs, ys, factors, kind, underflow(context))
 
 
 @pytest.mark.parametrize("kind", ["tiny", "huge", "mixed", "one-hot", "tiny beside huge", "denormals", "far rows"])

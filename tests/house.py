@@ -90,8 +90,8 @@ def makers_elsewhere() -> list[str]:
     ]
 
 
-def lines_of_packages() -> int:
-    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in (".py", ".mako")]
+def lines_of_packages(suffix: str) -> int:
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob(f"*{suffix}")]
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
@@ -104,7 +104,8 @@ def main() -> None:
         ("files in the fullest folder", max(folders.values()), [f"{n} {f}" for f, n in folders.most_common(5)]),
         (f"functions of {MANY} parameters or more", len(at := long_signatures()), at),
         ("lines of functions in schemes that return text", sum(text.values()), [f"{n} {f}" for f, n in text.items()]),
-        ("lines of the packages", lines_of_packages(), []),
+        ("lines of Python in the packages", lines_of_packages(".py"), []),
+        ("lines of templates", lines_of_packages(".mako"), []),
     ]
     for name, count, places in rows:
         print(f"{count:>6}  {name}")

@@ -17,18 +17,18 @@ def striped(j):
 </%def>
 ## strips: what a tile has items' neighbours in, one by one; 0 where they stay in registers.
 <%def name="locals(strips=1)">
-<% op, TILE = text.tile, 16 * block %>
+<% op = text.tile %>
 % if strips:
-% for part, type in op.parts:
-    __local ${type} kept_${part}[${TILE + TILE // 4}] __attribute__((aligned(16)));
-    __local ${type} before_${part}[${strips * block}];
+% for part, _ in op.parts:
+    ${mode.local_array(f"kept_{part}")}
+    ${mode.local_array(f"before_{part}")}
 % endfor
 % endif
 % if subgroup != block:
-    __local uint ballots[${block}];
-    ${mode.group_scratch(op, (strips or 1) * block, "scan")}
+    ${mode.local_array("ballots")}
+    ${mode.group_scratch(op, "scan")}
 % endif
-    ${mode.group_scratch(text.whole, block, "team")}
+    ${mode.group_scratch(text.whole, "team")}
 </%def>
 <%def name="to_local(place, name)">
 % for part, type in text.tile.parts:

@@ -47,9 +47,29 @@ class Facts:
     vectors_of_half: bool = True
 
 
+_BYTES = {"char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4}
+
+
+@dataclass(frozen=True)
+class LocalArray:
+    """An array in local memory: `count` values of a C type. aligned: to 16 bytes."""
+
+    name: str
+    ctype: str
+    count: int
+    aligned: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Its bytes, at most: an index may be a long."""
+        kind = self.ctype.rstrip("0123456789")
+        return _BYTES.get(kind, 8) * int(self.ctype[len(kind) :] or 1) * self.count
+
+
 @dataclass(frozen=True)
 class KernelSpec:
-    """A kernel's text, as a template's name and its context, and options of the build.
+    """A kernel's text, as a template's name and its context, and options of the build. local_arrays: those that its
+    text declares.
 
     Equal specs render to equal text and have equal options; `key` says what makes them equal.
     """
@@ -59,6 +79,12 @@ class KernelSpec:
     key: tuple[Any, ...]
     context: Callable[[], Mapping[str, Any]]
     options: tuple[str, ...] = ()
+    local_arrays: Callable[[], tuple[LocalArray, ...]] = tuple
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of local memory: drivers may end the process where there are too many."""
+        return sum(array.nbytes for array in self.local_arrays())
 
     def __hash__(self) -> int:
         return hash((self.template, self.key))

@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
+from support.kernel_rules import assert_local_arrays  # noqa: E402
 from support.pair_plans import form_of  # noqa: E402
 from support.plans import FACTS, MODES, every_plan, source_of  # noqa: E402
 from support.random_blocks import drawn_blocks  # noqa: E402  # found by the line above
@@ -86,7 +87,9 @@ def line_of(stage: Stage, loose: bool) -> str:
 
 
 def digests(sheet: str, loose: bool = False) -> Iterator[str]:
-    """A line for every launch of every call. Raises AssertionError where kernels of equal keys have unequal text."""
+    """A line for every launch of every call. Raises AssertionError where kernels of equal keys have unequal text, or
+    a kernel declares other local arrays than its spec.
+    """
     known: dict[object, str] = {}
     for mode in MODES:
         times: Counter[str] = Counter()
@@ -95,6 +98,8 @@ def digests(sheet: str, loose: bool = False) -> Iterator[str]:
             name = f"{name}, {times[name]}" if times[name] > 1 else name
             for number, stage in enumerate(plan.stages):
                 text = source_of(stage)
+                if stage.spec not in known:
+                    assert_local_arrays(name, stage.spec, text)
                 assert known.setdefault(stage.spec, text) == text, f"{name}: equal keys, other text"
                 yield f"{sheet}/{mode.value}/{name}/{number}: {line_of(stage, loose)}"
 

@@ -30,7 +30,7 @@ ${caller.body()}
 }
 </%def>
 ## What each_tile needs where columns are staged; and, inside, the statements that declare `column` as number s of the tile, each item's in order.
-<%def name="open_places(tile)"></%def>
+<%def name="open_places()"></%def>
 <%def name="find(s)">
 const idx column = j0 + ${s};
 </%def>

@@ -2,6 +2,7 @@
 ## counted along the cluster's intervals.
 ##   pieces [8]  first row, end, first interval, begin and end of the stretch, place of its accumulators or −1, columns of the cluster, rows side by side
 ##   intervals [2]  in the order of positions: where it ends, what columns exceed positions by      rows, columns, count_pieces, slots  how many, the last of accumulators, in one element of the batch
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
 _tables = [f"__global const idx *restrict {name}" for name in ("pieces", "intervals")]
 parameters = [*_tables, *(f"const idx {name}" for name in ("rows", "columns", "count_pieces", "slots", "total"))]
@@ -42,8 +43,8 @@ begin = over;
 }
 % endif
 </%def>
-<%def name="open_places(tile)">
-__local idx places[${tile}];
+<%def name="open_places()">
+${mode.local_array("places")}
 </%def>
 <%def name="find(s)">
 while (begin + ${s} >= intervals[2 * interval]) interval++;

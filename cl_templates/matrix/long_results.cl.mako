@@ -1,6 +1,7 @@
 ## What becomes of an item's products of long vectors, and how it computes pairs whose products have lost too much (schemes/pairs/matrix/parts/long_results).
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 ## `item`, `lane`, `warp` and `at_column` are declared. p: the number of a product; v, c: numbers of the item's rows and columns.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
 PAIRS = [(v, c) for v in range(2) for c in range(2)]
 def power(matrix, fact):
@@ -268,9 +269,9 @@ if (computed) {
 warps = matrix.box.block // 32
 patience = f"{warps} * ({matrix.patience} + (int)min((idx)1000000, (idx)((end - begin) / {matrix.cost * matrix.box.tile})))"
 %>
-__local int doubts[2];
-__local int doubted[${warps}];
-__local int given_up[2];
+${mode.local_array("doubts")}
+${mode.local_array("doubted")}
+${mode.local_array("given_up")}
 if (item < 2) { doubts[item] = item ? ${patience} : 0; given_up[item] = 0; }
 if (lane == 0) doubted[warp] = -1;
 </%def>

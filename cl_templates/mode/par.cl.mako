@@ -52,12 +52,11 @@ const idx span_${first} = ((${end}) - (${begin}) + ${block - 1}) / ${block};
 const idx ${first} = min((idx)(${end}), (idx)((${begin}) + (idx)get_local_id(0) * span_${first}));
 const idx ${last} = min((idx)(${end}), (idx)(${first} + span_${first}));
 </%def>
-<%def name="tile_array(type, name, count)">
-__local ${type} ${name}[${count}];
-</%def>
-<%def name="group_scratch(op, count, name='scratch')">
-% for part, type in op.parts:
-__local ${type} ${name}_${part}[${count}];
+## Declares an array of `local_arrays`, where a line of its own says so.
+<%def name="local_array(name)"><% array = local_arrays[name] %>__local ${array.ctype} ${name}[${array.count}]${" __attribute__((aligned(16)))" if array.aligned else ""};</%def>
+<%def name="group_scratch(op, name='scratch')">
+% for part, _ in op.parts:
+${local_array(f"{name}_{part}")}
 % endfor
 </%def>
 <%def name="_to_scratch(op, acc, at, name)">

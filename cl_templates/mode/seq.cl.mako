@@ -24,10 +24,8 @@ ${op.copy(upto, carry, lanes)}
 <%def name="lane_span(begin, end, first, last)">
 const idx ${first} = ${begin}, ${last} = ${end};
 </%def>
-<%def name="tile_array(type, name, count)">
-${type} ${name}[${count}];
-</%def>
-<%def name="group_scratch(op, count, name='scratch')"></%def>
+<%def name="local_array(name)"><% array = local_arrays[name] %>${array.ctype} ${name}[${array.count}];</%def>
+<%def name="group_scratch(op, name='scratch')"></%def>
 <%def name="combine_group(op, acc, name='scratch')"></%def>
 <%def name="scan_group(op, rows, name='scratch')">
 % for k in range(rows):

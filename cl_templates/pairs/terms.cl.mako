@@ -1,7 +1,8 @@
 ## The terms of columns in local memory, a tile of them: arrays pairs.tiles…, where terms of one dtype lie side by side.
-<%def name="declare_tile(pairs, count, attributes='')">
-% for p, pack in enumerate(pairs.packs):
-__local ${pack.type} ${pairs.tiles}${p}[${count}]${attributes};
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%def name="declare_tile(pairs)">
+% for p in range(len(pairs.packs)):
+${mode.local_array(f"{pairs.tiles}{p}")}
 % endfor
 </%def>
 ## Puts those of the column at an index into the tile.

@@ -7,7 +7,6 @@ problem. Both tables are asked only when a plan is made, and only where somethin
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
@@ -124,22 +123,12 @@ def plan_boxed(box: Box, layout: PairProblem, domain: Pairwise, mode: ComputeMod
     try:
         scheme, box = choose(layout, domain, mode, facts, box)
         plan = scheme.plan(box)
-        needed = max(local_bytes(text_of(stage.spec)) for stage in plan.stages)
+        needed = max(stage.spec.local_bytes for stage in plan.stages)
     except Exception as error:  # whatever a scheme meets that was not made for such a box
         LOG.info("no plan with %r: %s: %s", box, type(error).__name__, error)
         return None
     fits = needed <= facts.local_memory and all(stage.group_size <= facts.max_group_size for stage in plan.stages)
     return plan if fits else None
-
-
-_LOCAL = re.compile(r"__local\s+([a-z]+)(\d*)\s+\w+\[(\d+)\]")
-_BYTES = {"char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4}
-
-
-def local_bytes(text: str) -> int:
-    """Bytes of a kernel's arrays in local memory: drivers may end the process where there are too many."""
-    found = _LOCAL.findall(text)
-    return sum(_BYTES.get(kind, 8) * int(lanes or 1) * int(count) for kind, lanes, count in found)
 
 
 class TunableCall(Protocol):

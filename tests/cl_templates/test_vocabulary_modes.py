@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from support.template_words import LOOKUP, TEMPLATES, said, signatures
 
+from clmapreduce.plan import LocalArray
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.local_arrays import accumulators
 
 SUM = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "fast", False), True)
+TILE = {"tile": LocalArray("tile", "float", 8)}
 COMPENSATED = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "compensated", False), True)
 
 
@@ -35,7 +38,7 @@ def test_both_modes_take_the_same_arguments() -> None:
         "kernel_head",
         "each",
         "lane_span",
-        "tile_array",
+        "local_array",
         "group_scratch",
         "combine_group",
         "is_leader",
@@ -49,18 +52,26 @@ def test_sequential_words_hold_no_barrier_and_no_local_memory() -> None:
     assert "barrier" not in code and "__local" not in code and "get_local" not in code
 
 
+def test_local_arrays_are_declared_from_data() -> None:
+    """One word declares them all, from the arrays of the kernel's spec."""
+    declared = re.compile(r"__local\s+[\w${}.]+\s+[\w${}.]+\[")
+    files = {path.name for path in TEMPLATES.rglob("*.mako") if declared.search(path.read_text(encoding="utf-8"))}
+    assert files == {"par.cl.mako"}
+
+
 def test_one_item_needs_no_scratch_no_tree_and_no_waiting() -> None:
-    assert not said("mode/seq", "group_scratch", SUM, 1).strip()
+    assert not said("mode/seq", "group_scratch", SUM).strip()
     assert not said("mode/seq", "combine_group", SUM, "acc").strip()
     assert not said("mode/seq", "sync").strip()
     assert said("mode/seq", "is_leader").strip() == "1"
     assert said("mode/seq", "lane_span", "b", "e", "first", "last").strip() == "const idx first = b, last = e;"
-    assert said("mode/seq", "tile_array", "float", "tile", 8).strip() == "float tile[8];"
+    assert said("mode/seq", "local_array", "tile", local_arrays=TILE).strip() == "float tile[8];"
 
 
 def test_a_groups_arrays_are_local_one_per_part() -> None:
-    assert said("mode/par", "tile_array", "float", "tile", 8).strip() == "__local float tile[8];"
-    scratch = said("mode/par", "group_scratch", COMPENSATED, 64)
+    assert said("mode/par", "local_array", "tile", local_arrays=TILE).strip() == "__local float tile[8];"
+    arrays = {array.name: array for array in accumulators(COMPENSATED.bound, 64)}
+    scratch = said("mode/par", "group_scratch", COMPENSATED, local_arrays=arrays)
     assert re.findall(r"__local float (\w+)\[64\];", scratch) == ["scratch_total", "scratch_error"]
 
 

@@ -19,6 +19,7 @@ from support.plans import (
     source_of,
 )
 
+from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, store_text
 
 PLAIN = formula_of(lambda x: x * 2, "f4")
@@ -46,6 +47,16 @@ def test_whatever_changes_the_text_changes_the_key() -> None:
     specs = {stage.spec for plan in others for stage in plan.stages} | {base.spec}  # type: ignore[attr-defined]
     assert len(specs) == 9
     assert base.spec != "cmr_map"
+
+
+def test_local_memory_is_counted() -> None:
+    arrays = (LocalArray("a", "float", 10), LocalArray("b", "uint4", 3, aligned=True), LocalArray("c", "double", 2))
+    spec = kernel_spec(
+        "line/map", Target(PARALLEL, INTEL, True), False, {}, {}, arrays=lambda: (*arrays, LocalArray("d", "idx", 4))
+    )
+    assert spec.local_bytes == 40 + 48 + 16 + 32, "an index may be a long"
+    private = kernel_spec("line/map", Target(SEQUENTIAL, INTEL, True), False, {}, {}, arrays=lambda: arrays)
+    assert private.local_bytes == 0
 
 
 def test_two_bound_operators_are_two_kernels_even_when_one_is_gone() -> None:

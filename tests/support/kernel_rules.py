@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Stage
+from clmapreduce.plan import Facts, KernelSpec, LocalArray, Stage
 from support.plans import SEQUENTIAL
 
 HELPER = re.compile(r"\bcmr_\w+(?=\()")
@@ -28,8 +28,10 @@ def assert_rules(name: str, stage: Stage, source: str, facts: Facts, mode: Compu
         assert "get_local_id" not in text, name
     else:
         assert_all_items_meet(name, kernel)
-        several = len(re.findall(r"__local \w+ \w+\[\d+\]", kernel)) > 1  # a compiler may leave room between two
-        assert local_bytes(kernel) + 16 * several <= facts.local_memory, name
+        several = len(stage.spec.local_arrays()) > 1  # a compiler may leave room between two
+        assert stage.spec.local_bytes + 16 * several <= facts.local_memory, name
+        assert_local_memory_is_arrays(name, kernel)
+    assert_local_arrays(name, stage.spec, kernel)
     assert_helpers_are_what_is_called(name, text)
     assert_extensions_are_what_is_used(name, source, facts)
     assert_arguments_are_parameters(name, stage, kernel)
@@ -105,19 +107,24 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
             assert not head or declares or tiles.fullmatch(head), f"{name}: {places[at]} behind {head!r}"
 
 
-def local_bytes(kernel: str) -> int:
-    """Bytes of local memory that a kernel declares."""
-    sizes = {"char": 1, "short": 2, "half": 2, "int": 4, "float": 4, "long": 8, "double": 8}
-    total = 0
-    for kind, lanes, count in re.findall(
-        r"__local u?(char|short|half|int|float|long|double)(\d*) \w+\[(\d+)\]", kernel
-    ):
-        total += sizes[kind] * int(lanes or 1) * int(count)
+def assert_local_memory_is_arrays(name: str, kernel: str) -> None:
+    """What is local is an array, or a pointer into one."""
     pointers = re.findall(r"__local (?:const )?\w+ \*(?:const )?\w+ = (?:staged|all)_\w+[^;]*;", kernel)
     arrays = re.findall(r"__local \w+ \w+\[\d+\](?: __attribute__\(\(aligned\(16\)\)\))?;", kernel)
     places = re.findall(r"\(__local (?:const )?\w+ \*\)", kernel)  # of other types in an array
-    assert len(re.findall(r"__local", kernel)) == len(pointers) + len(arrays) + len(places)
-    return total
+    assert len(re.findall(r"__local", kernel)) == len(pointers) + len(arrays) + len(places), name
+
+
+def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
+    """A kernel declares the arrays of its spec, and no others, in any order."""
+    written = [
+        LocalArray(array, kind, int(count), bool(aligned))
+        for kind, array, count, aligned in re.findall(
+            r"__local\s+(\w+)\s+(\w+)\[(\d+)\]( __attribute__\(\(aligned\(16\)\)\))?;", text
+        )
+    ]
+    assert len(re.findall(r"__local\s+\w+\s+\w+\[", text)) == len(written), name
+    assert sorted(written, key=str) == sorted(spec.local_arrays(), key=str), name
 
 
 def assert_helpers_are_what_is_called(name: str, text: str) -> None:

@@ -39,7 +39,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixWideBox,
 )
 from clmapreduce.schemes.pairs.matrix.few import STARTS, FewNumbers
-from clmapreduce.tuning.measured import local_bytes, plan_boxed
+from clmapreduce.tuning.measured import plan_boxed
 from clmapreduce.tuning.search import Candidate, Problem, agree
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
@@ -155,12 +155,6 @@ def test_boxes_of_other_texts_are_other_kernels(numbers: dict[str, int]) -> None
     plans = [scheme.plan(box) for box in (MATRIX_CPU, replace(MATRIX_CPU, **numbers))]  # type: ignore[arg-type]
     one, other = (plan.stages[0].spec for plan in plans)
     assert source_of(one) != source_of(other) and one != other
-
-
-def test_local_memory_is_counted() -> None:
-    text = """__local float a[10]; __local uint4 b[3] __attribute__((aligned(16)));
-    __local double  c_total0[2]; const __local float *p = a; __local idx places[4];"""
-    assert local_bytes(text) == 40 + 48 + 16 + 32
 
 
 @pytest.mark.drawn

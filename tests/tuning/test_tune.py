@@ -22,6 +22,7 @@ from clmapreduce.calls import ready
 from clmapreduce.calls.options import Options
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
+from clmapreduce.plan import KernelSpec
 from clmapreduce.planning import boxes
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs import registry
@@ -285,7 +286,7 @@ def test_wrong_candidates_are_left_out(
 
     monkeypatch.setattr(search.Candidate, "values", values)
     if wrong == "local memory":
-        monkeypatch.setattr(measured, "local_bytes", lambda text: 1 << 40)
+        monkeypatch.setattr(KernelSpec, "local_bytes", property(lambda spec: 1 << 40))
     with caplog.at_level("INFO", "clmapreduce"):
         assert tuned(fresh, lambda: reduce_pairs(ASKED, given, Options(mode))) == []
     assert ("its results are not those of" in caplog.text) == (wrong == "results")

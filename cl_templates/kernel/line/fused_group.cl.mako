@@ -56,7 +56,7 @@ ${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
     const idx n = ${fixed};
 % endif
 % for op, name in scratch:
-    ${inner.group_scratch(op, block, name)}
+    ${inner.group_scratch(op, name)}
 % endfor
     const idx first = CMR_GROUP * share, last = first + min((idx)(rows - first), share);
 % if row_mode == compute_mode:
@@ -73,8 +73,8 @@ ${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
 ## Neighbouring items would read and write addresses n apart: the group copies its lines through local memory instead, where a pitch that is odd
 ## keeps items in banks of their own.
 <% pitch = fixed | 1; arrays = staged[0] + staged[1] %>
-% for name, type in arrays:
-    __local ${type} staged_${name}[${block * pitch}];
+% for name, _ in arrays:
+    ${outer.local_array(f"staged_{name}")}
 % endfor
     for (idx tile = first; tile < last; tile += ${block}) {
         const idx count = min((idx)${block}, (idx)(last - tile)) * n, row = tile + (idx)get_local_id(0);

@@ -3,7 +3,7 @@
 ##   Local memory and barriers: as cmr_reduce.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts"] + parameters + ["const idx count"])} {
-    ${mode.group_scratch(op, block)}
+    ${mode.group_scratch(op)}
     ${mode.lane_span("0", "count", "begin", "end")}
     ${op.declare("acc")}
     for (idx i = begin; i < end; i++) {

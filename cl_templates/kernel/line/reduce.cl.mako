@@ -13,7 +13,7 @@ def place(s, k):
     return f"(t{' + %d * stretch' % s if s > 1 else ' + stretch' if s else ''} + ({k * width} + {lid}) * {lanes})"
 %>
 ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])} {
-    ${mode.group_scratch(op, block)}
+    ${mode.group_scratch(op)}
     const idx first = CMR_GROUP * share, last = first + min((idx)(n - first), share);
 % if ordered:
     ${mode.lane_span("first", "last", "begin", "end")}

@@ -44,8 +44,8 @@
 % endfor
 </%def>
 ${mode.kernel_head("cmr_scan", ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
-    ${mode.group_scratch(op, block * rows)}
-    ${mode.group_scratch(wide, block, "carries")}
+    ${mode.group_scratch(op)}
+    ${mode.group_scratch(wide, "carries")}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     ${wide.declare("carry")}
     {

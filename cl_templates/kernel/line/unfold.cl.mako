@@ -18,11 +18,11 @@ tile_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
 ${mode.kernel_head("cmr_unfold", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])} {
-% for part, type in op.parts:
-    ${mode.tile_array(type, f"tile_{part}", tile)}
+% for part, _ in op.parts:
+${mode.local_array(f"tile_{part}")}
 % endfor
 % if into:
-    ${mode.group_scratch(into, block)}
+    ${mode.group_scratch(into)}
     ${into.declare("acc")}
     ${into.declare("part", lanes)}
 % endif

@@ -15,8 +15,8 @@ tile_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
 ${mode.kernel_head("cmr_upsweep", parameters + ["__global uchar *restrict parts", "const idx n", "const idx stride"])} {
-% for part, type in op.parts:
-    ${mode.tile_array(type, f"tile_{part}", tile)}
+% for part, _ in op.parts:
+${mode.local_array(f"tile_{part}")}
 % endfor
     const idx begin = CMR_GROUP * ${tile};
     <%mode:each i="j" begin="0" end="${tile}">

@@ -64,14 +64,14 @@ for (; n < full; n += ${across}) { ${turn("n", 1, exactly=exactly)} }
 if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
-    __local uint memory[${matrix.words}] __attribute__((aligned(16)));
-    __local int largest[${3 * len(matrix.products)}];
-    __local int far[2];
+    ${mode.local_array("memory")}
+    ${mode.local_array("largest")}
+    ${mode.local_array("far")}
 % for one in (pairs, exact):
-    ${terms.declare_tile(one, tile, " __attribute__((aligned(16)))")}
+    ${terms.declare_tile(one)}
 % endfor
-    ${domain.open_places(tile)}
-    ${mode.group_scratch(pairs.outer, block)}
+    ${domain.open_places()}
+    ${mode.group_scratch(pairs.outer)}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
     ${pairs.uniforms()}

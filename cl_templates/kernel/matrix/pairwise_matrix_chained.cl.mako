@@ -192,10 +192,10 @@ ${long.collect(matrix, p, f"(first + {step})")}
 turn ^= 1;
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
-    __local uint memory[${matrix.words}] __attribute__((aligned(16)));
-    __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
-    __local float known_columns[${2 * tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
-    ${domain.open_places(3 * tile)}
+    ${mode.local_array("memory")}
+    ${mode.local_array("known_rows")}
+    ${mode.local_array("known_columns")}
+    ${domain.open_places()}
     ${domain.open(f"CMR_GROUP / {weighted.across}", matrix.rows)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}

@@ -125,11 +125,11 @@ if (${begin} < count) {
 }
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parameters)} {
-    __local uint memory[${matrix.words}] __attribute__((aligned(16)));
-    __local int largest[${3 * len(matrix.products)}];
-    __local int far[4];
-    ${domain.open_places(tile)}
-    ${mode.group_scratch(exact.outer, block)}
+    ${mode.local_array("memory")}
+    ${mode.local_array("largest")}
+    ${mode.local_array("far")}
+    ${domain.open_places()}
+    ${mode.group_scratch(exact.outer)}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${exact.offsets("batch")}
     ${exact.uniforms()}

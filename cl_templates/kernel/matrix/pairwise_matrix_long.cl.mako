@@ -55,14 +55,14 @@ if (${matrix.column_place(k)} < count) { ${folding.absorb(pairs, f"{acc}{v}", v,
 % endfor
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if may_give_up else []))} {
-    __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
-    __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
-    __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
-    ${mode.group_scratch(pairs.outer, block)}
+    ${mode.local_array("memory")}
+    ${mode.local_array("known_rows")}
+    ${mode.local_array("known_columns")}
+    ${mode.group_scratch(pairs.outer)}
 % if matrix.spilled:
-    ${mode.group_scratch(pairs.outer, block * matrix.spilled, "spilled")}
+    ${mode.group_scratch(pairs.outer, "spilled")}
 % endif
-    ${domain.open_places(2 * tile)}
+    ${domain.open_places()}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
     ${long.offset_operands(matrix, "batch")}

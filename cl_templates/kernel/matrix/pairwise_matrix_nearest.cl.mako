@@ -101,10 +101,10 @@ for (int v = 0; v < ${len(mine)}; v++) {
 }
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.parameters)} {
-    __local uint memory[${2 * matrix.stage}] __attribute__((aligned(16)));
-    __local float known_rows[${matrix.rows * matrix.sides[0].facts}] __attribute__((aligned(16)));
-    __local float known_columns[${tile * matrix.sides[1].facts}] __attribute__((aligned(16)));
-    ${domain.open_places(2 * tile)}
+    ${mode.local_array("memory")}
+    ${mode.local_array("known_rows")}
+    ${mode.local_array("known_columns")}
+    ${domain.open_places()}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${pairs.offsets("batch")}
     ${long.offset_operands(matrix, "batch")}

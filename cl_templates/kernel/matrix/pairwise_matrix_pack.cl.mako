@@ -9,9 +9,9 @@
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
-    __local int largest[${numbers}];
-    __local int small[${numbers}];
-    __local int need[1];
+    ${mode.local_array("largest")}
+    ${mode.local_array("small")}
+    ${mode.local_array("need")}
     const idx group = CMR_GROUP, batch = group / (stages * ${weights.across});
     const idx first_column = group / ${weights.across} % stages * ${tile}, first_d = group % ${weights.across} * ${numbers};
     ${weights.wide.offsets("batch")}

@@ -14,9 +14,9 @@ values = [exact.values(v, 0) for v in range(vectors)]
 beside, apart = numbers * across, block // across  # numbers of a column in local memory; rows of one item lie so far from each other
 %>
 ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.parameters + ["__global const int *restrict redo"])} {
-    __local float weights[${tile * beside}] __attribute__((aligned(16)));
-    ${terms.declare_tile(exact, tile)}
-    ${domain.open_places(tile)}
+    ${mode.local_array("weights")}
+    ${terms.declare_tile(exact)}
+    ${domain.open_places()}
     const int wanted = redo[CMR_GROUP];
     cmr_end_unless_int(wanted);
     ${domain.open(f"CMR_GROUP / {wide.across}", apart * vectors, "wanted")}

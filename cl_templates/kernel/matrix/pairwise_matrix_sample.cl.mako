@@ -38,9 +38,9 @@ best${v}_${c} = ${matrix.better}((near${v}_${c} ${"+" if matrix.least else "-"} 
 % endfor
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parameters)} {
-    __local uint memory[${matrix.words}] __attribute__((aligned(16)));
-    __local int largest[${3 * len(matrix.products)}];
-    __local int far[4];
+    ${mode.local_array("memory")}
+    ${mode.local_array("largest")}
+    ${mode.local_array("far")}
     ${domain.open("CMR_GROUP", matrix.rows)}
     ${matrix.exact.offsets("batch")}
     ${matrix.exact.uniforms()}

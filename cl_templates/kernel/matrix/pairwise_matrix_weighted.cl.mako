@@ -30,10 +30,10 @@ def declared(c):
 </%mode:each>
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
-    __local uint memory[${weighted.end}] __attribute__((aligned(16)));
-    __local int given_up[1];
-    ${terms.declare_tile(pairs, 2 * batch, " __attribute__((aligned(16)))")}
-    ${domain.open_places(2 * batch)}
+    ${mode.local_array("memory")}
+    ${mode.local_array("given_up")}
+    ${terms.declare_tile(pairs)}
+    ${domain.open_places()}
     ${domain.open(f"CMR_GROUP / {weighted.across}", weighted.warps.rows)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${pairs.offsets("batch")}

@@ -212,17 +212,17 @@ ${total} = ${total} * down * ${float(scalars.bound // scalars.at_first)}f;
 % endfor
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages", "__global int *restrict redo"])} {
-    __local uint memory[${wide.words}] __attribute__((aligned(16)));
-    __local int largest[${3 * len(matrix.products)}];
-    __local int far[2];
+    ${mode.local_array("memory")}
+    ${mode.local_array("largest")}
+    ${mode.local_array("far")}
 % if wide.scattered:
-    __local int small_stage[2];
+    ${mode.local_array("small_stage")}
 % endif
-    __local int given_up[2];
+    ${mode.local_array("given_up")}
 % if not wide.registers:
-    __local int tops[${2 * rows_taken}];
+    ${mode.local_array("tops")}
 % endif
-    ${terms.declare_tile(pairs, 2 * wide.batch, " __attribute__((aligned(16)))")}
+    ${terms.declare_tile(pairs)}
     ${domain.open(f"CMR_GROUP / {wide.across}", rows_taken)}
     const idx block_d = CMR_GROUP % ${wide.across}, first_d = block_d * ${wide.numbers};
     ${pairs.offsets("batch")}

@@ -39,7 +39,7 @@ ${pairs.bar.statements}
 bar = ${pairs.bar.text};
 </%def>
 ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_parameters)} {
-    __local int doubts[1];
+    ${mode.local_array("doubts")}
     ${domain.open_rows(block)}
     const int item = (int)get_local_id(0);
     const idx row = first + item;

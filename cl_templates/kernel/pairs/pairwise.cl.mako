@@ -61,11 +61,11 @@ ${turn(1, vectors)}
 </%def>
 ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % if staged:
-    ${terms.declare_tile(pairs, tile)}
-    ${domain.open_places(tile)}
+    ${terms.declare_tile(pairs)}
+    ${domain.open_places()}
 % endif
 % if sharing:
-    ${mode.group_scratch(pairs.outer, block)}
+    ${mode.group_scratch(pairs.outer)}
 % endif
     ${domain.open("CMR_GROUP", vectors * block * lanes)}
 % if len(steps) > 1:

@@ -12,7 +12,7 @@ live = ["wanted[base + row]" if some else "1"]
 %>
 ${mode.kernel_head("cmr_pairwise_merge", parameters + domain.attr.merge_parameters)} {
 % if team:
-    ${mode.group_scratch(op, block)}
+    ${mode.group_scratch(op)}
 % endif
     ${domain.open_merge()}
 % if team:

@@ -152,7 +152,7 @@ for (int s = 0; s < ${stages}; s++) {
 }
 </%def>
 ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (["__global const int *restrict redo"] if flags else []))} {
-    __local ${tiles.kind} memory[${tiles.memory}] __attribute__((aligned(16)));
+    ${mode.local_array("memory")}
     ${domain.open("CMR_GROUP", shape.tile_rows, f"redo[{flags}]" if flags else None)}
 % if flags:
     const int wanted = redo[${flags}];
@@ -178,15 +178,15 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
 % endfor
     int turn = 0;
 % if products:
-    __local int doubts[2];
+    ${mode.local_array("doubts")}
     centre += batch * ${(tiles.walks[0].size + depth - 1) // depth * depth}; row_norms += batch * rows; column_norms += batch * columns;
     int expanded = 1, trust = 3, side = 0;
     if (item < 2) doubts[item] = 0;
-    __local float norms[${shape.tile_rows}];
+    ${mode.local_array("norms")}
     for (int r = item; r < ${shape.tile_rows}; r += ${block}) norms[r] = row_norms[min((idx)(first + r), (idx)(last - 1))];
 % endif
 % if tiles.scattered:
-    __local idx places[${3 * T}];
+    ${mode.local_array("places")}
     ${find("begin", "0")}
     ${mode.sync()}
     { const idx page = 0; ${begin_walk(tiles.walks[0], "page") if cyclic else ""} }

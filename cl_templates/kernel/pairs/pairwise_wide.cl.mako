@@ -28,13 +28,13 @@ def of(name, k, r):
 %>
 ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"] + (["__global const int *restrict redo"] if flags else []))} {
 % for k in scalars:
-    __local ${T} s${k}_tile[${stage * block}] __attribute__((aligned(16)));
+    ${mode.local_array(f"s{k}_tile")}
 % endfor
 % for k in parts:
-    __local ${T} w${k}_tile[${stage * beside}] __attribute__((aligned(16)));
+    ${mode.local_array(f"w{k}_tile")}
 % endfor
-    ${terms.declare_tile(pairs, stage)}
-    ${domain.open_places(stage)}
+    ${terms.declare_tile(pairs)}
+    ${domain.open_places()}
 % if flags:
     int wanted = 0;
     for (int k = 0; k < ${flags}; k++) wanted |= redo[CMR_GROUP / across * ${flags} + k];

@@ -65,7 +65,7 @@ ${team.macros()}
 ${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx share"])} {
     ${team.locals()}
 % if not warp:
-    __local int counts[${block}];
+    ${mode.local_array("counts")}
 % endif
     const int lane = get_local_id(0);
     const idx chunk = CMR_GROUP, begin = chunk * share, end = begin + CMR_MIN(share, n - begin);

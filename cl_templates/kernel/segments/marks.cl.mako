@@ -129,10 +129,10 @@ ${mode.kernel_head("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     idx found = 0;
 % if not warp:
-    __local int counts[${block}];
+    ${mode.local_array("counts")}
 % elif text.fours:
 % if kept:
-    __local ${text.key_type} line[${TILE}];
+    ${mode.local_array("line")}
 % endif
     ${text.key_type}4 raw0, raw1, raw2, raw3;
     ${text.key_type} beyond;

@@ -105,7 +105,7 @@ ${keys.copy("out1", run, at)}
         }
 </%def>
 ${mode.kernel_head("cmr_runs", [*text.key_parameters, "__global const uchar *restrict counts", *outputs] + ["const idx n", "const idx share"])} {
-    ${mode.group_scratch(op, block)}
+    ${mode.group_scratch(op)}
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     ${op.declare("carry")}
     ${op.declare("behind")}

@@ -13,9 +13,9 @@ AHEAD = 8  # pieces that are read before they are merged
 ${path.edge(text.offset, text.closed)}
 % endif
 ${mode.kernel_head("cmr_segmented_join", segments.attr.join_parameters(text) + ["const idx n", "const idx segments", "const idx chunks", "const idx columns"])} {
-    ${mode.group_scratch(op, block)}
-    ${mode.tile_array("idx", "opened", block)}
-    ${mode.tile_array("idx", "ending", block)}
+    ${mode.group_scratch(op)}
+${mode.local_array("opened")}
+${mode.local_array("ending")}
     const idx group = CMR_GROUP / columns, q = CMR_GROUP % columns, from = group * ${block}, c = from + CMR_LOCAL_ID;
     const int at = CMR_LOCAL_ID;
     const idx s = c < chunks ? places[2 * c] : -1, before = from > 0 ? places[2 * from - 1] : -1;

@@ -34,9 +34,9 @@ ${team.macros()}
 ${path.edge(text.offset, text.closed)}
 ${mode.kernel_head("cmr_segmented_team", segments.attr.parameters(text, partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []) + (["const idx columns"] if columned else []), block * teams)} {
     ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
-    __local uint ${"flags" if teams == 1 else "all_flags"}[${teams * TILE // 4}] __attribute__((aligned(16)));
+    ${mode.local_array("flags" if teams == 1 else "all_flags")}
 % if not warp:
-    __local int ended[1];
+    ${mode.local_array("ended")}
 % endif
 % if teams > 1:
     const int lane = get_local_id(0) & 31, which = get_local_id(0) >> 5;

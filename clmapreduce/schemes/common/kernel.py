@@ -13,6 +13,7 @@ from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Layout
+from clmapreduce.schemes.common.local_arrays import Arrays
 
 AHEAD = 2048
 """Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
@@ -26,23 +27,26 @@ Store = Callable[..., str]
 
 @dataclass(frozen=True)
 class Target:
-    """What a kernel is written for. narrow: indices are ints."""
+    """What a kernel is written for. narrow: indices are ints. registers: of an item at most, where a compiler can be
+    told; 0: as many as it takes.
+    """
 
     mode: ComputeMode
     facts: Facts
     narrow: bool
+    registers: int = 0
 
 
 def kernel_spec(
     template: str, target: Target, streaming: bool, numbers: Mapping[str, Any], objects: Mapping[str, Any],
-    texts: Callable[[], Mapping[str, Any]] = dict, registers: int = 0,
+    texts: Callable[[], Mapping[str, Any]] = dict, arrays: Arrays = tuple,
 ) -> KernelSpec:  # fmt: skip
     """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
-    (compared by identity) make its key and enter its context; `texts` adds what follows from them. registers: of an
-    item at most, where a compiler can be told; 0: as many as it takes.
+    (compared by identity) make its key and enter its context; `texts` adds what follows from them. arrays: in local
+    memory, that the template declares; in the sequential mode they are private.
     """
     name, mode, facts = template.rpartition("/")[2], target.mode, target.facts
-    limited = registers if facts.limits_registers else 0
+    limited = target.registers if facts.limits_registers else 0
     common = {
         "name": name,
         "compute_mode": mode.value,
@@ -58,10 +62,12 @@ def kernel_spec(
     kept = dict(objects)  # ids in the key stay unique while the spec lives
 
     def context() -> Mapping[str, Any]:
-        return {**common, **numbers, **kept, **texts()}
+        declared = {array.name: array for array in arrays()}
+        return {**common, "local_arrays": declared, **numbers, **kept, **texts()}
 
     options = (f"-cl-nv-maxrregcount={limited}",) if limited else ()
-    return KernelSpec(f"kernel/{template}", f"cmr_{name}", key, context, options)
+    shared = tuple if mode is ComputeMode.SEQUENTIAL else arrays
+    return KernelSpec(f"kernel/{template}", f"cmr_{name}", key, context, options, shared)
 
 
 def subgroup(mode: ComputeMode, facts: Facts) -> int:

@@ -13,7 +13,7 @@ from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Node, Record, Value, components, postorder
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
@@ -28,6 +28,7 @@ from clmapreduce.schemes.common.kernel import (
     store_text,
     store_value,
 )
+from clmapreduce.schemes.common.local_arrays import accumulators
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
@@ -129,6 +130,16 @@ class Fused:
     def scratch(self, narrow: bool) -> list[tuple[OperatorText, str]]:
         """The operators whose accumulators a group exchanges, and the names of their local arrays."""
         return [(OperatorText(step.bound, narrow), self.scratch_name(step)) for step in self.program.steps]
+
+    def scratch_arrays(self, block: int) -> tuple[LocalArray, ...]:
+        """Those arrays, for so many items."""
+        found = (accumulators(step.bound, block, self.scratch_name(step)) for step in self.program.steps)
+        return tuple(array for arrays in found for array in arrays)
+
+    def staged_arrays(self, block: int, length: int) -> tuple[LocalArray, ...]:
+        """The arrays that hold so many staged lines. A pitch that is odd keeps items in banks of their own."""
+        read, written = self.staged or ([], [])
+        return tuple(LocalArray(f"staged_{name}", kind, block * (length | 1)) for name, kind in (*read, *written))
 
     def scratch_name(self, step: Step) -> str:
         return f"scratch_{self.names[id(step)]}"
@@ -315,6 +326,10 @@ def plan_fused(
             "scratch": fused.scratch(narrow) if together else [], "staged": staged,
             "view": lambda lanes: fused.view(lanes, together, narrow),
         },
+        arrays=lambda: (
+            *(fused.scratch_arrays(box.block) if together else ()),
+            *(fused.staged_arrays(box.block, fixed) if staged is not None else ()),
+        ),
     )  # fmt: skip
     per_group = 1 if together else box.block * lanes
     groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)

@@ -16,6 +16,7 @@ from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, stores, vectorisable
+from clmapreduce.schemes.common.local_arrays import accumulators
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
@@ -69,6 +70,7 @@ def reduce_stage(
     spec = kernel_spec(
         "line/reduce", Target(mode, facts, line.narrow), False, numbers, objects,
         lambda: {"op": op, "store": stores(layout, line.narrow), "parameters": in_parameters(read) + out},
+        arrays=lambda: accumulators(bound, box.block),
     )  # fmt: skip
     names = tuple(given.name for given in read)
     return Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
@@ -113,6 +115,7 @@ def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, fac
     spec = kernel_spec(
         "line/merge", Target(mode, facts, True), False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
         lambda: {"op": op, "store": stores(layout, True), "parameters": parameters},
+        arrays=lambda: accumulators(bound, box.block),
     )  # fmt: skip
     names = tuple(given.name for given in read)
     arguments: Arguments = ("scratch0", *names, *layout.targets, ("idx", count))

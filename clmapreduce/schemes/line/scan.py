@@ -12,6 +12,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import Target, kernel_spec, lanes_of, out_parameters, stores
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 
 
@@ -54,6 +55,7 @@ def plan_scan(
             "op": op, "wide": carry, "store": stores(layout, line.narrow, streaming),
             "parameters": in_parameters(layout.inputs) + out_parameters(layout.outputs),
         },
+        arrays=lambda: (*accumulators(narrow_op, box.block * rows), *accumulators(wide, box.block, "carries")),
     )  # fmt: skip
     arguments: Arguments = ("scratch0", *layout.sources, *layout.targets, ("idx", line.length), ("idx", share))
     second = Stage(spec, groups, box.block, arguments, ("scratch0", *layout.sources), layout.targets)

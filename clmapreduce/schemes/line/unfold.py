@@ -17,6 +17,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import Store, Target, kernel_spec, lanes_of, out_parameters, stores, vectorisable
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.reduce import merge_stage
 
 
@@ -83,6 +84,7 @@ def plan_unfold(
             "use": _use(powers, layout, reduction, line.narrow, streaming),
             "store": stores(ends, line.narrow, streaming), "parameters": in_parameters(read.values()) + out,
         },
+        arrays=lambda: (*accumulators(bound, tile, "tile"), *(accumulators(into, box.block) if into else ())),
     )  # fmt: skip
     arguments: Arguments = (*read, *targets, ("idx", line.length), ("idx", share))
     stage = Stage(spec, groups, box.block, arguments, tuple(read), targets)

@@ -12,6 +12,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.local_arrays import accumulators
 
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
@@ -31,7 +32,7 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
         read = formula.inputs if level == 0 else ()
         spec = kernel_spec(
             "line/upsweep", Target(mode, facts, narrow), False, numbers, {"formula": formula, "bound": bound},
-            partial(dict, op=op, parameters=in_parameters(read)),
+            partial(dict, op=op, parameters=in_parameters(read)), arrays=partial(accumulators, bound, tile, "tile"),
         )  # fmt: skip
         names = tuple(given.name for given in read)
         reads = names if level == 0 else ("out0",)

@@ -12,14 +12,14 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, PairScheme
 
 PRIVATE_BYTES = 1 << 16
@@ -102,6 +102,18 @@ class _Wide:
         )
         return domain.partition(limits, self.size)
 
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        if not self.parallel:
+            return ()
+        expansion, stage, kind = self.text.expansion, self.columns, self.text.kind
+        scalars = (f"s{k}_tile" for k in range(len(expansion.scalars)))
+        parts = (f"w{k}_tile" for k in range(len(expansion.columns)))
+        return (
+            *(LocalArray(name, kind, stage * self.box.block, aligned=True) for name in scalars),
+            *(LocalArray(name, kind, stage * self.numbers, aligned=True) for name in parts),
+            *self.text.tile(stage), *places(self.domain.scattered, stage),
+        )  # fmt: skip
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
@@ -120,6 +132,7 @@ class _Wide:
             "pairs/pairwise_wide" if self.parallel else "pairs/pairwise_wide_rows",
             Target(self.mode, self.facts, domain.narrow), False, numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "parameters": text.parameters() + out},
+            arrays=self._local_arrays,
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         told = (self.after.flags,) if self.after is not None else ()

@@ -12,6 +12,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
@@ -39,6 +40,7 @@ def merge_stage(
     spec = kernel_spec(
         "pairs/pairwise_merge", Target(mode, facts, narrow), False, numbers, {"bound": bound},
         lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
+        arrays=lambda: accumulators(bound, block) if team else (),
     )  # fmt: skip
     targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
     return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *partition.merge_tables), targets)

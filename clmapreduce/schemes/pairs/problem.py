@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import DType
 from clmapreduce.lowering.pair import Pair
+from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 
 LONGEST_CHAIN = 1024
 """Tiles whose sums one accumulator absorbs at most: beyond that, float32 sums lose a sixth digit."""
 PLACE_BYTES = 8
 """Bytes of a column's place in local memory, where columns lie apart."""
+
+
+def places(scattered: bool, count: int) -> tuple[LocalArray, ...]:
+    """The array of the places of so many columns, where they lie apart."""
+    return (LocalArray("places", "idx", count),) if scattered else ()
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ from typing import ClassVar
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 
 SMALLEST_TILE = 8
@@ -97,6 +98,10 @@ class Rows(PairScheme[PairBox]):
         """The numbers of the kernel's loop over columns."""
         return {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
 
+    def _local_arrays(self, text: PairText, box: PairBox, sharing: bool) -> tuple[LocalArray, ...]:
+        staged = (*text.tile(box.tile), *places(self.domain.scattered, box.tile)) if text.staged else ()
+        return (*staged, *(accumulators(text.bound, box.block) if sharing else ()))
+
     def _stage(self, text: PairText, box: PairBox, partition: Partition, sharing: bool) -> Stage:
         """The launch over all pairs. sharing: as in PartitionLimits."""
         pair, bound = self.layout.pair, self.layout.bound
@@ -109,7 +114,8 @@ class Rows(PairScheme[PairBox]):
             self.template, Target(self.mode, self.facts, self.domain.narrow),
             False, numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
-        )
+            arrays=lambda: self._local_arrays(text, box, sharing),
+        )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         arguments: Arguments = (*names, *targets, *partition.behind)
         groups = partition.groups * self.domain.batch

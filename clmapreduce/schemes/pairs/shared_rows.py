@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Plan
+from clmapreduce.plan import LocalArray, Plan
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, few_box
 from clmapreduce.schemes.pairs.merge import group_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
@@ -49,3 +50,6 @@ class SharedRows(Rows):
 
     def _loop(self, text: PairText, box: PairBox, sharing: bool) -> dict[str, int]:
         return {}
+
+    def _local_arrays(self, text: PairText, box: PairBox, sharing: bool) -> tuple[LocalArray, ...]:
+        return accumulators(text.bound, box.block)

@@ -11,7 +11,7 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import c_name
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
@@ -21,7 +21,7 @@ from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of, norms_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 from clmapreduce.schemes.pairs.tile_numbers import TileNumbers
 from clmapreduce.schemes.pairs.tile_shape import Shape
@@ -147,12 +147,21 @@ class _Tiling:
             "pairs/pairwise_tiles", Target(self.mode, self.facts, domain.narrow), False, numbers, {"pair": pair,
             "bound": bound},
             lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
+            arrays=self._local_arrays,
         )  # fmt: skip
         names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
         told = (self.after.flags,) if self.after is not None else ()
         arguments: Arguments = (*names, *targets, *partition.behind, *told)
         reads = (*names, *partition.read, *told)
         return Stage(spec, partition.groups * domain.batch, box.block, arguments, reads, targets)
+
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        norms = (LocalArray("doubts", "int", 2), LocalArray("norms", "float", self.shape.tile_rows))
+        return (
+            LocalArray("memory", self.tiles.kind, self.tiles.memory, aligned=True),
+            *(norms if self.distance is not None else ()),
+            *places(self.domain.scattered, 3 * self.shape.tile_columns),
+        )
 
     @property
     def _flag(self) -> str:
@@ -226,6 +235,7 @@ def norms_stage(
     spec = kernel_spec(
         "pairs/pairwise_norms", Target(mode, facts, domain.narrow), False, {"block": block, "padded": padded,
         "product": norms.number}, {"pair": pair}, lambda: {"norms": norms},
+        arrays=lambda: (LocalArray("middle", "float", padded),),
     )  # fmt: skip
     names = tuple(one.name for one in norms.inputs)
     arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))

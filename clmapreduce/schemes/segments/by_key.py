@@ -8,15 +8,15 @@ from clmapreduce.domain.marked import Marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, subgroup
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team import suits_teams
-from clmapreduce.schemes.segments.team_statements import TeamText
+from clmapreduce.schemes.segments.team_statements import TEAM, TeamText
 
 WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
@@ -61,8 +61,8 @@ def plan_keyed(
     }  # fmt: skip
     spec = kernel_spec(
         "segments/keyed_team", Target(mode, facts, line.narrow),
-        False, numbers, {"layout": layout}, lambda: {"text": text}
-    )
+        False, numbers, {"layout": layout}, lambda: {"text": text}, arrays=lambda: _arrays(text, mode, facts),
+    )  # fmt: skip
     after = 1 + len(layout.names)
     marks, keys = ("in0", f"in{after}"), (f"in{after + 1}",) if moved else ()
     outputs, pieces = ("out0", *(("out1",) if moved else ())), ("parts", "places") if partial else ()
@@ -76,6 +76,11 @@ def plan_keyed(
     domain = Segments(line.length, 0)
     join = join_stage(text, domain, line.chunks, mode, facts, box.join_block)
     return Plan((team, join), scratch(text, domain, line.chunks), mode, Scope.DEVICE, line.narrow, why)
+
+
+def _arrays(text: KeyedText, mode: ComputeMode, facts: Facts) -> tuple[LocalArray, ...]:
+    warp = subgroup(mode, facts) == TEAM
+    return (*text.local_arrays(warp), *(() if warp else (LocalArray("counts", "int", TEAM),)))
 
 
 def suits_marks(layout: SegmentLayout, facts: Facts) -> bool:

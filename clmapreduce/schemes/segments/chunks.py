@@ -17,8 +17,9 @@ from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.local_arrays import Arrays, accumulators
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.schemes.segments.statements import SegmentText
 
@@ -36,7 +37,7 @@ class ChunkKernel:
     work-items per chunk; of all columns where the kernel `walks`, else of one. Who walks takes the number of chunks and
     of columns; others that of columns, where there are several. teams: so many times the box's items make a group; a
     kernel with several takes the number of chunks. cut: where there are several chunks, it reads the layout's cuts
-    instead of searching. looks: as in a plan of a SegmentScheme.
+    instead of searching. looks: as in a plan of a SegmentScheme. arrays: as for `kernel_spec`.
     """
 
     template: str
@@ -49,6 +50,7 @@ class ChunkKernel:
     teams: int = 1
     cut: bool = False
     looks: bool = False
+    arrays: Arrays = tuple
 
 
 def plan_chunks(
@@ -62,7 +64,7 @@ def plan_chunks(
     spec = kernel_spec(
         kernel.template, Target(mode, facts, domain.narrow), False,
         {"block": box.block, "partial": partial, "weight": WEIGHT, **kernel.numbers}, {"layout": layout},
-        lambda: {"text": text},
+        lambda: {"text": text}, arrays=kernel.arrays,
     )  # fmt: skip
     pieces = ("parts", "places") if partial else ()
     more = [*([chunks] if walks or kernel.teams > 1 else []), *([domain.columns] if walks or text.columned else [])]
@@ -95,13 +97,18 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     spec = kernel_spec(
         "segments/segmented_join", Target(mode, facts, text.narrow), False,
         {"block": block, "weight": WEIGHT, "columned": text.columned, "edges": text.edges}, {"layout": layout},
-        lambda: {"text": text},
+        lambda: {"text": text}, arrays=lambda: _join_arrays(text, block),
     )  # fmt: skip
     given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
     sizes = [domain.length, domain.segments, chunks, domain.columns]
     read = (*given, *text.edges, "parts", "places")
     arguments: Arguments = (*given, *text.edges, "out0", "parts", "places", *(("idx", size) for size in sizes))
     return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))
+
+
+def _join_arrays(text: SegmentText, block: int) -> tuple[LocalArray, ...]:
+    segments = (LocalArray(name, "idx", block) for name in ("opened", "ending"))
+    return (*accumulators(text.layout.op.whole, block), *segments)
 
 
 def plan_cuts(

@@ -12,11 +12,12 @@ from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Node
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, vectorisable
+from clmapreduce.schemes.common.kernel import Target, kernel_spec, subgroup, vectorisable
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.statements import Computed
 from clmapreduce.schemes.segments.team_statements import TEAM
@@ -50,8 +51,9 @@ def plan_marks(
     text = MarksText(changes, line.narrow, last, fours)
     numbers = {"block": TEAM, "kept": kept, "last": last}
     marks = kernel_spec(
-        "segments/marks", Target(mode, facts, line.narrow), False, numbers, {"changes": changes}, lambda: {"text": text}
-    )
+        "segments/marks", Target(mode, facts, line.narrow), False, numbers, {"changes": changes},
+        lambda: {"text": text}, arrays=lambda: mark_arrays(text, kept, subgroup(mode, facts)),
+    )  # fmt: skip
     outputs = ("out0", "out1", *(("out3",) if kept else ()))
     marking = Stage(
         marks,
@@ -70,10 +72,18 @@ def plan_marks(
         {"block": box.block},
         {},
         lambda: {"op": OperatorText(bound, line.narrow)},
+        arrays=lambda: accumulators(bound, box.block),
     )
     adding = Stage(bases, 1, box.block, ("out1", "out2", ("idx", line.chunks)), ("out1",), ("out1", "out2"))
     why = f"{line.chunks} chunks of {line.share} keys are marked, a team each"
     return Plan((marking, adding), {}, mode, Scope.DEVICE, line.narrow, why)
+
+
+def mark_arrays(text: MarksText, kept: bool, warp: int) -> tuple[LocalArray, ...]:
+    """What a team shares that cannot pass registers; else a tile of keys, where some are kept. warp: as `subgroup`."""
+    if warp != TEAM:
+        return (LocalArray("counts", "int", TEAM),)
+    return (LocalArray("line", text.key_type, 16 * TEAM),) if text.fours and kept else ()
 
 
 def bases_dtype(line: Marked) -> DType:

@@ -15,6 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import AHEAD, Target, kernel_spec, vectorisable
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 from clmapreduce.schemes.segments.keys import KeysText
 
@@ -84,6 +85,7 @@ class RunsProblem:
             {"block": box.block, "stretch": self._stretch(facts), "padded": padded, "last": last,
              "vectors": self._vectors(facts), "lanes": STRETCH},
             {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
+            arrays=lambda: accumulators(bound, box.block),
         )  # fmt: skip
         outputs = ("out0", "out1", "out2")
         arguments: Arguments = ("in0", "in1", "in2", *outputs, ("idx", self.pairs), ("idx", share))

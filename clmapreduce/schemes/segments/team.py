@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan
+from clmapreduce.plan import Facts, LocalArray, Plan
 from clmapreduce.schemes.common.kernel import subgroup, vectorisable
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
@@ -24,6 +24,13 @@ def suits_teams(layout: SegmentLayout, facts: Facts, columns: int = 1) -> bool:
     plain = plain and all(dtype.names is None and dtype.kind != "c" for dtype in dtypes)
     plain = plain and vectorisable(layout.formula, facts)
     return plain and op.tile.layout.itemsize <= 16 and facts.max_group_size >= TEAM
+
+
+def _arrays(text: TeamText, warp: bool, blocked: bool, teams: int) -> tuple[LocalArray, ...]:
+    """blocked: whether items turn a tile in local memory, to have neighbours."""
+    flags = LocalArray("flags" if teams == 1 else "all_flags", "uint", teams * 16 * TEAM // 4, aligned=True)
+    ended = () if warp else (LocalArray("ended", "int", 1),)
+    return (*text.local_arrays(warp, 1 if blocked else 0 if warp else 4), flags, *ended)
 
 
 class Teams(SegmentScheme[TeamBox]):
@@ -46,7 +53,8 @@ class Teams(SegmentScheme[TeamBox]):
 
     def plan(self, box: TeamBox, looks: bool = False) -> Plan:
         layout, domain, columned = self.layout, self.domain, self.domain.columns != 1
-        teams = box.teams if subgroup(self.mode, self.facts) == box.block else 1
+        warp = subgroup(self.mode, self.facts) == box.block
+        teams, text = box.teams if warp else 1, TeamText(layout, domain.narrow, columned)
         looks = looks and self.tile_of_cuts(box) is not None
         numbers = {
             "window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative, "blocked": box.blocked,
@@ -54,8 +62,8 @@ class Teams(SegmentScheme[TeamBox]):
         }  # fmt: skip
         each = f"a team for each of {domain.columns} numbers of each" if columned else "a team each"
         kernel = ChunkKernel(
-            "segments/segmented_team", TeamText(layout, domain.narrow, columned), numbers,
+            "segments/segmented_team", text, numbers,
             (Scope.GROUP, "one team streams it all"), f"{each}, cut beforehand", items=box.block, teams=teams, cut=True,
-            looks=looks,
+            looks=looks, arrays=lambda: _arrays(text, warp, box.blocked, teams),
         )  # fmt: skip
         return plan_chunks(kernel, domain, self.mode, self.facts, box)

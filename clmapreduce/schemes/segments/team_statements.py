@@ -14,7 +14,9 @@ from clmapreduce.dtypes import FLOAT32, c_name
 from clmapreduce.formula.formula import Input, Place, place_through
 from clmapreduce.formula.node import components
 from clmapreduce.formula.statements import Statements
+from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.sum import BoundSum
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.statements import Computed, SegmentText
 
 TEAM = 32
@@ -33,6 +35,20 @@ class TeamText(SegmentText):
             first = self._array(given.through[0]) if given.through else given
             found[first.name] = c_name(first.dtype)
         return list(found.items())
+
+    def local_arrays(self, warp: bool, strips: int = 1) -> tuple[LocalArray, ...]:
+        """What a team shares. warp: whether it can pass registers. strips: a tile of neighbours for each of so many
+        items' strides, 0 where they stay in registers.
+        """
+        op, tile, found = self.layout.op, 16 * TEAM, list[LocalArray]()
+        if strips:
+            for part, kind in self.tile.parts:
+                found.append(LocalArray(f"kept_{part}", kind, tile + tile // 4, aligned=True))
+                found.append(LocalArray(f"before_{part}", kind, strips * TEAM))
+        if not warp:
+            found.append(LocalArray("ballots", "uint", TEAM))
+            found += accumulators(op.tile, (strips or 1) * TEAM, "scan")
+        return (*found, *accumulators(op.whole, TEAM, "team"))
 
     @property
     def sources(self) -> list[tuple[Input, str]]:

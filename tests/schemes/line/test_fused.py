@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernel_rules import assert_rules, kernel_of, local_bytes
+from support.kernel_rules import assert_rules, kernel_of
 from support.plans import (
     FACTS,
     INTEL,
@@ -266,7 +266,7 @@ def test_a_group_takes_half_of_local_memory_at_most(facts: Facts, steps: int) ->
     fused = fused_of(lambda x: sum(SUM(x + k) for k in range(steps)), "f4", fp64=facts.fp64)
     for memory in (1 << 10, 1 << 12, 1 << 16):
         stage = stage_of(fused, 10, 1000, GROUP, PARALLEL, replace(facts, local_memory=memory))
-        used = local_bytes(kernel_of(source_of(stage)))
+        used = stage.spec.local_bytes
         assert used == 8 * steps * stage.group_size
         assert used <= memory // 2 or stage.group_size == 1
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import norms_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
-from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.problem import PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 
 SHORTEST = 5
@@ -95,6 +95,10 @@ class _Chained(LongSides):
         """The arrays that launches leave to the next ones, in bytes."""
         return super().scratch | self.weights.scratch
 
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        text, apart = self.text, places(self.domain.scattered, 3 * self.box.tile)
+        return (*text.operand_arrays(text.words, 2), *apart, *text.doubt_arrays)
+
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much say so."""
         layout, box, text, weights = self.layout, self.box, self.text, self.weights
@@ -106,9 +110,10 @@ class _Chained(LongSides):
         }  # fmt: skip
         given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
         spec = kernel_spec(
-            "matrix/pairwise_matrix_chained", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
-            {"pair": self.wide.pair, "bound": self.wide.bound},
-            lambda: {"matrix": text, "parameters": [*given, *out]}, registers=box.registers,
+            "matrix/pairwise_matrix_chained", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            numbers, {"pair": self.wide.pair, "bound": self.wide.bound},
+            lambda: {"matrix": text, "parameters": [*given, *out]},
+            arrays=self._local_arrays,
         )  # fmt: skip
         made = (*OPERANDS, *weights.made)
         arguments: Arguments = (*weights.names, *made, *targets, *partition.behind, *weights.behind)

@@ -13,7 +13,7 @@ from clmapreduce.domain.partition import Partition
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import WideCut, flat
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
 
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""
@@ -109,22 +109,33 @@ class _Wide:
             "matrix/pairwise_matrix_pack", Target(self.mode, self.facts, self.domain.narrow), False, self._numbers(),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
+            arrays=lambda: _weight_arrays(text.numbers),
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
         arguments: Arguments = (*self._given, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
         groups = self.stages * text.across * self.domain.batch
         return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        text = self.text
+        sizes = {
+            "largest": 3 * len(text.matrix.products), "far": 2, "small_stage": 2 * text.scattered, "given_up": 2,
+            "tops": 0 if text.registers else 2 * text.matrix.rows,
+        }  # fmt: skip
+        numbers = (LocalArray(name, "int", size) for name, size in sizes.items() if size)
+        tiles = text.matrix.pairs.tile(2 * text.batch, aligned=True)
+        return LocalArray("memory", "uint", text.words, aligned=True), *numbers, *tiles
+
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much give up."""
         layout, box, text, partition = self.layout, self.box, self.text, self.partition
         targets, out = targets_of(partition, layout.outputs)
         spec = kernel_spec(
-            "matrix/pairwise_matrix_wide", Target(self.mode, self.facts, self.domain.narrow), False,
+            "matrix/pairwise_matrix_wide", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
             {**self._numbers(), "partial": partition.partial, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
-            registers=box.registers,
+            arrays=self._local_arrays,
         )  # fmt: skip
         reads = (*(given.name for given in layout.pair.inputs), PACKED, *partition.read)
         arguments: Arguments = (*self._given, PACKED, *targets, *partition.behind, ("idx", self.stages), REDO)
@@ -144,10 +155,10 @@ class _Wide:
             "unroll": box.unroll, "taken": self.box.numbers, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_redo", Target(self.mode, self.facts, self.domain.narrow), False, sizes,
-            {"pair": layout.pair, "bound": layout.bound},
+            "matrix/pairwise_matrix_redo", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            sizes, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
-            registers=box.registers,
+            arrays=lambda: _redo_arrays(text, tile, box.numbers * box.across),
         )  # fmt: skip
         reads = (*self._given, *partition.read, REDO)
         arguments: Arguments = (*self._given, *targets, *partition.behind, REDO)
@@ -169,6 +180,18 @@ class _Wide:
             "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
             "batch": text.batch, "chains": (box.chains, 0 if text.scalars.kept else box.unroll),
         }  # fmt: skip
+
+
+def _weight_arrays(numbers: int) -> tuple[LocalArray, ...]:
+    """The largest weight of every number, how many are far below it, and what scalars may not be below."""
+    sizes = {"largest": numbers, "small": numbers, "need": 1}
+    return tuple(LocalArray(name, "int", size) for name, size in sizes.items())
+
+
+def _redo_arrays(text: ExponentialNumbers, tile: int, numbers: int) -> tuple[LocalArray, ...]:
+    """A tile of so many weights a column, and of the columns' terms."""
+    weights = LocalArray("weights", "float", tile * numbers, aligned=True)
+    return (weights, *text.matrix.exact.tile(tile), *places(text.scattered, tile))
 
 
 PARAMETERS = ("__global const uint *restrict packed",)

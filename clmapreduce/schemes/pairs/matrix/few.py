@@ -14,8 +14,9 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
@@ -24,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
@@ -103,6 +104,14 @@ class _Matrix:
         limits = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend)
         return self.domain.partition(limits)
 
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        text, tile, apart = self.text, self.box.tile, self.domain.scattered
+        shared, sums = places(apart, tile), accumulators(self.layout.bound, self.box.block)
+        if isinstance(text, NearOperands):
+            return (*text.operand_arrays(4), *shared, *sums)
+        tiles = (*text.pairs.tile(tile, aligned=True), *text.exact.tile(tile, aligned=True))
+        return (*text.operand_arrays(2), *tiles, *shared, *sums)
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         layout, box, partition, text = self.layout, self.box, self.partition, self.text
@@ -120,6 +129,7 @@ class _Matrix:
             Target(self.mode, self.facts, self.domain.narrow),
             False, numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
+            arrays=self._local_arrays,
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
         read = ("scratch2",) if bars else ()

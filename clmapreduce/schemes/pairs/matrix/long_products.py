@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Plan, Stage
+from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
@@ -21,7 +22,7 @@ from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
 
@@ -64,6 +65,14 @@ class _Tiling(LongSides):
         found = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
         return replace(found, scratch=found.scratch | {REDO: 4 * self.partition.groups * self.domain.batch})
 
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        text, bound, block = self.text, self.layout.bound, self.box.block
+        return (
+            *text.operand_arrays(2 * text.stage), *accumulators(bound, block),
+            *(accumulators(bound, block * text.spilled, "spilled") if text.spilled else ()),
+            *places(self.domain.scattered, 2 * self.box.tile), *(text.doubt_arrays if self.may_give_up else ()),
+        )  # fmt: skip
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         layout, box, partition, text = self.layout, self.box, self.partition, self.text
@@ -77,6 +86,7 @@ class _Tiling(LongSides):
             "matrix/pairwise_matrix_long", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
+            arrays=self._local_arrays,
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
         flags = (REDO,) if self.may_give_up else ()

@@ -12,7 +12,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Plan, Stage
+from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
@@ -28,7 +28,7 @@ from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
 from clmapreduce.schemes.pairs.merge import merge_stage, out_names, out_parameters
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles
 
@@ -170,6 +170,7 @@ class _Nearest(LongSides):
         spec = kernel_spec(
             "matrix/pairwise_matrix_nearest", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
+            arrays=lambda: (*text.operand_arrays(2 * text.stage), *places(self.domain.scattered, 2 * box.tile)),
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
         arguments: Arguments = (*names, *left, *read, *partition.behind)
@@ -194,6 +195,7 @@ class _Nearest(LongSides):
             "matrix/pairwise_nearest", Target(self.mode, self.facts, domain.narrow), False,
             {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
+            arrays=lambda: (LocalArray("doubts", "int", 1),),
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
         written = (REDO, *out_names(layout.outputs))

@@ -123,6 +123,7 @@ class Sample:
             "matrix/pairwise_matrix_sample", Target(self.mode, self.facts, domain.narrow), False, numbers,
             {"pair": pair, "bound": bound},
             lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
+            arrays=lambda: text.operand_arrays(4),
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         arguments = (*names, "scratch1", *partition.behind)
@@ -148,7 +149,7 @@ class Order:
         numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.partition.word}
         spec = kernel_spec(
             "matrix/pairwise_matrix_bars", Target(mode, facts, domain.narrow),
-            False, numbers, {"bound": self.bound}, lambda: {}
+            False, numbers, {"bound": self.bound}, lambda: {},
         )  # fmt: skip
         groups, behind = self.partition.rows_launch(domain.rows, domain.columns, domain.batch, self.block)
         reads = (*names[:1], *self.partition.merge_tables)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import Target, kernel_spec
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
@@ -23,7 +23,7 @@ from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem
+from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 
 SHORTEST = 13
@@ -79,6 +79,11 @@ class _Weighted:
         each = self.text.pairs.column_bytes + PLACE_BYTES * self.text.scattered
         return 4 * (self.text.end + 4) + 2 * self.batch * each
 
+    def _local_arrays(self) -> tuple[LocalArray, ...]:
+        memory = LocalArray("memory", "uint", self.text.end, aligned=True)
+        tiles = self.text.pairs.tile(2 * self.batch, aligned=True)
+        return memory, LocalArray("given_up", "int", 1), *tiles, *places(self.text.scattered, 2 * self.batch)
+
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums are not finite say so."""
         layout, box, text, weights = self.layout, self.box, self.text, self.weights
@@ -89,10 +94,10 @@ class _Weighted:
             "chains": box.chains, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_weighted", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
-            {"pair": layout.pair, "bound": layout.bound},
+            "matrix/pairwise_matrix_weighted", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
-            registers=box.registers,
+            arrays=self._local_arrays,
         )  # fmt: skip
         arguments: Arguments = (*weights.names, *weights.made, *targets, *partition.behind, *weights.behind)
         reads = (*weights.names, *weights.made, *partition.read)

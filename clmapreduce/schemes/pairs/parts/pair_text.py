@@ -17,6 +17,7 @@ from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Node, Record, postorder
 from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
+from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of
@@ -115,6 +116,10 @@ class PairText:
     def packs(self) -> list[ColumnPack]:
         """How a column's terms lie in a tile, array by array."""
         return packs_of(self.pair.terms.columns)
+
+    def tile(self, count: int, aligned: bool = False) -> tuple[LocalArray, ...]:
+        """The arrays that hold a tile of columns."""
+        return tuple(LocalArray(f"{self.tiles}{p}", pack.type, count, aligned) for p, pack in enumerate(self.packs))
 
     @property
     def column_bytes(self) -> int:

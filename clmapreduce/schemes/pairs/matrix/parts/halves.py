@@ -22,6 +22,7 @@ from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
+from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
@@ -161,6 +162,11 @@ class HalfOperands:
         """Words of local memory for the operands of a group's rows and of a tile."""
         columns = self.steps * self.box.tile // 8 * COLUMN_WORDS
         return max(self.row_words, columns) if self.registers else self.row_words + columns
+
+    def operand_arrays(self, far: int) -> tuple[LocalArray, ...]:
+        """The operands, what scales their numbers, and which of so many tiles are beyond the bound on errors."""
+        largest = LocalArray("largest", "int", 3 * len(self.products))
+        return LocalArray("memory", "uint", self.words, aligned=True), largest, LocalArray("far", "int", far)
 
     def row_operand(self, block: str, step: int) -> str:
         """Where the operand of 16 rows begins."""

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
+from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, SideOperands
@@ -95,6 +96,15 @@ class LongPairs(ABC):
         """The kernel's parameters for what the sides' launches leave."""
         facts = [f"__global const float *restrict {name}" for name in ("row_facts", "column_facts")]
         return [*facts, *(f"__global const uint4 *restrict {name}" for name in ("row_operands", "column_operands"))]
+
+    def operand_arrays(self, words: int, tiles: int = 1) -> tuple[LocalArray, ...]:
+        """Operands, and what is known of a group's rows and of the columns of so many tiles."""
+        rows, columns = (side.facts for side in self.sides)
+        return (
+            LocalArray("memory", "uint", words, aligned=True),
+            LocalArray("known_rows", "float", self.rows * rows, aligned=True),
+            LocalArray("known_columns", "float", tiles * self.box.tile * columns, aligned=True),
+        )
 
     def sums(self, p: int) -> list[str]:
         """Names of the sums of products of the item's pairs, and of sums of them, where there are many steps: those of

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clmapreduce.lowering.pair import Pair, Role
+from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST, LongPairs
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
@@ -49,6 +50,12 @@ class LongResults(LongPairs):
     def known(self) -> str:
         """C text of what is known of the tile's columns."""
         return "known_columns"
+
+    @property
+    def doubt_arrays(self) -> tuple[LocalArray, ...]:
+        """What tells how often warps have computed pairs from the inputs."""
+        sizes = {"doubts": 2, "doubted": self.box.block // 32, "given_up": 2}
+        return tuple(LocalArray(name, "int", size) for name, size in sizes.items())
 
     def cut(self, p: int) -> float:
         """What instructions cut off, in units of 2⁻²² of a product: half of the last bit each on average, while half of

@@ -6,12 +6,14 @@ itself needs, and tables that come with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.dtypes import DType, Leaf
+from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node
 from clmapreduce.modes import ComputeMode, Scope
@@ -66,31 +68,49 @@ class LocalArray:
         return _BYTES.get(kind, 8) * int(self.ctype[len(kind) :] or 1) * self.count
 
 
-@dataclass(frozen=True)
-class KernelSpec:
-    """A kernel's text, as a template's name and its context, and options of the build. local_arrays: those that its
-    text declares.
-
-    Equal specs render to equal text and have equal options; `key` says what makes them equal.
+class KernelSpec(ABC):
+    """A kernel's text, as a template's name and what the template sees, and options of the build. It can be hashed:
+    equal specs render to equal text and have equal options.
     """
 
-    template: str
-    kernel: str
-    key: tuple[Any, ...]
-    context: Callable[[], Mapping[str, Any]]
-    options: tuple[str, ...] = ()
-    local_arrays: Callable[[], tuple[LocalArray, ...]] = tuple
+    @property
+    @abstractmethod
+    def template(self) -> str:
+        """The template's path below cl_templates."""
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name in C."""
+        return f"cmr_{self.template.rpartition('/')[2]}"
+
+    @property
+    @abstractmethod
+    def registers(self) -> int:
+        """Of an item at most; 0: as many as it takes."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options of the build."""
+        return (f"-cl-nv-maxrregcount={self.registers}",) if self.registers else ()
+
+    @property
+    @abstractmethod
+    def narrow(self) -> bool:
+        """Whether indices are ints."""
+
+    @property
+    @abstractmethod
+    def local_arrays(self) -> tuple[LocalArray, ...]:
+        """What the text declares in local memory."""
+
+    @abstractmethod
+    def context(self) -> Mapping[str, Any]:
+        """What the template sees, by name."""
 
     @property
     def local_bytes(self) -> int:
         """Bytes of local memory: drivers may end the process where there are too many."""
-        return sum(array.nbytes for array in self.local_arrays())
-
-    def __hash__(self) -> int:
-        return hash((self.template, self.key))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KernelSpec) and (self.template, self.key) == (other.template, other.key)
+        return sum(array.nbytes for array in self.local_arrays)
 
 
 @dataclass(frozen=True)
@@ -120,7 +140,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Epilogue:
+class Epilogue(HasContent):
     """What becomes of a stage's result before it is stored: a formula of the result's parts (`results`, by name) and of
     inputs of its own, at the same index.
     """

@@ -7,17 +7,6 @@ from dataclasses import FrozenInstanceError
 import pytest
 from support.plans import INTEL, SEQUENTIAL, formula_of, reduce_plan
 
-from clmapreduce.plan import KernelSpec
-
-
-def test_specs_are_equal_when_template_and_key_are() -> None:
-    one = KernelSpec("kernel/line/map", "cmr_map", (("a", 1),), dict)
-    same = KernelSpec("kernel/line/map", "cmr_map", (("a", 1),), lambda: {"b": 2})
-    assert one == same and hash(one) == hash(same)
-    assert one != KernelSpec("kernel/line/scan", "cmr_map", (("a", 1),), dict)
-    assert one != KernelSpec("kernel/line/map", "cmr_map", (("a", 2),), dict)
-    assert one != "kernel/line/map"
-
 
 def test_plans_cannot_be_changed() -> None:
     plan = reduce_plan("sum", formula_of(lambda x: x, "f4"), 10**6, SEQUENTIAL, INTEL)

@@ -267,7 +267,7 @@ def check_groups(plan: Plan, facts: hostsched.DeviceFacts) -> None:
 
 def stage_narrow(stage: Stage) -> bool:
     """Whether the stage's kernel has int indices."""
-    return ("narrow", True) in stage.spec.key
+    return stage.spec.narrow
 
 
 def _built(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:

@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from clmapreduce.dtypes import BOOL, DType, Leaf, broadcast_text, c_name, check_supported, is_complex, leaves, record
+from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, components, postorder, rebuild
 
@@ -96,7 +97,7 @@ def value_dtype(value: Value) -> DType:
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class Formula(HasContent):
     """Inputs and outputs of one traced function. Compared by identity: primitives keep one per signature."""
 
     inputs: tuple[Input, ...]

@@ -15,6 +15,7 @@ import numpy as np
 
 from clmapreduce.dtypes import DType, is_complex, record
 from clmapreduce.errors import DTypeError
+from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Value
 
@@ -30,7 +31,7 @@ class Component:
     identity: Any
 
 
-class Bound(ABC):
+class Bound(HasContent, ABC):
     """An operator for one value dtype. Accumulators are `Record`s of the `components`.
 
     `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and

@@ -27,7 +27,7 @@ class BoundUser(OneByOne):
     def __init__(self, name: str, combine: Callable[..., Any], identity: Any, value: DType, commutative: bool) -> None:
         self.value = self.result = value
         self.commutative = commutative
-        self._name, self._combine = f"operator {name}", combine
+        self._name, self._combine, self._itself = f"operator {name}", combine, object()
         what = f"{self._name}: identity"
         if value.names is None:
             self.parts: dict[str, Leaf] = {"value": ""}
@@ -38,6 +38,11 @@ class BoundUser(OneByOne):
             self.components = tuple(
                 _component(c, leaves(value)[leaf][0], leaf_view(start, leaf)[()]) for c, leaf in self.parts.items()
             )
+
+    @property
+    def content_parts(self) -> tuple[Any, ...]:
+        """`combine` is called for every kernel, and may give something else each time: equal to itself alone."""
+        return (self._itself,)
 
     def single(self, value: Value, index: Node) -> Record:
         parts = components(value)

@@ -106,7 +106,7 @@ def test_a_guarded_output_may_not_be_used_by_another() -> None:
 def test_a_guarded_store_stands_behind_its_condition_in_every_lane(mode: ComputeMode) -> None:
     formula = formula_of(lambda x: (cm.guard(x > 0, x * 2), x + 1), "f4")
     stage = map_plan(formula, 10**6, mode, INTEL).stages[0]
-    lanes = dict(stage.spec.key)["lanes"]
+    lanes = stage.spec.context()["lanes"]
     lines = source_of(stage).splitlines()
     stores = [line for line in lines if "out0[" in line]
     assert stores and all(line.lstrip().startswith("if (") for line in stores)

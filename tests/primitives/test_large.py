@@ -23,7 +23,7 @@ def assert_wide(primitive: Any, *values: Any, **more: Any) -> None:
     prepared = primitive._prepare(values, options, **more)
     assert isinstance(prepared, Prepared)
     assert prepared.executable.plan.narrow is False
-    assert ("narrow", True) not in prepared.executable.plan.stages[0].spec.key
+    assert not prepared.executable.plan.stages[0].spec.narrow
 
 
 @pytest.fixture

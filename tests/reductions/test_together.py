@@ -253,7 +253,7 @@ def test_a_long_line_is_cut_as_the_chain_asks() -> None:
     """More groups than units ask for, so that no accumulator meets more values than stay accurate."""
     chain = chain_of(lambda x: (cm.Reduce("sum")(x), cm.Reduce("maximum")(x)), "f4", fp64=False)
     stage = chain.plan(Line(10**9), PARALLEL, FACTS["small"], True).stages[0]
-    numbers = dict(stage.spec.key)
+    numbers = stage.spec.context()
     per_accumulator = sizes(stage)[-1] / (numbers["block"] * numbers["lanes"] * numbers["streams"])
     assert per_accumulator <= 4096 + numbers["unroll"]
 

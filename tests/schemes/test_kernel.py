@@ -19,6 +19,9 @@ from support.plans import (
     source_of,
 )
 
+import clmapreduce as cm
+from clmapreduce.formula.formula import Formula, Input, symbol
+from clmapreduce.formula.node import Node
 from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, store_text
 
@@ -41,7 +44,7 @@ def test_whatever_changes_the_text_changes_the_key() -> None:
 
     base = of().stages[0]  # type: ignore[attr-defined]
     others = [
-        of(formula=formula_of(lambda x: x * 2, "f4")), of(length=2**33), of(mode=PARALLEL), of(facts=FACTS["nvidia"]),
+        of(formula=formula_of(lambda x: x * 3, "f4")), of(length=2**33), of(mode=PARALLEL), of(facts=FACTS["nvidia"]),
         of(facts=FACTS["pocl"]), of(unroll=3), of(bytes=16), of(streaming=True),
     ]  # fmt: skip
     specs = {stage.spec for plan in others for stage in plan.stages} | {base.spec}  # type: ignore[attr-defined]
@@ -52,30 +55,52 @@ def test_whatever_changes_the_text_changes_the_key() -> None:
 def test_local_memory_is_counted() -> None:
     arrays = (LocalArray("a", "float", 10), LocalArray("b", "uint4", 3, aligned=True), LocalArray("c", "double", 2))
     spec = kernel_spec(
-        "line/map", Target(PARALLEL, INTEL, True), False, {}, {}, arrays=lambda: (*arrays, LocalArray("d", "idx", 4))
+        "line/map", Target.of(PARALLEL, INTEL, True), {}, {}, arrays=lambda: (*arrays, LocalArray("d", "idx", 4))
     )
     assert spec.local_bytes == 40 + 48 + 16 + 32, "an index may be a long"
-    private = kernel_spec("line/map", Target(SEQUENTIAL, INTEL, True), False, {}, {}, arrays=lambda: arrays)
+    private = kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}, arrays=lambda: arrays)
     assert private.local_bytes == 0
 
 
-def test_two_bound_operators_are_two_kernels_even_when_one_is_gone() -> None:
-    """Keys hold the ids of objects, so a spec keeps its objects alive."""
-    seen = set()
-    for _ in range(50):
-        seen.add(reduce_plan("sum", PLAIN, 10**6, SEQUENTIAL, INTEL).stages[0].spec)
-    assert len(seen) == 50
+def test_equal_operators_and_formulas_are_one_kernel() -> None:
+    """Kernels are found again by content, not by which object was traced."""
+    seen = {reduce_plan("sum", formula_of(lambda x: x * 2, "f4"), 10**6, SEQUENTIAL, INTEL).stages[0].spec for _ in "ab"}
+    assert len(seen) == 1
+    others = [formula_of(lambda x: x * 3, "f4"), formula_of(lambda x: x * 2.5, "f4"), formula_of(lambda x: x * 2, "f8")]
+    seen |= {reduce_plan("sum", formula, 10**6, SEQUENTIAL, INTEL).stages[0].spec for formula in others}
+    assert len(seen) == 4
+
+
+def test_what_is_shared_is_not_what_is_equal() -> None:
+    x = symbol("in0", F4)
+    assert isinstance(x, Node)
+    inputs, square = (Input("in0", F4, x),), x * x
+    twice, shared = Formula(inputs, (x * x + x * x,)), Formula(inputs, (square + square,))
+    assert twice.content != shared.content
+    assert twice.content == Formula(inputs, (x * x + x * x,)).content == twice.instance().content
+
+
+def test_zeros_of_either_sign_are_told_apart() -> None:
+    plus, minus, none = (formula_of(lambda x, zero=zero: x + zero, "f4").content for zero in (0.0, -0.0, np.nan))
+    assert plus != minus and none != plus and none == formula_of(lambda x: x + np.nan, "f4").content
+
+
+def test_a_users_combine_is_never_taken_for_another() -> None:
+    """It may be the same function, and give something else the next time."""
+    operator = cm.Operator(lambda a, b: a + b, 0)
+    one, other = (operator.bind(F4, "auto", True) for _ in range(2))
+    assert one.content == one.content != other.content
 
 
 def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
-            context = dict(kernel_spec("map", Target(mode, facts, True), True, {}, {}).context())
+            context = dict(kernel_spec("map", Target.of(mode, facts, True, streaming=True), {}, {}).context())
             assert context["vendor"] == (name if name in ("nvidia", "pocl", "intel") else "portable")
             assert context["subgroup"] == (32 if name == "nvidia" and mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")
             assert context["streaming"] == context["cpu"]
-    assert kernel_spec("map", Target(SEQUENTIAL, INTEL, True), False, {}, {}).kernel == "cmr_map"
+    assert kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}).kernel == "cmr_map"
 
 
 def test_results_are_stored_by_kind() -> None:

@@ -28,7 +28,7 @@ def assert_rules(name: str, stage: Stage, source: str, facts: Facts, mode: Compu
         assert "get_local_id" not in text, name
     else:
         assert_all_items_meet(name, kernel)
-        several = len(stage.spec.local_arrays()) > 1  # a compiler may leave room between two
+        several = len(stage.spec.local_arrays) > 1  # a compiler may leave room between two
         assert stage.spec.local_bytes + 16 * several <= facts.local_memory, name
         assert_local_memory_is_arrays(name, kernel)
     assert_local_arrays(name, stage.spec, kernel)
@@ -124,7 +124,7 @@ def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
         )
     ]
     assert len(re.findall(r"__local\s+\w+\s+\w+\[", text)) == len(written), name
-    assert sorted(written, key=str) == sorted(spec.local_arrays(), key=str), name
+    assert sorted(written, key=str) == sorted(spec.local_arrays, key=str), name
 
 
 def assert_helpers_are_what_is_called(name: str, text: str) -> None:

@@ -10,10 +10,10 @@ ${mode.kernel_head("cmr_map", parameters + ["const idx n", "const idx share"])} 
     for (; t + ${tile} <= end; t += ${tile}) {
 % for k in range(unroll):
         { const idx i = t + (${k * block} + CMR_LOCAL_ID) * ${lanes};
-        ${store(formula, "i", lanes)} }
+        ${map(formula, "i", lanes)} }
 % endfor
     }
     <%mode:each i="i" begin="t" end="end">
-        ${store(formula, "i", 1)}
+        ${map(formula, "i", 1)}
     </%mode:each>
 }

@@ -12,7 +12,8 @@ from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, KernelSpec, Layout
+from clmapreduce.plan import Epilogue, Facts, KernelSpec, Layout, LocalArray
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import Arrays
 
 AHEAD = 2048
@@ -25,54 +26,60 @@ Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """What a kernel is written for. narrow: indices are ints. registers: of an item at most, where a compiler can be
-    told; 0: as many as it takes.
-    """
+@dataclass(frozen=True, eq=False)
+class _Listed(KernelSpec):
+    """A kernel whose key is a list of numbers and of ids."""
 
-    mode: ComputeMode
-    facts: Facts
-    narrow: bool
-    registers: int = 0
+    path: str
+    target: Target
+    key: tuple[Any, ...]
+    made: Callable[[], Mapping[str, Any]]
+    shared: Callable[[], tuple[LocalArray, ...]]
+
+    @property
+    def template(self) -> str:
+        return f"kernel/{self.path}"
+
+    @property
+    def registers(self) -> int:
+        return self.target.registers
+
+    @property
+    def narrow(self) -> bool:
+        return self.target.narrow
+
+    @property
+    def local_arrays(self) -> tuple[LocalArray, ...]:
+        return self.shared()
+
+    def context(self) -> Mapping[str, Any]:
+        return self.made()
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.key))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Listed) and (self.path, self.key) == (other.path, other.key)
 
 
 def kernel_spec(
-    template: str, target: Target, streaming: bool, numbers: Mapping[str, Any], objects: Mapping[str, Any],
+    template: str, target: Target, numbers: Mapping[str, Any], objects: Mapping[str, Any],
     texts: Callable[[], Mapping[str, Any]] = dict, arrays: Arrays = tuple,
 ) -> KernelSpec:  # fmt: skip
     """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
     (compared by identity) make its key and enter its context; `texts` adds what follows from them. arrays: in local
     memory, that the template declares; in the sequential mode they are private.
     """
-    name, mode, facts = template.rpartition("/")[2], target.mode, target.facts
-    limited = target.registers if facts.limits_registers else 0
-    common = {
-        "name": name,
-        "compute_mode": mode.value,
-        "vendor": facts.vocabulary,
-        "narrow": target.narrow,
-        "cpu": facts.kind == "cpu",
-        "halved": facts.halves_wide_calls,
-        "streaming": streaming and facts.kind == "cpu",
-        "subgroup": subgroup(mode, facts),
-        "registers": limited,
-    }
-    key = (*common.items(), *numbers.items(), *((name, id(value)) for name, value in objects.items()))
+    name = template.rpartition("/")[2]
+    key = (target, *numbers.items(), *((name, id(value)) for name, value in objects.items()))
     kept = dict(objects)  # ids in the key stay unique while the spec lives
 
     def context() -> Mapping[str, Any]:
         declared = {array.name: array for array in arrays()}
-        return {**common, "local_arrays": declared, **numbers, **kept, **texts()}
+        return {"name": name, **target.words, "local_arrays": declared, **numbers, **kept, **texts()}
 
-    options = (f"-cl-nv-maxrregcount={limited}",) if limited else ()
-    shared = tuple if mode is ComputeMode.SEQUENTIAL else arrays
-    return KernelSpec(f"kernel/{template}", f"cmr_{name}", key, context, options, shared)
-
-
-def subgroup(mode: ComputeMode, facts: Facts) -> int:
-    """How many work-items pass registers to each other."""
-    return facts.exchange_width if mode is ComputeMode.PARALLEL else 1
+    shared = tuple if target.mode is ComputeMode.SEQUENTIAL else arrays
+    return _Listed(template, target, key, context, shared)
 
 
 def out_parameters(outputs: Sequence[DType]) -> list[str]:
@@ -92,26 +99,27 @@ def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, la
     return f"{'CMR_STREAM' if streaming else 'CMR_STORE'}({c_name(dtype, lanes)}, out{output} + ({at}), {texts['']});"
 
 
-def stores(layout: Layout, narrow: bool, streaming: bool = False) -> Store:
-    """The text that stores a stage's result, given as the texts of its parts: through the layout's tail, if any."""
-    tail = layout.tail
+def stores(outputs: Sequence[DType], tail: Epilogue | None, narrow: bool, streaming: bool = False) -> Store:
+    """The text that stores a stage's result, given as the texts of its parts: through the tail, if any."""
 
     def plain(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
-        return store_text(0, layout.outputs[0], texts, at, lanes, streaming)
+        return store_text(0, outputs[0], texts, at, lanes, streaming)
 
     def through_tail(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
         assert tail is not None
         block = Statements(lanes, narrow, prefix="y")
-        known = {node: texts[name] for name, node in tail.results.items()}
-        store_values(block, block.compute(tail.formula, at, known), layout, at, streaming)
+        values = block.compute(tail.formula, at, {node: texts[name] for name, node in tail.results.items()})
+        store_values(block, values, outputs, at, streaming)
         return "{\n" + str(block) + "\n}"
 
     return plain if tail is None else through_tail
 
 
-def store_values(block: Statements, values: Sequence[Value], layout: Layout, at: str, streaming: bool) -> None:
+def store_values(
+    block: Statements, values: Sequence[Value], outputs: Sequence[DType], at: str, streaming: bool
+) -> None:
     """Adds to a block the statements that store one value per output, where its guard, if any, holds."""
-    for i, (value, dtype) in enumerate(zip(values, layout.outputs, strict=True)):
+    for i, (value, dtype) in enumerate(zip(values, outputs, strict=True)):
         store_value(block, i, value, dtype, at, streaming)
 
 
@@ -135,12 +143,12 @@ def guarded_text(
     return "\n".join([f"{{ const {c_name(dtype, lanes)} kept = {texts['']};", *lines, "}"])
 
 
-def map_text(layout: Layout, narrow: bool) -> Callable[[Formula, str, int], str]:
+def map_text(outputs: Sequence[DType], narrow: bool, streaming: bool) -> Callable[[Formula, str, int], str]:
     """The statements that load a formula's inputs at an index, compute, and store every output there."""
 
     def store(formula: Formula, at: str, lanes: int) -> str:
         block = Statements(lanes, narrow)
-        store_values(block, block.load(formula, at), layout, at, layout.streaming)
+        store_values(block, block.load(formula, at), outputs, at, streaming)
         return "{\n" + str(block) + "\n}"
 
     return store

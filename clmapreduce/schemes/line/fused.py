@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from clmapreduce.domain.line import Line, Lines
 from clmapreduce.dtypes import DType, c_name
-from clmapreduce.formula.formula import Access, Place, in_parameters
+from clmapreduce.formula.content import HasContent
+from clmapreduce.formula.formula import Access, Input, Place
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Node, Record, Value, components, postorder
@@ -20,15 +22,14 @@ from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import (
-    Target,
     guarded_text,
     has_vectors,
-    kernel_spec,
-    out_parameters,
     store_text,
     store_value,
 )
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.line.line_text import LineText
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
@@ -87,7 +88,7 @@ class View:
     leader: str
 
 
-class Fused:
+class Fused(HasContent):
     """A program as the text of one kernel. Made once per program, so that equal kernels are found again."""
 
     def __init__(self, program: Program, outputs: Sequence[DType]) -> None:
@@ -95,8 +96,14 @@ class Fused:
         self.outputs = tuple(outputs)
         self.phases = phases(program)
         self.names = {id(step): f"a{k}" for k, step in enumerate(program.steps)}
+        self.scratch_names = {step: f"scratch_{name}" for step, name in self.names.items()}
         used = {id(node) for node in program.nodes}
         self.inputs = tuple(g for g in program.inputs if any(id(n) in used for n in components(g.value).values()))
+
+    @property
+    def content_parts(self) -> tuple[Any, ...]:
+        program = self.program
+        return program.steps, program.inputs, program.outputs, self.outputs
 
     @property
     def dtypes(self) -> list[DType]:
@@ -129,20 +136,17 @@ class Fused:
 
     def scratch(self, narrow: bool) -> list[tuple[OperatorText, str]]:
         """The operators whose accumulators a group exchanges, and the names of their local arrays."""
-        return [(OperatorText(step.bound, narrow), self.scratch_name(step)) for step in self.program.steps]
+        return [(OperatorText(step.bound, narrow), self.scratch_names[id(step)]) for step in self.program.steps]
 
     def scratch_arrays(self, block: int) -> tuple[LocalArray, ...]:
         """Those arrays, for so many items."""
-        found = (accumulators(step.bound, block, self.scratch_name(step)) for step in self.program.steps)
+        found = (accumulators(step.bound, block, self.scratch_names[id(step)]) for step in self.program.steps)
         return tuple(array for arrays in found for array in arrays)
 
     def staged_arrays(self, block: int, length: int) -> tuple[LocalArray, ...]:
         """The arrays that hold so many staged lines. A pitch that is odd keeps items in banks of their own."""
         read, written = self.staged or ([], [])
         return tuple(LocalArray(f"staged_{name}", kind, block * (length | 1)) for name, kind in (*read, *written))
-
-    def scratch_name(self, step: Step) -> str:
-        return f"scratch_{self.names[id(step)]}"
 
     def view(self, lanes: int, parallel: bool, narrow: bool) -> View:
         """The text of one line. parallel: a group walks it together."""
@@ -195,7 +199,7 @@ class _PhaseText:
             self._store(i, value)
         self._flush()
         combined = tuple(
-            (self._op(s), self._acc(s), fused.scratch_name(s)) for s in phase.reduces if not self._in_order(s)
+            (self._op(s), self._acc(s), fused.scratch_names[id(s)]) for s in phase.reduces if not self._in_order(s)
         )
         for step in phase.reduces:
             finished = step.bound.finish(self._record(self._outer, self._acc(step), step))
@@ -229,7 +233,7 @@ class _PhaseText:
         self._block.add(op.declare(names[1], self._block.lanes))
         self._absorb(step, names[1])
         self._flush()
-        self._segments.append(Segment(scan=True, op=op, names=(*names, self._fused.scratch_name(step))))
+        self._segments.append(Segment(scan=True, op=op, names=(*names, self._fused.scratch_names[id(step)])))
 
     def _turn_names(self, step: Step) -> tuple[str, str, str, str]:
         """carry, value, before and upto, as `scan_step` takes them."""
@@ -289,6 +293,42 @@ class _PhaseText:
         return block.record(acc, {c.name: c.dtype for c in step.bound.components})
 
 
+@dataclass(frozen=True, eq=False)
+class FusedText(LineText):
+    """together: a group walks a line. row_mode: that of a line, sequential where an item walks it. lanes: lines side by
+    side. fixed: their length, 0 where it is an argument. through_local: they go through local memory.
+    """
+
+    template = "kernel/line/fused_group"
+    fused: Fused
+    together: bool
+    row_mode: str
+    block: int
+    lanes: int
+    fixed: int
+    through_local: bool
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        return self.fused.inputs
+
+    @property
+    def scratch(self) -> list[tuple[OperatorText, str]]:
+        return self.fused.scratch(self.narrow) if self.together else []
+
+    @property
+    def staged(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]] | None:
+        return self.fused.staged if self.through_local else None
+
+    def view(self, lanes: int) -> View:
+        return self.fused.view(lanes, self.together, self.narrow)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        scratch = self.fused.scratch_arrays(self.block) if self.together else ()
+        return (*scratch, *(self.fused.staged_arrays(self.block, self.fixed) if self.through_local else ()))
+
+
 def fused_box(scope: Scope, lines: Lines) -> str:
     """Which launch box suits lines of this length."""
     if scope is Scope.ITEM:
@@ -315,22 +355,10 @@ def plan_fused(
         staged = fused.staged
         while box.block > 1 and box.block * fused.staged_bytes(length) > min(STAGED_BYTES, facts.local_memory):
             box = replace(box, block=box.block // 2)
-    numbers = {
-        "block": box.block, "lanes": lanes, "fixed": fixed, "through_local": staged is not None,
-        "row_mode": (mode if together else ComputeMode.SEQUENTIAL).value,
-    }  # fmt: skip
-    spec = kernel_spec(
-        "line/fused_group", Target(mode, facts, narrow), False, numbers, {"fused": fused},
-        lambda: {
-            "parameters": in_parameters(fused.inputs) + out_parameters(fused.outputs),
-            "scratch": fused.scratch(narrow) if together else [], "staged": staged,
-            "view": lambda lanes: fused.view(lanes, together, narrow),
-        },
-        arrays=lambda: (
-            *(fused.scratch_arrays(box.block) if together else ()),
-            *(fused.staged_arrays(box.block, fixed) if staged is not None else ()),
-        ),
-    )  # fmt: skip
+    row_mode = (mode if together else ComputeMode.SEQUENTIAL).value
+    target, through_local = Target.of(mode, facts, narrow), staged is not None
+    numbers = (box.block, lanes, fixed, through_local)
+    spec = FusedText(target, fused.outputs, None, False, fused, together, row_mode, *numbers)
     per_group = 1 if together else box.block * lanes
     groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)
     sizes = (*(() if fixed else (("idx", length),)), ("idx", rows), ("idx", share))

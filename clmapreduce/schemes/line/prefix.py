@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import DType
+from clmapreduce.formula.formula import Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.line.line_text import LineText
 
 
 @dataclass(frozen=True)
@@ -26,20 +27,32 @@ class Queries:
     whole: bool
 
 
+@dataclass(frozen=True, eq=False)
+class PrefixText(LineText):
+    """queried, whole: as `listed` and `whole` of `Queries`."""
+
+    template = "kernel/line/prefix"
+    bound: Bound
+    block: int
+    queried: bool
+    whole: bool
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        """No inputs: partials and places."""
+        return ()
+
+
 def plan_prefix(bound: Bound, queries: Queries, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
     """The plan that answers queries from the partials in "in0" into "out0"; "in1" holds the queries that are listed."""
     line, listed = queries.line, queries.listed
     narrow = line.narrow and Line(queries.entries).narrow
-    op = OperatorText(bound, narrow)
-    dtype: DType = bound.result
-    numbers = {"block": box.block, "queried": listed, "whole": queries.whole}
-    spec = kernel_spec(
-        "line/prefix", Target(mode, facts, narrow), False, numbers, {"bound": bound},
-        lambda: {
-            "op": op, "out_parameters": out_parameters([dtype]),
-            "store": lambda texts, at, lanes: store_text(0, dtype, texts, at, lanes, False),
-        },
-    )  # fmt: skip
+    target = Target.of(mode, facts, narrow)
+    spec = PrefixText(target, (bound.result,), None, False, bound, box.block, listed, queries.whole)
     groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block)
     names = ("in0", "in1") if listed else ("in0",)
     stage = Stage(spec, groups, box.block, (*names, "out0", ("idx", line.length), ("idx", share)), names, ("out0",))

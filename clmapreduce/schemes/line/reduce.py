@@ -4,23 +4,72 @@ leave.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import Access, Formula, in_parameters
+from clmapreduce.formula.formula import Access, Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, stores, vectorisable
+from clmapreduce.schemes.common.kernel import vectorisable
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.line.line_text import LineText, inputs_of
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
 
+
+@dataclass(frozen=True, eq=False)
+class _MonoidText(LineText):
+    """A kernel whose group ends with one accumulator."""
+
+    bound: Bound
+    block: int
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return accumulators(self.bound, self.block)
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceText(_MonoidText):
+    """partial: accumulators are left, not results. lanes: numbers of a vector. unroll: vectors of an item, stream and
+    step. streams: stretches side by side.
+    """
+
+    template = "kernel/line/reduce"
+    formula: Formula
+    partial: bool
+    lanes: int
+    unroll: int
+    streams: int
+
+    @property
+    def ordered(self) -> bool:
+        return not self.bound.commutative
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        return inputs_of(self.formula.inputs, self.tail)
+
+@dataclass(frozen=True, eq=False)
+class MergeText(_MonoidText):
+    """The launch that merges accumulators."""
+
+    template = "kernel/line/merge"
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        return inputs_of((), self.tail)
 
 def box_name(bound: Bound, formula: Formula) -> str:
     """Which launch box suits an operator: two inputs are two streams already; argmin and logsumexp want several vectors
@@ -56,23 +105,12 @@ def reduce_stage(
         cap = 1
     groups, share = line.shares(cap, tile)
     partial = groups > 1 or partials is not None
-    op = OperatorText(bound, line.narrow)
-    numbers = {
-        "block": box.block, "lanes": lanes, "unroll": box.unroll, "streams": box.streams,
-        "ordered": not bound.commutative, "partial": partial,
-    }  # fmt: skip
-    if partial:
-        read, out = formula.inputs, []
-    else:
-        read, out = layout.inputs, out_parameters(layout.outputs)
     targets = (partials or "scratch0",) if partial else layout.targets
-    objects = {"formula": formula, "bound": bound, "tail": None if partial else layout.tail}
-    spec = kernel_spec(
-        "line/reduce", Target(mode, facts, line.narrow), False, numbers, objects,
-        lambda: {"op": op, "store": stores(layout, line.narrow), "parameters": in_parameters(read) + out},
-        arrays=lambda: accumulators(bound, box.block),
+    spec = ReduceText(
+        Target.of(mode, facts, line.narrow), () if partial else layout.outputs, None if partial else layout.tail, False,
+        bound, box.block, formula, partial, lanes, box.unroll, box.streams,
     )  # fmt: skip
-    names = tuple(given.name for given in read)
+    names = tuple(given.name for given in spec.read)
     return Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
 
 
@@ -109,15 +147,8 @@ def plan_reduce(
 
 def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Stage:
     """The launch that turns `count` accumulators in "scratch0" into the result."""
-    op = OperatorText(bound, True)
-    read = layout.tail.formula.inputs if layout.tail is not None else ()
-    parameters = in_parameters(read) + out_parameters(layout.outputs)
-    spec = kernel_spec(
-        "line/merge", Target(mode, facts, True), False, {"block": box.block}, {"bound": bound, "tail": layout.tail},
-        lambda: {"op": op, "store": stores(layout, True), "parameters": parameters},
-        arrays=lambda: accumulators(bound, box.block),
-    )  # fmt: skip
-    names = tuple(given.name for given in read)
+    spec = MergeText(Target.of(mode, facts, True), layout.outputs, layout.tail, False, bound, box.block)
+    names = tuple(given.name for given in spec.read)
     arguments: Arguments = ("scratch0", *names, *layout.targets, ("idx", count))
     return Stage(spec, 1, box.block, arguments, ("scratch0", *names), layout.targets)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import in_parameters
+from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, lanes_of, out_parameters, stores
+from clmapreduce.schemes.common.kernel import lanes_of
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.line.line_text import LineText, inputs_of
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 
 
@@ -25,6 +27,39 @@ class Prefixes:
     narrow: Bound
     wide: Bound
     exclusive: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ScanText(LineText):
+    """bound, carried: as `narrow` and `wide` of `Prefixes`. lanes: numbers of a
+    vector. rows: vectors of an item and tile.
+    """
+
+    template = "kernel/line/scan"
+    formula: Formula
+    bound: Bound
+    carried: Bound
+    exclusive: bool
+    block: int
+    lanes: int
+    rows: int
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def wide(self) -> OperatorText:
+        return OperatorText(self.carried, self.narrow)
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        return inputs_of(self.formula.inputs, self.tail)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        carries = accumulators(self.carried, self.block, "carries")
+        return (*accumulators(self.bound, self.block * self.rows), *carries)
 
 
 def plan_scan(
@@ -44,22 +79,15 @@ def plan_scan(
     lanes = box.lanes(widest, plain and not narrow_op.locates)
     rows = box.unroll
     tile = box.block * lanes * rows
-    op, carry = OperatorText(narrow_op, line.narrow), OperatorText(wide, line.narrow)
     groups, share = line.shares(max(1, facts.compute_units * box.groups), tile)
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
-    numbers = {"block": box.block, "lanes": lanes, "rows": rows, "exclusive": prefixes.exclusive}
-    spec = kernel_spec(
-        "line/scan", Target(mode, facts, line.narrow), streaming, numbers,
-        {"formula": formula, "bound": narrow_op, "carried": wide, "tail": layout.tail},
-        lambda: {
-            "op": op, "wide": carry, "store": stores(layout, line.narrow, streaming),
-            "parameters": in_parameters(layout.inputs) + out_parameters(layout.outputs),
-        },
-        arrays=lambda: (*accumulators(narrow_op, box.block * rows), *accumulators(wide, box.block, "carries")),
+    spec = ScanText(
+        Target.of(mode, facts, line.narrow, streaming), layout.outputs, layout.tail, streaming, formula, narrow_op,
+        wide, prefixes.exclusive, box.block, lanes, rows,
     )  # fmt: skip
     arguments: Arguments = ("scratch0", *layout.sources, *layout.targets, ("idx", line.length), ("idx", share))
     second = Stage(spec, groups, box.block, arguments, ("scratch0", *layout.sources), layout.targets)
-    scratch = {"scratch0": carry.itemsize * groups}
+    scratch = {"scratch0": wide.layout.itemsize * groups}
     if groups == 1:
         return Plan((second,), scratch, mode, Scope.GROUP, line.narrow, "the line fits one group")
     first = with_shares(reduce_stage(layout, wide, line, mode, facts, reduce_box, "scratch0"), groups, share)

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, Leaf, converted_text
-from clmapreduce.formula.formula import in_parameters
+from clmapreduce.formula.content import HasContent
+from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Store, Target, kernel_spec, lanes_of, out_parameters, stores, vectorisable
+from clmapreduce.schemes.common.kernel import lanes_of, vectorisable
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.line.line_text import LineText, inputs_of
 from clmapreduce.schemes.line.reduce import merge_stage
 
 
@@ -31,7 +34,7 @@ class Powers:
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class Reduction(HasContent):
     """What elements are reduced to: a layout whose formula gives the values, with `element` (parts by name) standing
     for an element, and the operator.
     """
@@ -39,6 +42,51 @@ class Reduction:
     layout: Layout
     bound: Bound
     element: Mapping[Leaf, Node]
+
+
+@dataclass(frozen=True, eq=False)
+class UnfoldText(LineText):
+    """formula: the base. dtype, first_power: as in `Powers`. partial: accumulators are left. lanes: elements of a
+    vector. rows: vectors of an item and tile.
+    """
+
+    template = "kernel/line/unfold"
+    formula: Formula
+    bound: Bound
+    dtype: DType
+    first_power: int
+    reduction: Reduction | None
+    partial: bool
+    block: int
+    lanes: int
+    rows: int
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def into(self) -> OperatorText | None:
+        return None if self.reduction is None else OperatorText(self.reduction.bound, self.narrow)
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        values = self.reduction.layout.formula if self.reduction is not None else self.formula
+        return inputs_of((*self.formula.inputs, *values.inputs), self.tail)
+
+    def use(self, texts: Mapping[Leaf, str], at: str, lanes: int, acc: str = "") -> str:
+        """What is done with an element: stored, or absorbed into the accumulator `acc` (`part` in several lanes)."""
+        if self.dtype != self.bound.result:  # integers multiply in 64 bits and are kept in the base's dtype
+            texts = {"": converted_text(texts[""], self.dtype, lanes)}
+        if self.reduction is None or self.into is None:
+            return self.store(texts, at, lanes)
+        known = {node: texts[name] for name, node in self.reduction.element.items()}
+        return self.into.absorb_computed(acc, self.reduction.layout.formula, at, known, lanes)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        tile = accumulators(self.bound, self.block * self.lanes * self.rows, "tile")
+        return (*tile, *(accumulators(self.reduction.bound, self.block) if self.reduction is not None else ()))
 
 
 def plan_unfold(
@@ -66,28 +114,14 @@ def plan_unfold(
     groups, share = line.shares(cap, tile)
     partial = into is not None and groups > 1
     streaming = into is None and layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16
-    numbers = {
-        "block": box.block, "lanes": lanes, "rows": rows, "first_power": powers.first_power, "partial": partial,
-    }  # fmt: skip
-    objects = {
-        "formula": layout.formula, "bound": bound, "ends": ends.formula, "tail": None if partial else ends.tail,
-        "reduced": into,
-    }  # fmt: skip
-    read = {given.name: given for given in layout.formula.inputs}
-    read |= {given.name: given for given in (ends.formula.inputs if partial else ends.inputs)}
     targets = ("scratch0",) if partial else ends.targets
-    out = [] if partial else out_parameters(ends.outputs)
-    spec = kernel_spec(
-        "line/unfold", Target(mode, facts, line.narrow), streaming, numbers, objects,
-        lambda: {
-            "op": OperatorText(bound, line.narrow), "into": None if into is None else OperatorText(into, line.narrow),
-            "use": _use(powers, layout, reduction, line.narrow, streaming),
-            "store": stores(ends, line.narrow, streaming), "parameters": in_parameters(read.values()) + out,
-        },
-        arrays=lambda: (*accumulators(bound, tile, "tile"), *(accumulators(into, box.block) if into else ())),
+    spec = UnfoldText(
+        Target.of(mode, facts, line.narrow, streaming), () if partial else ends.outputs, None if partial else ends.tail,
+        streaming, layout.formula, bound, powers.dtype, powers.first_power, reduction, partial, box.block, lanes, rows,
     )  # fmt: skip
-    arguments: Arguments = (*read, *targets, ("idx", line.length), ("idx", share))
-    stage = Stage(spec, groups, box.block, arguments, tuple(read), targets)
+    names = tuple(given.name for given in spec.read)
+    arguments: Arguments = (*names, *targets, ("idx", line.length), ("idx", share))
+    stage = Stage(spec, groups, box.block, arguments, names, targets)
     scope = Scope.DEVICE if groups > 1 else Scope.GROUP
     why = f"a tile of {tile} powers by doubling, then one combine per element"
     if into is None or not partial:
@@ -96,16 +130,3 @@ def plan_unfold(
     return Plan((stage, last), {"scratch0": into.layout.itemsize * groups}, mode, scope, line.narrow, why)
 
 
-def _use(powers: Powers, layout: Layout, reduction: Reduction | None, narrow: bool, streaming: bool) -> Store:
-    """What is done with an element: stored, or absorbed into the accumulator `acc` (`part` in several lanes)."""
-    store = stores(layout, narrow, streaming)
-
-    def use(texts: Mapping[Leaf, str], at: str, lanes: int, acc: str = "") -> str:
-        if powers.dtype != powers.bound.result:  # integers multiply in 64 bits and are kept in the base's dtype
-            texts = {"": converted_text(texts[""], powers.dtype, lanes)}
-        if reduction is None:
-            return store(texts, at, lanes)
-        known = {node: texts[name] for name, node in reduction.element.items()}
-        return OperatorText(reduction.bound, narrow).absorb_computed(acc, reduction.layout.formula, at, known, lanes)
-
-    return use

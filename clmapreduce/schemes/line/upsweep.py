@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import Formula, in_parameters
+from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Plan, Stage
+from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.line.line_text import LineText
+
+
+@dataclass(frozen=True, eq=False)
+class UpsweepText(LineText):
+    """tile: entries of a group. level: 0 for the entries of the formula, 1 for those of the level below."""
+
+    template = "kernel/line/upsweep"
+    formula: Formula
+    bound: Bound
+    block: int
+    tile: int
+    level: int
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        """The inputs that this level reads."""
+        return self.formula.inputs if self.level == 0 else ()
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return accumulators(self.bound, self.tile, "tile")
 
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
     """The plan that leaves length+1 accumulators in "out0"."""
     narrow = Line(line.length + 1).narrow
-    op = OperatorText(bound, narrow)
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, 2 * bound.layout.itemsize, facts)
     tile = max(2, box.block * box.unroll)  # a tile of one entry would never shrink a level
@@ -28,13 +53,8 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
     count, stride = line.length, 1
     while not stages or count > 0:
         level = min(len(stages), 1)
-        numbers = {"block": box.block, "tile": tile, "level": level}
-        read = formula.inputs if level == 0 else ()
-        spec = kernel_spec(
-            "line/upsweep", Target(mode, facts, narrow), False, numbers, {"formula": formula, "bound": bound},
-            partial(dict, op=op, parameters=in_parameters(read)), arrays=partial(accumulators, bound, tile, "tile"),
-        )  # fmt: skip
-        names = tuple(given.name for given in read)
+        spec = UpsweepText(Target.of(mode, facts, narrow), (), None, False, formula, bound, box.block, tile, level)
+        names = tuple(given.name for given in spec.read)
         reads = names if level == 0 else ("out0",)
         groups = max(1, -(-count // tile))
         stages.append(

@@ -13,7 +13,8 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -130,7 +131,7 @@ class _Wide:
             numbers |= {"taken": box.taken, "lanes": self.lanes}
         spec = kernel_spec(
             "pairs/pairwise_wide" if self.parallel else "pairs/pairwise_wide_rows",
-            Target(self.mode, self.facts, domain.narrow), False, numbers, {"pair": pair, "bound": bound},
+            Target.of(self.mode, self.facts, domain.narrow), numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "parameters": text.parameters() + out},
             arrays=self._local_arrays,
         )  # fmt: skip

@@ -11,7 +11,8 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
@@ -38,7 +39,7 @@ def merge_stage(
     numbers = {"block": block, "team": team, "domain": partition.word, "some": bool(wanted)}
     given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
     spec = kernel_spec(
-        "pairs/pairwise_merge", Target(mode, facts, narrow), False, numbers, {"bound": bound},
+        "pairs/pairwise_merge", Target.of(mode, facts, narrow), numbers, {"bound": bound},
         lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
         arrays=lambda: accumulators(bound, block) if team else (),
     )  # fmt: skip

@@ -12,7 +12,8 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.fallback import Launches
@@ -111,8 +112,8 @@ class Rows(PairScheme[PairBox]):
         }  # fmt: skip
         targets, out = targets_of(partition, text.outputs)
         spec = kernel_spec(
-            self.template, Target(self.mode, self.facts, self.domain.narrow),
-            False, numbers, {"pair": pair, "bound": bound},
+            self.template, Target.of(self.mode, self.facts, self.domain.narrow),
+            numbers, {"pair": pair, "bound": bound},
             lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
             arrays=lambda: self._local_arrays(text, box, sharing),
         )  # fmt: skip

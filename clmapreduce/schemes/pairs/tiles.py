@@ -14,7 +14,8 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
-from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -123,7 +124,7 @@ class _Tiling:
         kind = c_name(self.layout.pair.dtype)
         numbers = {"block": block, "depth": self.tiles.padded(given)}
         spec = kernel_spec(
-            "pairs/pairwise_pack", Target(self.mode, self.facts, domain.narrow), False, numbers, {"given": given},
+            "pairs/pairwise_pack", Target.of(self.mode, self.facts, domain.narrow), numbers, {"given": given},
             lambda: {"offsets": offsets_of, "element": element, "kind": kind, "parameters": parameters_of([given])},
         )  # fmt: skip
         count = domain.rows if given.role is Role.ROW else domain.columns
@@ -144,7 +145,7 @@ class _Tiling:
         }  # fmt: skip
         tiles = self.tiles
         spec = kernel_spec(
-            "pairs/pairwise_tiles", Target(self.mode, self.facts, domain.narrow), False, numbers, {"pair": pair,
+            "pairs/pairwise_tiles", Target.of(self.mode, self.facts, domain.narrow), numbers, {"pair": pair,
             "bound": bound},
             lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
             arrays=self._local_arrays,
@@ -233,7 +234,7 @@ def norms_stage(
     left = norms_of(norms.number)
     blocks = -(-(domain.rows + domain.columns) // block)
     spec = kernel_spec(
-        "pairs/pairwise_norms", Target(mode, facts, domain.narrow), False, {"block": block, "padded": padded,
+        "pairs/pairwise_norms", Target.of(mode, facts, domain.narrow), {"block": block, "padded": padded,
         "product": norms.number}, {"pair": pair}, lambda: {"norms": norms},
         arrays=lambda: (LocalArray("middle", "float", padded),),
     )  # fmt: skip

@@ -11,7 +11,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, subgroup
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target, subgroup
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
 from clmapreduce.schemes.segments.statements import SegmentLayout
@@ -60,8 +61,8 @@ def plan_keyed(
         "size": text.size,
     }  # fmt: skip
     spec = kernel_spec(
-        "segments/keyed_team", Target(mode, facts, line.narrow),
-        False, numbers, {"layout": layout}, lambda: {"text": text}, arrays=lambda: _arrays(text, mode, facts),
+        "segments/keyed_team", Target.of(mode, facts, line.narrow),
+        numbers, {"layout": layout}, lambda: {"text": text}, arrays=lambda: _arrays(text, mode, facts),
     )  # fmt: skip
     after = 1 + len(layout.names)
     marks, keys = ("in0", f"in{after}"), (f"in{after + 1}",) if moved else ()

@@ -18,7 +18,8 @@ from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import Arrays, accumulators
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.schemes.segments.statements import SegmentText
@@ -62,7 +63,7 @@ def plan_chunks(
     chunks = domain.chunks(share)
     partial = chunks > 1
     spec = kernel_spec(
-        kernel.template, Target(mode, facts, domain.narrow), False,
+        kernel.template, Target.of(mode, facts, domain.narrow),
         {"block": box.block, "partial": partial, "weight": WEIGHT, **kernel.numbers}, {"layout": layout},
         lambda: {"text": text}, arrays=kernel.arrays,
     )  # fmt: skip
@@ -95,7 +96,7 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
     spec = kernel_spec(
-        "segments/segmented_join", Target(mode, facts, text.narrow), False,
+        "segments/segmented_join", Target.of(mode, facts, text.narrow),
         {"block": block, "weight": WEIGHT, "columned": text.columned, "edges": text.edges}, {"layout": layout},
         lambda: {"text": text}, arrays=lambda: _join_arrays(text, block),
     )  # fmt: skip
@@ -119,7 +120,7 @@ def plan_cuts(
     """
     chunks, block = domain.chunks(share), CUT_BLOCK
     numbers = {"block": block, "offset": c_name(offsets), "closed": closed, "weight": WEIGHT, "tile": tile}
-    spec = kernel_spec("segments/segmented_cuts", Target(mode, facts, domain.narrow), False, numbers, {})
+    spec = kernel_spec("segments/segmented_cuts", Target.of(mode, facts, domain.narrow), numbers, {})
     sizes = [("idx", size) for size in (domain.length, domain.segments, share, chunks)]
     stage = Stage(spec, -(-(chunks + 1) // block), block, ("in0", "out0", *sizes), ("in0",), ("out0",))
     return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, "an item per cut searches the path")

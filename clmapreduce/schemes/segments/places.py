@@ -8,7 +8,8 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 
 STRETCH = 8
 """Elements per item and step: the search for their segment is paid once for all."""
@@ -22,7 +23,7 @@ def plan_expand(
         "block": box.block, "stretch": STRETCH, "offset": c_name(offsets),
         "source": c_name(sources), "place": c_name(places),
     }  # fmt: skip
-    spec = kernel_spec("segments/segmented_expand", Target(mode, facts, domain.narrow), False, numbers, {})
+    spec = kernel_spec("segments/segmented_expand", Target.of(mode, facts, domain.narrow), numbers, {})
     groups, share = Line(domain.length).shares(facts.compute_units * box.groups, box.block * STRETCH)
     sizes = [("idx", domain.length), ("idx", domain.segments), ("idx", share)]
     stage = Stage(spec, groups, box.block, ("in0", "in1", "out0", *sizes), ("in0", "in1"), ("out0",))

@@ -16,7 +16,8 @@ from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, subgroup, vectorisable
+from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
+from clmapreduce.schemes.common.kernel_text import Target, subgroup
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.statements import Computed
@@ -51,7 +52,7 @@ def plan_marks(
     text = MarksText(changes, line.narrow, last, fours)
     numbers = {"block": TEAM, "kept": kept, "last": last}
     marks = kernel_spec(
-        "segments/marks", Target(mode, facts, line.narrow), False, numbers, {"changes": changes},
+        "segments/marks", Target.of(mode, facts, line.narrow), numbers, {"changes": changes},
         lambda: {"text": text}, arrays=lambda: mark_arrays(text, kept, subgroup(mode, facts)),
     )  # fmt: skip
     outputs = ("out0", "out1", *(("out3",) if kept else ()))
@@ -67,8 +68,7 @@ def plan_marks(
     box = within_local_memory(box, bound.layout.itemsize, facts)
     bases = kernel_spec(
         "segments/bases",
-        Target(mode, facts, line.narrow),
-        False,
+        Target.of(mode, facts, line.narrow),
         {"block": box.block},
         {},
         lambda: {"op": OperatorText(bound, line.narrow)},

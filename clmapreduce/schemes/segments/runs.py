@@ -14,7 +14,8 @@ from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import AHEAD, Target, kernel_spec, vectorisable
+from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, vectorisable
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 from clmapreduce.schemes.segments.keys import KeysText
@@ -81,7 +82,7 @@ class RunsProblem:
         groups, share = self._shares(facts)
         text = RunsText(changes, narrow, last, begins_dtype(self.pairs))
         spec = kernel_spec(
-            "segments/runs", Target(mode, facts, narrow), False,
+            "segments/runs", Target.of(mode, facts, narrow),
             {"block": box.block, "stretch": self._stretch(facts), "padded": padded, "last": last,
              "vectors": self._vectors(facts), "lanes": STRETCH},
             {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},

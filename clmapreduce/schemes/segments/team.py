@@ -5,7 +5,8 @@ from __future__ import annotations
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan
-from clmapreduce.schemes.common.kernel import subgroup, vectorisable
+from clmapreduce.schemes.common.kernel import vectorisable
+from clmapreduce.schemes.common.kernel_text import subgroup
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
 from clmapreduce.schemes.segments.scheme import SegmentScheme

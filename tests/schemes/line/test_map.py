@@ -70,9 +70,9 @@ def test_indices_are_narrow_while_an_int_holds_them(mode: ComputeMode) -> None:
 def test_lanes_follow_from_the_widest_number(function: Any, codes: list[str], lanes: int) -> None:
     formula = formula_of(function, *codes)
     (stage,) = map_plan(formula, 10**6, SEQUENTIAL, INTEL).stages
-    assert dict(stage.spec.key)["lanes"] == lanes
+    assert stage.spec.context()["lanes"] == lanes
     (strict,) = map_plan(formula, 10**6, SEQUENTIAL, INTEL, tiles=1).stages
-    assert dict(strict.spec.key)["lanes"] == 1
+    assert strict.spec.context()["lanes"] == 1
     assert (strict.groups, strict.group_size) == (1, 1)
 
 

@@ -41,7 +41,7 @@ BOTH = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 
 
 def numbers(stage: Stage) -> dict[str, int]:
-    return {name: value for name, value in stage.spec.key if isinstance(value, int)}
+    return {name: value for name, value in stage.spec.context().items() if isinstance(value, int)}
 
 
 @EVERY
@@ -82,7 +82,7 @@ def test_operators_whose_order_matters_get_no_lanes(facts: Facts, mode: ComputeM
     for length in (3, 10**6):
         for stage in reduce_plan(op, formula, length, mode, facts).stages[:1]:
             assert numbers(stage)["lanes"] == 1
-            assert dict(stage.spec.key)["ordered"] is True
+            assert stage.spec.context()["ordered"] is True
             source = source_of(stage)
             assert "span_begin" in source or mode is SEQUENTIAL, "each item walks a stretch of its own"
 
@@ -94,7 +94,7 @@ def test_named_operators_stride_and_use_lanes(facts: Facts, mode: ComputeMode, n
     stage = reduce_plan(name, PLAIN, 10**6, mode, facts).stages[0]
     n = numbers(stage)
     assert n["lanes"] == min(16, {"cpu": 64 if mode is SEQUENTIAL else 16, "gpu": 16}[facts.kind] // 4)
-    assert dict(stage.spec.key)["ordered"] is False
+    assert stage.spec.context()["ordered"] is False
 
 
 @EVERY

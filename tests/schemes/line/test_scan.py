@@ -63,17 +63,17 @@ def test_a_scans_lanes_are_as_many_as_its_widest_number_allows(facts: Facts, mod
     bytes_ = 64 if facts.kind == "cpu" and mode is SEQUENTIAL else 16
     for op, formula, widest in (("sum", PLAIN, 4), ("sum", WHOLE, 8), (SECOND, PLAIN, 4)):
         stage = scan_plan(op, formula, 10**6, mode, facts).stages[-1]
-        assert dict(stage.spec.key)["lanes"] == bytes_ // widest
+        assert stage.spec.context()["lanes"] == bytes_ // widest
     for op, formula in (("argmin", PLAIN), (MATRIX, RECORD)):
         stage = scan_plan(op, formula, 10**6, mode, facts).stages[-1]
-        assert dict(stage.spec.key)["lanes"] == 1
+        assert stage.spec.context()["lanes"] == 1
 
 
 def test_the_first_pass_never_gives_lanes_to_what_has_an_order() -> None:
     for facts in FACTS.values():
         for mode in MODES:
             first = scan_plan(SECOND, PLAIN, 10**6, mode, facts).stages[0]
-            assert dict(first.spec.key)["lanes"] == 1
+            assert first.spec.context()["lanes"] == 1
 
 
 def test_a_device_without_float64_scans_in_float32() -> None:
@@ -85,7 +85,7 @@ def test_a_device_without_float64_scans_in_float32() -> None:
 def test_the_strictly_sequential_scan_is_one_item_and_one_launch() -> None:
     (stage,) = scan_plan("sum", PLAIN, 10**6, SEQUENTIAL, FACTS["intel"], tiles=1).stages
     assert (stage.groups, stage.group_size) == (1, 1)
-    assert dict(stage.spec.key)["lanes"] == 1
+    assert stage.spec.context()["lanes"] == 1
 
 
 def test_exclusive_and_inclusive_are_two_kernels() -> None:

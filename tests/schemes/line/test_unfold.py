@@ -47,7 +47,7 @@ def test_the_tile_fits_half_of_local_memory(facts: Facts) -> None:
         tight = replace(facts, local_memory=memory)
         for op, formula in (("product", BASE), (MATRIX, RECORD)):
             (stage,) = unfold_plan(op, formula, 10**6, PARALLEL, tight).stages
-            numbers = dict(stage.spec.key)
+            numbers = stage.spec.context()
             tile = numbers["block"] * numbers["lanes"] * numbers["rows"]
             assert tile * bound_of(op, formula, tight).layout.itemsize <= memory // 2
             assert tile & (tile - 1) == 0, "doubling needs a power of two"

@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 
 
 def tile_of(plan: Plan) -> int:
-    return int(dict(plan.stages[0].spec.key)["tile"])
+    return int(plan.stages[0].spec.context()["tile"])
 
 
 def run(plan: Plan, length: int) -> list[Any]:

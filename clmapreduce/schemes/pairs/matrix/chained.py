@@ -12,7 +12,8 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
 from clmapreduce.schemes.pairs.matrix.chained_numbers import ChainedNumbers
@@ -110,7 +111,8 @@ class _Chained(LongSides):
         }  # fmt: skip
         given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
         spec = kernel_spec(
-            "matrix/pairwise_matrix_chained", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            "matrix/pairwise_matrix_chained",
+            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             numbers, {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]},
             arrays=self._local_arrays,

@@ -14,7 +14,8 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
@@ -106,7 +107,7 @@ class _Wide:
         """The launch that packs the weights."""
         layout, box, text = self.layout, self.box, self.text
         spec = kernel_spec(
-            "matrix/pairwise_matrix_pack", Target(self.mode, self.facts, self.domain.narrow), False, self._numbers(),
+            "matrix/pairwise_matrix_pack", Target.of(self.mode, self.facts, self.domain.narrow), self._numbers(),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
             arrays=lambda: _weight_arrays(text.numbers),
@@ -131,7 +132,8 @@ class _Wide:
         layout, box, text, partition = self.layout, self.box, self.text, self.partition
         targets, out = targets_of(partition, layout.outputs)
         spec = kernel_spec(
-            "matrix/pairwise_matrix_wide", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            "matrix/pairwise_matrix_wide",
+            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             {**self._numbers(), "partial": partition.partial, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
@@ -155,7 +157,8 @@ class _Wide:
             "unroll": box.unroll, "taken": self.box.numbers, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_redo", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            "matrix/pairwise_matrix_redo",
+            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             sizes, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
             arrays=lambda: _redo_arrays(text, tile, box.numbers * box.across),

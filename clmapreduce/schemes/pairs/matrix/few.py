@@ -15,7 +15,8 @@ from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING, Target, kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
@@ -126,8 +127,7 @@ class _Matrix:
             numbers |= {"unroll": box.unroll, "half": self.half}
         spec = kernel_spec(
             "matrix/pairwise_matrix_filter" if isinstance(text, NearOperands) else "matrix/pairwise_matrix",
-            Target(self.mode, self.facts, self.domain.narrow),
-            False, numbers, {"pair": layout.pair, "bound": layout.bound},
+            Target.of(self.mode, self.facts, self.domain.narrow), numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
             arrays=self._local_arrays,
         )  # fmt: skip

@@ -11,7 +11,8 @@ from typing import ClassVar
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
@@ -83,7 +84,7 @@ class _Tiling(LongSides):
             "may_give_up": self.may_give_up, "stops": self.facts.groups_may_return,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_long", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
+            "matrix/pairwise_matrix_long", Target.of(self.mode, self.facts, self.domain.narrow), numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
             arrays=self._local_arrays,

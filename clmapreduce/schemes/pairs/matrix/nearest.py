@@ -14,7 +14,8 @@ from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixNearestBox, matrix_nearest_box
@@ -168,7 +169,7 @@ class _Nearest(LongSides):
         }  # fmt: skip
         given = [*text.pairs.parameters(), *text.parameters()]
         spec = kernel_spec(
-            "matrix/pairwise_matrix_nearest", Target(self.mode, self.facts, self.domain.narrow), False, numbers,
+            "matrix/pairwise_matrix_nearest", Target.of(self.mode, self.facts, self.domain.narrow), numbers,
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
             arrays=lambda: (*text.operand_arrays(2 * text.stage), *places(self.domain.scattered, 2 * box.tile)),
         )  # fmt: skip
@@ -192,7 +193,7 @@ class _Nearest(LongSides):
             *out_parameters(layout.outputs),
         ]  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_nearest", Target(self.mode, self.facts, domain.narrow), False,
+            "matrix/pairwise_nearest", Target.of(self.mode, self.facts, domain.narrow),
             {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
             arrays=lambda: (LocalArray("doubts", "int", 1),),

@@ -22,7 +22,8 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, sample_box
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
@@ -120,7 +121,7 @@ class Sample:
             "sample": box.sample, "domain": partition.word,
         }  # fmt: skip
         looking = kernel_spec(
-            "matrix/pairwise_matrix_sample", Target(self.mode, self.facts, domain.narrow), False, numbers,
+            "matrix/pairwise_matrix_sample", Target.of(self.mode, self.facts, domain.narrow), numbers,
             {"pair": pair, "bound": bound},
             lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
             arrays=lambda: text.operand_arrays(4),
@@ -148,8 +149,8 @@ class Order:
         """names: of the arrays of buckets and of bars."""
         numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.partition.word}
         spec = kernel_spec(
-            "matrix/pairwise_matrix_bars", Target(mode, facts, domain.narrow),
-            False, numbers, {"bound": self.bound}, lambda: {},
+            "matrix/pairwise_matrix_bars", Target.of(mode, facts, domain.narrow),
+            numbers, {"bound": self.bound}, lambda: {},
         )  # fmt: skip
         groups, behind = self.partition.rows_launch(domain.rows, domain.columns, domain.batch, self.block)
         reads = (*names[:1], *self.partition.merge_tables)

@@ -12,7 +12,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
@@ -94,7 +95,8 @@ class _Weighted:
             "chains": box.chains, "partial": partition.partial, "domain": partition.word,
         }  # fmt: skip
         spec = kernel_spec(
-            "matrix/pairwise_matrix_weighted", Target(self.mode, self.facts, self.domain.narrow, box.registers), False,
+            "matrix/pairwise_matrix_weighted",
+            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
             arrays=self._local_arrays,

@@ -11,7 +11,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.parts.outputs import ResultArray
 
 
@@ -60,7 +61,7 @@ def plan_parts(
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total // (facts.compute_units * 8))
     side_by_side = Parts(sizes, dtype, output)
     spec = kernel_spec(
-        "pairs/pairwise_parts", Target(mode, facts, domain.narrow), False,
+        "pairs/pairwise_parts", Target.of(mode, facts, domain.narrow),
         {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": side_by_side},
     )  # fmt: skip
     arguments: Arguments = (*names, "out0", ("idx", total), ("idx", share))

@@ -14,7 +14,8 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.parts.outputs import Result, ResultArray
 
 MARKS, SUMS = "marks", "sums"
@@ -66,7 +67,7 @@ def plan_weighted(
     block = launch_box("map", mode, facts).block
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
     spec = kernel_spec(
-        "pairs/pairwise_last", Target(mode, facts, domain.narrow), False,
+        "pairs/pairwise_last", Target.of(mode, facts, domain.narrow),
         {"block": block, "marks": marks, "size": size, "output": last.output.str}, {"bound": bound},
         lambda: {"last": last},
     )  # fmt: skip

@@ -12,7 +12,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.lowering.pair import Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LongPairs
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, SideOperands
@@ -108,7 +109,7 @@ class LongSides(ABC):
         blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)
         count = domain.rows if side.role is Role.ROW else domain.columns
         spec = kernel_spec(
-            "matrix/pairwise_operands", Target(self.mode, self.facts, domain.narrow), False,
+            "matrix/pairwise_operands", Target.of(self.mode, self.facts, domain.narrow),
             {"block": block, "tile": side.tile, "side_number": k, "bounded": side.bounded},
             {"pair": self.layout.pair}, lambda: {"side": side},
         )  # fmt: skip

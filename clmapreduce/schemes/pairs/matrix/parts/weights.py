@@ -11,7 +11,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
-from clmapreduce.schemes.common.kernel import Target, kernel_spec
+from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
@@ -85,7 +86,7 @@ class Weights:
         block = text.box.block
         groups = -(-padded * text.numbers // (block * TAKEN))
         spec = kernel_spec(
-            "matrix/pairwise_weights", Target(self.mode, self.facts, domain.narrow), False,
+            "matrix/pairwise_weights", Target.of(self.mode, self.facts, domain.narrow),
             {"block": block, "taken": TAKEN, "numbers": text.numbers},
             {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.centres]},

@@ -1,0 +1,117 @@
+"""What objects are made of, as values: kernels are found again by them.
+
+Formulas, operators and pairs are compared by identity where they are worked on. Those that are traced twice from the
+same function are other objects, of equal content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.formula.node import Node, postorder
+from clmapreduce.formula.registry import Function
+
+_SIMPLE = frozenset((str, int, bool, float, type(None)))
+
+
+class Content:
+    """A value that is hashed once."""
+
+    __slots__ = ("_hash", "_value")
+
+    def __init__(self, value: Hashable) -> None:
+        self._value, self._hash = value, hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Content) and self._hash == other._hash and self._value == other._value
+
+
+class HasContent:
+    """An object whose content is computed once."""
+
+    @cached_property
+    def content(self) -> Content:
+        """All that it is made of."""
+        return Content(_Walk().whole(self))
+
+    @property
+    def content_parts(self) -> tuple[Any, ...]:
+        """What its content is made of: what it was made from, not what follows from that."""
+        return _parts(self)
+
+
+def content_of(value: Any) -> Hashable:
+    """The content of an object, or of a value made of such objects, whose contents are not computed again."""
+    if type(value) in _SIMPLE:
+        simple: Hashable = value
+        return simple
+    if isinstance(value, HasContent):
+        return value.content
+    if isinstance(value, tuple):
+        return tuple(map(content_of, value))
+    if is_dataclass(value):
+        return type(value), *(content_of(part) for part in _parts(value))
+    itself: Hashable = value
+    return itself
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    if is_dataclass(value):
+        return tuple(getattr(value, field.name) for field in fields(value) if field.init and field.compare)
+    found = ((name, getattr(type(value), name, None)) for name in vars(value))
+    return tuple((name, vars(value)[name]) for name, kind in found if not isinstance(kind, cached_property))
+
+
+class _Walk:
+    """Numbers what it meets, so that what is shared is told apart from what is equal."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._records: list[Hashable] = []
+
+    def whole(self, value: Any) -> Hashable:
+        """The content of a value and of all below it."""
+        top = self.of(value)
+        return top, tuple(self._records)
+
+    def of(self, value: Any) -> Hashable:
+        """A simple value as itself, any other by its number."""
+        if value is None or isinstance(value, (str, bytes, Enum, np.dtype, type, Function)):
+            return value
+        if isinstance(value, (int, float, complex, np.generic)):
+            return type(value), repr(value)  # tells 1 from True, 0.0 from -0.0, and finds NaN again
+        if isinstance(value, Mapping):
+            return "mapping", tuple((self.of(name), self.of(part)) for name, part in value.items())
+        if isinstance(value, (tuple, list)):
+            return tuple(self.of(part) for part in value)
+        if isinstance(value, np.ndarray):
+            return value.shape, value.dtype, tuple(self.of(part) for part in value.flat)
+        if isinstance(value, Node):
+            for node in postorder([value], self._numbers):
+                self._add(node, (type(node), *(self.of(part) for part in _slots(node))))
+        elif id(value) not in self._numbers:
+            if not isinstance(value, HasContent) and not is_dataclass(value):
+                itself: Hashable = value  # a function, above all
+                return itself
+            parts = value.content_parts if isinstance(value, HasContent) else _parts(value)
+            self._add(value, (type(value), *(self.of(part) for part in parts)))
+        return "number", self._numbers[id(value)]
+
+    def _add(self, value: Any, record: Hashable) -> None:
+        self._numbers[id(value)] = len(self._records)
+        self._records.append(record)
+
+
+def _slots(node: Node) -> list[Any]:
+    return [getattr(node, name) for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ())]

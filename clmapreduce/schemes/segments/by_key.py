@@ -11,8 +11,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target, subgroup
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
 from clmapreduce.schemes.segments.statements import SegmentLayout
@@ -48,6 +47,27 @@ class KeyedText(TeamText):
         return WORDS[self._width]
 
 
+@dataclass(frozen=True, eq=False)
+class KeyedKernel(KernelText):
+    """partial: there are several chunks. moved: keys are brought to their runs' places. last: each run's last one."""
+
+    template = "kernel/segments/keyed_team"
+    text: KeyedText
+    block: int
+    partial: bool
+    moved: bool
+    last: bool
+
+    @property
+    def ordered(self) -> bool:
+        return not self.text.layout.op.commutative
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        warp = self.target.subgroup == self.block
+        return (*self.text.local_arrays(warp), *(() if warp else (LocalArray("counts", "int", TEAM),)))
+
+
 def plan_keyed(
     layout: SegmentLayout, line: Marked, key: DType | None, last: bool, mode: ComputeMode, facts: Facts, box: TeamBox
 ) -> Plan:
@@ -56,14 +76,7 @@ def plan_keyed(
     """
     text = KeyedText(layout, line.narrow, size=0 if key is None else key.itemsize)
     partial, moved = line.chunks > 1, key is not None
-    numbers = {
-        "block": box.block, "partial": partial, "ordered": not layout.op.commutative, "moved": moved, "last": last,
-        "size": text.size,
-    }  # fmt: skip
-    spec = kernel_spec(
-        "segments/keyed_team", Target.of(mode, facts, line.narrow),
-        numbers, {"layout": layout}, lambda: {"text": text}, arrays=lambda: _arrays(text, mode, facts),
-    )  # fmt: skip
+    spec = KeyedKernel(Target.of(mode, facts, line.narrow), text, box.block, partial, moved, last)
     after = 1 + len(layout.names)
     marks, keys = ("in0", f"in{after}"), (f"in{after + 1}",) if moved else ()
     outputs, pieces = ("out0", *(("out1",) if moved else ())), ("parts", "places") if partial else ()
@@ -77,11 +90,6 @@ def plan_keyed(
     domain = Segments(line.length, 0)
     join = join_stage(text, domain, line.chunks, mode, facts, box.join_block)
     return Plan((team, join), scratch(text, domain, line.chunks), mode, Scope.DEVICE, line.narrow, why)
-
-
-def _arrays(text: KeyedText, mode: ComputeMode, facts: Facts) -> tuple[LocalArray, ...]:
-    warp = subgroup(mode, facts) == TEAM
-    return (*text.local_arrays(warp), *(() if warp else (LocalArray("counts", "int", TEAM),)))
 
 
 def suits_marks(layout: SegmentLayout, facts: Facts) -> bool:

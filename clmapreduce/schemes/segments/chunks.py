@@ -7,9 +7,8 @@ that a launch before has made: once, where the offsets stay the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,9 +17,8 @@ from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.common.local_arrays import Arrays, accumulators
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.schemes.segments.statements import SegmentText
 
@@ -32,18 +30,44 @@ OPEN = LaunchTable(np.zeros(1), narrow=True)
 
 
 @dataclass(frozen=True, eq=False)
+class ChunkText(KernelText):
+    """text: the statements. partial: there are several chunks."""
+
+    weight: ClassVar[int] = WEIGHT
+    text: SegmentText
+    block: int
+    partial: bool
+
+    @property
+    def columned(self) -> bool:
+        return self.text.columned
+
+
+@dataclass(frozen=True, eq=False)
+class JoinText(KernelText):
+    """text: the statements of the kernel that left pieces."""
+
+    template = "kernel/segments/segmented_join"
+    weight: ClassVar[int] = WEIGHT
+    text: SegmentText
+    block: int
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        segments = (LocalArray(name, "idx", self.block) for name in ("opened", "ending"))
+        return (*accumulators(self.text.layout.op.whole, self.block), *segments)
+
+
+@dataclass(frozen=True, eq=False)
 class ChunkKernel:
-    """A kernel over chunks. template: as for `kernel_spec`. numbers: what its text depends on besides. alone: the scope
-    of a single chunk's run, and what is said of it. each: what is said of several, behind their number. items:
-    work-items per chunk; of all columns where the kernel `walks`, else of one. Who walks takes the number of chunks and
-    of columns; others that of columns, where there are several. teams: so many times the box's items make a group; a
-    kernel with several takes the number of chunks. cut: where there are several chunks, it reads the layout's cuts
-    instead of searching. looks: as in a plan of a SegmentScheme. arrays: as for `kernel_spec`.
+    """A kernel over chunks. alone: the scope of a single chunk's run, and what is said of it. each: what is said of
+    several, behind their number. items: work-items per chunk; of all columns where the kernel `walks`, else of one. Who
+    walks takes the number of chunks and of columns; others that of columns, where there are several. teams: so many
+    times the box's items make a group; a kernel with several takes the number of chunks. cut: where there are several
+    chunks, it reads the layout's cuts instead of searching. looks: as in a plan of a SegmentScheme.
     """
 
-    template: str
-    text: SegmentText
-    numbers: Mapping[str, Any]
+    spec: ChunkText
     alone: tuple[Scope, str]
     each: str
     items: int = 1
@@ -51,22 +75,20 @@ class ChunkKernel:
     teams: int = 1
     cut: bool = False
     looks: bool = False
-    arrays: Arrays = tuple
+
+
+def several(domain: Segments, box: SegmentBox | TeamBox) -> bool:
+    """Whether there is more than one chunk."""
+    return domain.chunks(box.share(domain.weight)) > 1
 
 
 def plan_chunks(
     kernel: ChunkKernel, domain: Segments, mode: ComputeMode, facts: Facts, box: SegmentBox | TeamBox
 ) -> Plan:
     """The plan of a kernel over chunks, with the launch that joins their pieces where there are several."""
-    text, walks, alone = kernel.text, kernel.walks, kernel.alone
+    spec, text, walks, alone = kernel.spec, kernel.spec.text, kernel.walks, kernel.alone
     layout, share, group = text.layout, box.share(domain.weight), box.block * kernel.teams
-    chunks = domain.chunks(share)
-    partial = chunks > 1
-    spec = kernel_spec(
-        kernel.template, Target.of(mode, facts, domain.narrow),
-        {"block": box.block, "partial": partial, "weight": WEIGHT, **kernel.numbers}, {"layout": layout},
-        lambda: {"text": text}, arrays=kernel.arrays,
-    )  # fmt: skip
+    chunks, partial = domain.chunks(share), spec.partial
     pieces = ("parts", "places") if partial else ()
     more = [*([chunks] if walks or kernel.teams > 1 else []), *([domain.columns] if walks or text.columned else [])]
     sizes = [domain.length, domain.segments, *([] if kernel.cut else [share]), *more]
@@ -95,11 +117,7 @@ def scratch(text: SegmentText, domain: Segments, chunks: int) -> dict[str, int]:
 def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, block: int) -> Stage:
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
-    spec = kernel_spec(
-        "segments/segmented_join", Target.of(mode, facts, text.narrow),
-        {"block": block, "weight": WEIGHT, "columned": text.columned, "edges": text.edges}, {"layout": layout},
-        lambda: {"text": text}, arrays=lambda: _join_arrays(text, block),
-    )  # fmt: skip
+    spec = JoinText(Target.of(mode, facts, text.narrow), text, block)
     given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
     sizes = [domain.length, domain.segments, chunks, domain.columns]
     read = (*given, *text.edges, "parts", "places")
@@ -107,9 +125,16 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))
 
 
-def _join_arrays(text: SegmentText, block: int) -> tuple[LocalArray, ...]:
-    segments = (LocalArray(name, "idx", block) for name in ("opened", "ending"))
-    return (*accumulators(text.layout.op.whole, block), *segments)
+@dataclass(frozen=True, eq=False)
+class CutsText(KernelText):
+    """offset: the offsets' C type. closed, tile: as of `plan_cuts`."""
+
+    template = "kernel/segments/segmented_cuts"
+    weight: ClassVar[int] = WEIGHT
+    block: int
+    offset: str
+    closed: bool
+    tile: int
 
 
 def plan_cuts(
@@ -119,8 +144,7 @@ def plan_cuts(
     cut but little; in front of them, whether offsets begin or end wrongly, and 0. closed: as in a SegmentLayout.
     """
     chunks, block = domain.chunks(share), CUT_BLOCK
-    numbers = {"block": block, "offset": c_name(offsets), "closed": closed, "weight": WEIGHT, "tile": tile}
-    spec = kernel_spec("segments/segmented_cuts", Target.of(mode, facts, domain.narrow), numbers, {})
+    spec = CutsText(Target.of(mode, facts, domain.narrow), block, c_name(offsets), closed, tile)
     sizes = [("idx", size) for size in (domain.length, domain.segments, share, chunks)]
     stage = Stage(spec, -(-(chunks + 1) // block), block, ("in0", "out0", *sizes), ("in0",), ("out0",))
     return Plan((stage,), {}, mode, Scope.DEVICE, domain.narrow, "an item per cut searches the path")

@@ -5,7 +5,7 @@ elements ahead of time, for a window.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
 from clmapreduce.formula.emit import Text
@@ -28,7 +28,7 @@ class LanesText(SegmentText):
     """
 
     lanes: int = 1
-    elements: Formula | None = None
+    elements: Formula | None = field(default=None, compare=False)
 
     @property
     def windowed(self) -> bool:

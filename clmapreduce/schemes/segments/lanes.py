@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from clmapreduce.domain.segments import Segments
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
-from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
+from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.lane_statements import LanesText, window_formula
 from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentLayout
@@ -37,6 +40,22 @@ def _gathers(formula: Formula) -> bool:
     return any(given.access is Access.GATHERED for given in formula.inputs)
 
 
+@dataclass(frozen=True, eq=False)
+class LanesKernel(ChunkText):
+    """widths, unroll, long, window: as in a `LanesBox`. few: elements of a short segment. ahead: how far ahead elements
+    are asked for.
+    """
+
+    template = "kernel/segments/segmented_lanes"
+    lanes: int
+    widths: tuple[int, ...]
+    unroll: int
+    long: int
+    window: int
+    few: int
+    ahead: int
+
+
 class Lanes(SegmentScheme[LanesBox]):
     """What `takes_lanes`."""
 
@@ -51,11 +70,11 @@ class Lanes(SegmentScheme[LanesBox]):
         windowed = window_formula(formula) if _gathers(formula) else None
         widest = max((windowed or formula).widest, *(c.dtype.itemsize for c in op.tile.components))
         lanes = box.lanes(widest, True)
-        numbers = {
-            "lanes": lanes, "widths": box.widths, "unroll": box.unroll, "long": box.long, "window": box.window,
-            "few": int(lanes * box.few), "ahead": (GATHER_AHEAD if windowed else AHEAD) // widest,
-        }  # fmt: skip
         text, how = LanesText(layout, narrow, lanes=lanes, elements=windowed), f"{lanes} lanes at a time"
+        spec = LanesKernel(
+            Target.of(self.mode, self.facts, narrow), text, box.block, several(self.domain, box), lanes, box.widths,
+            box.unroll, box.long, box.window, int(lanes * box.few), (GATHER_AHEAD if windowed else AHEAD) // widest,
+        )  # fmt: skip
         alone = (Scope.ITEM, f"one item walks it all, {how}")
-        kernel = ChunkKernel("segments/segmented_lanes", text, numbers, alone, f"an item each, {how}")
+        kernel = ChunkKernel(spec, alone, f"an item each, {how}")
         return plan_chunks(kernel, self.domain, self.mode, self.facts, box)

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from clmapreduce.domain.line import Line
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 
 STRETCH = 8
 """Elements per item and step: the search for their segment is paid once for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacesText(KernelText):
+    """offset, source, place: C types."""
+
+    template = "kernel/segments/segmented_expand"
+    stretch: ClassVar[int] = STRETCH
+    block: int
+    offset: str
+    source: str
+    place: str
 
 
 def plan_expand(
     domain: Segments, offsets: DType, sources: DType, places: DType, mode: ComputeMode, facts: Facts, box: LaunchBox
 ) -> Plan:
     """The plan of out[i] = sources[s] + i - offsets[s] for every element i, which lies in segment s."""
-    numbers = {
-        "block": box.block, "stretch": STRETCH, "offset": c_name(offsets),
-        "source": c_name(sources), "place": c_name(places),
-    }  # fmt: skip
-    spec = kernel_spec("segments/segmented_expand", Target.of(mode, facts, domain.narrow), numbers, {})
+    target = Target.of(mode, facts, domain.narrow)
+    spec = PlacesText(target, box.block, c_name(offsets), c_name(sources), c_name(places))
     groups, share = Line(domain.length).shares(facts.compute_units * box.groups, box.block * STRETCH)
     sizes = [("idx", domain.length), ("idx", domain.segments), ("idx", share)]
     stage = Stage(spec, groups, box.block, ("in0", "in1", "out0", *sizes), ("in0", "in1"), ("out0",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,12 +17,15 @@ from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import kernel_spec, vectorisable
-from clmapreduce.schemes.common.kernel_text import Target, subgroup
+from clmapreduce.schemes.common.kernel import vectorisable
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.statements import Computed
 from clmapreduce.schemes.segments.team_statements import TEAM
+
+ADDED = operator("sum").bind(INT64, "auto", True)
+"""Adds up numbers of marks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,42 @@ class MarksText(KeysText):
         return Computed.of(block, formula.outputs[0])
 
 
+@dataclass(frozen=True, eq=False)
+class MarksKernel(KernelText):
+    """kept: a key per mark is kept."""
+
+    template = "kernel/segments/marks"
+    block: ClassVar[int] = TEAM
+    text: MarksText
+    kept: bool
+
+    @property
+    def last(self) -> bool:
+        return self.text.last
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        if self.target.subgroup != TEAM:
+            return (LocalArray("counts", "int", TEAM),)
+        return (LocalArray("line", self.text.key_type, 16 * TEAM),) if self.text.fours and self.kept else ()
+
+
+@dataclass(frozen=True, eq=False)
+class BasesText(KernelText):
+    """How many marks there are before each chunk."""
+
+    template = "kernel/segments/bases"
+    block: int
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(ADDED, self.narrow)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return accumulators(ADDED, self.block)
+
+
 def plan_marks(
     changes: Formula, line: Marked, last: bool, kept: bool, mode: ComputeMode, facts: Facts, box: LaunchBox
 ) -> Plan:
@@ -50,11 +90,8 @@ def plan_marks(
     """
     fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
     text = MarksText(changes, line.narrow, last, fours)
-    numbers = {"block": TEAM, "kept": kept, "last": last}
-    marks = kernel_spec(
-        "segments/marks", Target.of(mode, facts, line.narrow), numbers, {"changes": changes},
-        lambda: {"text": text}, arrays=lambda: mark_arrays(text, kept, subgroup(mode, facts)),
-    )  # fmt: skip
+    target = Target.of(mode, facts, line.narrow)
+    marks = MarksKernel(target, text, kept)
     outputs = ("out0", "out1", *(("out3",) if kept else ()))
     marking = Stage(
         marks,
@@ -64,26 +101,11 @@ def plan_marks(
         ("in0", "in1"),
         outputs,
     )
-    bound = operator("sum").bind(INT64, "auto", True)
-    box = within_local_memory(box, bound.layout.itemsize, facts)
-    bases = kernel_spec(
-        "segments/bases",
-        Target.of(mode, facts, line.narrow),
-        {"block": box.block},
-        {},
-        lambda: {"op": OperatorText(bound, line.narrow)},
-        arrays=lambda: accumulators(bound, box.block),
-    )
+    box = within_local_memory(box, ADDED.layout.itemsize, facts)
+    bases = BasesText(target, box.block)
     adding = Stage(bases, 1, box.block, ("out1", "out2", ("idx", line.chunks)), ("out1",), ("out1", "out2"))
     why = f"{line.chunks} chunks of {line.share} keys are marked, a team each"
     return Plan((marking, adding), {}, mode, Scope.DEVICE, line.narrow, why)
-
-
-def mark_arrays(text: MarksText, kept: bool, warp: int) -> tuple[LocalArray, ...]:
-    """What a team shares that cannot pass registers; else a tile of keys, where some are kept. warp: as `subgroup`."""
-    if warp != TEAM:
-        return (LocalArray("counts", "int", TEAM),)
-    return (LocalArray("line", text.key_type, 16 * TEAM),) if text.fours and kept else ()
 
 
 def bases_dtype(line: Marked) -> DType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,12 +11,12 @@ from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.formula import Formula
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import AHEAD, kernel_spec, vectorisable
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel import AHEAD, vectorisable
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 from clmapreduce.schemes.segments.keys import KeysText
@@ -44,6 +45,34 @@ class RunsText(KeysText):
         """Keys from a step's first one on to those that are asked for while it is compared."""
         size = self.key.dtype.itemsize
         return [place // size for place in range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)]
+
+
+@dataclass(frozen=True, eq=False)
+class RunsKernel(KernelText):
+    """bound: adds up changes. stretch: pairs of an item and turn. padded: as of `plan_runs`. vectors: items compare
+    vectors of keys.
+    """
+
+    template = "kernel/segments/runs"
+    lanes: ClassVar[int] = STRETCH
+    text: RunsText
+    bound: Bound
+    block: int
+    stretch: int
+    padded: bool
+    vectors: bool
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def last(self) -> bool:
+        return self.text.last
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return accumulators(self.bound, self.block)
 
 
 @dataclass(frozen=True)
@@ -81,13 +110,8 @@ class RunsProblem:
         narrow = Line(self.pairs + 2).narrow
         groups, share = self._shares(facts)
         text = RunsText(changes, narrow, last, begins_dtype(self.pairs))
-        spec = kernel_spec(
-            "segments/runs", Target.of(mode, facts, narrow),
-            {"block": box.block, "stretch": self._stretch(facts), "padded": padded, "last": last,
-             "vectors": self._vectors(facts), "lanes": STRETCH},
-            {"changes": changes, "bound": bound}, lambda: {"text": text, "op": OperatorText(bound, narrow)},
-            arrays=lambda: accumulators(bound, box.block),
-        )  # fmt: skip
+        target, stretch, vectors = Target.of(mode, facts, narrow), self._stretch(facts), self._vectors(facts)
+        spec = RunsKernel(target, text, bound, box.block, stretch, padded, vectors)
         outputs = ("out0", "out1", "out2")
         arguments: Arguments = ("in0", "in1", "in2", *outputs, ("idx", self.pairs), ("idx", share))
         stage = Stage(spec, groups, box.block, arguments, ("in0", "in1", "in2"), outputs)

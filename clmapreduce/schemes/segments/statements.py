@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.dtypes import DType, Leaf, c_name, leaves
+from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula, Input, Place, field_text, in_parameters
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
@@ -18,7 +19,7 @@ from clmapreduce.schemes.common.kernel import out_parameters
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentLayout:
+class SegmentLayout(HasContent):
     """What is reduced: the formula of an element, the operator, and the offsets' dtype. closed: whether
     there is one more offset than segments. init: folded into every segment
     once, first. empty: the result of an empty segment. stored: the result's dtype in memory.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan
 from clmapreduce.schemes.common.kernel import vectorisable
-from clmapreduce.schemes.common.kernel_text import subgroup
+from clmapreduce.schemes.common.kernel_text import Target, subgroup
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
-from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
+from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentLayout
 from clmapreduce.schemes.segments.team_statements import TEAM, TeamText
@@ -27,11 +29,30 @@ def suits_teams(layout: SegmentLayout, facts: Facts, columns: int = 1) -> bool:
     return plain and op.tile.layout.itemsize <= 16 and facts.max_group_size >= TEAM
 
 
-def _arrays(text: TeamText, warp: bool, blocked: bool, teams: int) -> tuple[LocalArray, ...]:
-    """blocked: whether items turn a tile in local memory, to have neighbours."""
-    flags = LocalArray("flags" if teams == 1 else "all_flags", "uint", teams * 16 * TEAM // 4, aligned=True)
-    ended = () if warp else (LocalArray("ended", "int", 1),)
-    return (*text.local_arrays(warp, 1 if blocked else 0 if warp else 4), flags, *ended)
+@dataclass(frozen=True, eq=False)
+class TeamKernel(ChunkText):
+    """window, unroll: as in a `TeamBox`. blocked: items turn a tile in local memory, to have neighbours. teams: of a
+    group. looks: it says whether offsets are wrong.
+    """
+
+    template = "kernel/segments/segmented_team"
+    text: TeamText
+    window: int
+    unroll: int
+    blocked: bool
+    teams: int
+    looks: bool
+
+    @property
+    def ordered(self) -> bool:
+        return not self.text.layout.op.commutative
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        warp, name = self.target.subgroup == self.block, "flags" if self.teams == 1 else "all_flags"
+        flags = LocalArray(name, "uint", self.teams * 16 * TEAM // 4, aligned=True)
+        ended = () if warp else (LocalArray("ended", "int", 1),)
+        return (*self.text.local_arrays(warp, 1 if self.blocked else 0 if warp else 4), flags, *ended)
 
 
 class Teams(SegmentScheme[TeamBox]):
@@ -50,21 +71,21 @@ class Teams(SegmentScheme[TeamBox]):
         return team_box(domain.length / domain.segments, self.facts, self.near and small and warps)
 
     def tile_of_cuts(self, box: TeamBox) -> int | None:
-        return box.tile if self.domain.chunks(box.share(self.domain.weight)) > 1 else None
+        return box.tile if several(self.domain, box) else None
 
     def plan(self, box: TeamBox, looks: bool = False) -> Plan:
         layout, domain, columned = self.layout, self.domain, self.domain.columns != 1
-        warp = subgroup(self.mode, self.facts) == box.block
-        teams, text = box.teams if warp else 1, TeamText(layout, domain.narrow, columned)
+        teams = box.teams if subgroup(self.mode, self.facts) == box.block else 1
+        text = TeamText(layout, domain.narrow, columned)
         looks = looks and self.tile_of_cuts(box) is not None
-        numbers = {
-            "window": box.window, "unroll": box.unroll, "ordered": not layout.op.commutative, "blocked": box.blocked,
-            "teams": teams, "looks": looks, "columned": columned,
-        }  # fmt: skip
+        spec = TeamKernel(
+            Target.of(self.mode, self.facts, domain.narrow), text, box.block, several(domain, box), box.window,
+            box.unroll, box.blocked, teams, looks,
+        )  # fmt: skip
         each = f"a team for each of {domain.columns} numbers of each" if columned else "a team each"
         kernel = ChunkKernel(
-            "segments/segmented_team", text, numbers,
-            (Scope.GROUP, "one team streams it all"), f"{each}, cut beforehand", items=box.block, teams=teams, cut=True,
-            looks=looks, arrays=lambda: _arrays(text, warp, box.blocked, teams),
+            spec, (Scope.GROUP, "one team streams it all"),
+            f"{each}, cut beforehand", items=box.block, teams=teams, cut=True,
+            looks=looks,
         )  # fmt: skip
         return plan_chunks(kernel, domain, self.mode, self.facts, box)

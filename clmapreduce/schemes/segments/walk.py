@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from clmapreduce.dtypes import is_complex
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Plan
 from clmapreduce.schemes.common.kernel import vectorisable
+from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.segments.boxes import SegmentBox, walk_box
-from clmapreduce.schemes.segments.chunks import ChunkKernel, plan_chunks
+from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.statements import SegmentText
+
+
+@dataclass(frozen=True, eq=False)
+class WalkText(ChunkText):
+    """lanes: numbers of a vector. most: of an item. whole, rest: whether items take as many, and what others take."""
+
+    template = "kernel/segments/segmented_walk"
+    lanes: int
+    most: int
+    whole: bool
+    rest: tuple[int, ...]
 
 
 class Walk(SegmentScheme[SegmentBox]):
@@ -22,16 +36,16 @@ class Walk(SegmentScheme[SegmentBox]):
 
     def plan(self, box: SegmentBox, looks: bool = False) -> Plan:
         layout, domain = self.layout.chained, self.domain
-        text = SegmentText(layout, domain.narrow, domain.columns != 1)
         numbers_only = layout.stored.names is None and not is_complex(layout.stored)
         lanes = box.lanes(layout.formula.widest, vectorisable(layout.formula, self.facts) and numbers_only)
         most = lanes * box.vectors
         full, left = divmod(domain.columns, most)
         rest = tuple(1 << k for k in reversed(range(most.bit_length())) if left >> k & 1)
-        numbers = {"lanes": lanes, "most": most, "whole": full > 0, "rest": rest, "columned": text.columned}
+        text = SegmentText(layout, domain.narrow, domain.columns != 1)
+        target = Target.of(self.mode, self.facts, domain.narrow)
+        spec = WalkText(target, text, box.block, several(domain, box), lanes, most, full > 0, rest)
         alone = Scope.ITEM if self.mode is ComputeMode.SEQUENTIAL else Scope.GROUP
         kernel = ChunkKernel(
-            "segments/segmented_walk", text, numbers, (alone, "one item walks it all"), "an item each",
-            items=full + len(rest), walks=True,
+            spec, (alone, "one item walks it all"), "an item each", items=full + len(rest), walks=True
         )  # fmt: skip
         return plan_chunks(kernel, domain, self.mode, self.facts, box)

@@ -13,8 +13,8 @@ from support.long_vectors import DIM, PROMISED, assert_sums, gaussian, points, s
 import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairs.matrix import chained_statements
-from clmapreduce.schemes.pairs.matrix.parts import results
+from clmapreduce.schemes.pairs.matrix.chained_numbers import ChainedNumbers
+from clmapreduce.schemes.pairs.matrix.parts.long_results import LongResults
 from clmapreduce.schemes.pairs.matrix.parts.pack import REDO
 from clmapreduce.vector import Variable
 
@@ -130,7 +130,7 @@ def test_differences_alone_and_numbers_alone(
     """Either way that groups of gradients may go is right where nothing cancels. No other test has such vectors: plans
     are kept.
     """
-    monkeypatch.setattr(chained_statements, "SPREAD", spread)
+    monkeypatch.setattr(ChainedNumbers, "spread", spread)
     dim = 21 if spread else 22
     formula, (x, y, b, g) = slope(dim)
     given = {x: points(rng, 70, dim), y: points(rng, 97, dim)}
@@ -147,7 +147,7 @@ def test_groups_that_give_up_and_such_that_never_do(
     """Blobs whose distances lose their digits: pairs alone and groups again are both right. No other test has such
     vectors: plans are kept.
     """
-    monkeypatch.setattr(results, "PATIENCE", patience)
+    monkeypatch.setattr(LongResults, "patience", patience)
     dim = 23 if patience else 24
     formula, (x, y, s, b) = gaussian(dim, SIZE)
     xs, ys = points(rng, 150, dim), points(rng, 400, dim)

@@ -13,7 +13,7 @@ from support.random_blocks import Halves, drawn_blocks, mask_of
 import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairs.matrix.parts import results
+from clmapreduce.schemes.pairs.matrix.parts.long_results import LongResults
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.vector import Variable
 
@@ -114,7 +114,7 @@ def test_groups_that_give_up_and_such_that_never_do(
     """Blobs whose distances lose their digits, with splits or blocks of pairs: pairs alone and tiles by differences
     are both right. No other test has such vectors: plans are kept.
     """
-    monkeypatch.setattr(results, "PATIENCE", patience)
+    monkeypatch.setattr(LongResults, "patience", patience)
     dim = 23 if patience else 24
     formula, (x, y, s, b) = gaussian(dim)
     xs, ys = points(rng, 150, dim), points(rng, 700, dim)

@@ -13,3 +13,13 @@
 % endif
 }
 </%def>
+## Stores a number at a place of an output that may be narrower than what is computed with.
+<%def name="store_number(array, at, number)">
+% if array.of_halves:
+vstore_half(${number}, ${at}, ${array.name});
+% elif array.of_bfloats:
+${array.name}[${at}] = cmr_bfloat_bits_float(${number});
+% else:
+${array.name}[${at}] = ${number};
+% endif
+</%def>

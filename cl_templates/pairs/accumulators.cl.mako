@@ -1,5 +1,6 @@
 ## What kernels of pairs share: accumulators of tiles of columns, those that wait in memory for the merging launch, and results.
 ## pairs: what formulas and the operator compute (schemes/pairs/parts). acc: the name of an accumulator; v: the number of a row vector.
+<%namespace name="outputs" file="/outputs.cl.mako"/>
 ## Declares part{v}, of a tile of columns, where the operator has such.
 <%def name="open_tile(pairs, v)">
 <% seed = pairs.seed(v) %>
@@ -33,16 +34,6 @@ if (${alive}) ${array(one, total)}[${rows} + ${place}] = ${acc}_${one.name}${f".
 ${one.type} ${acc}_${one.name} = ${array(one, total, "const ")}[${at}];
 % endfor
 </%def>
-## Stores a number at a place of a result array.
-<%def name="store(array, at, number)">
-% if array.of_halves:
-vstore_half(${number}, ${at}, ${array.name});
-% elif array.of_bfloats:
-${array.name}[${at}] = cmr_bfloat_bits_float(${number});
-% else:
-${array.name}[${at}] = ${number};
-% endif
-</%def>
 ## Stores the results of the lanes of `acc`: row `at[lane]` of every output where it is live. count: C text of the columns that were reduced.
 <%def name="finish(pairs, acc, lanes, at, live, count)" buffered="True">
 {
@@ -54,7 +45,7 @@ ${result.statements}
 width = len(result.texts)
 place = f"(size_t)({at[lane]}) * {width} + {d}" if width > 1 else at[lane]
 %>
-if (${live[lane]}) ${store(result.array, place, f"({text}).s{lane:x}" if lanes > 1 else text)}
+if (${live[lane]}) ${outputs.store_number(result.array, place, f"({text}).s{lane:x}" if lanes > 1 else text)}
 % endfor
 % endfor
 % endfor

@@ -3,7 +3,7 @@
 ##   marks [row][…]      sums [row][${"size"}]      out…      total  sums      share
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="outputs" file="/outputs.cl.mako"/>
 <%
 result = last.result
 *leading, own = result.texts  # what a row is given once, and what for every sum
@@ -18,8 +18,8 @@ ${mode.kernel_head("cmr_pairwise_last", last.parameters + ["const idx total", "c
 % endfor
         ${result.statements}
 % for k, text in enumerate(leading):
-        if (d == 0) ${accumulators.store(result.array, f"{base} + {k}", text)}
+        if (d == 0) ${outputs.store_number(result.array, f"{base} + {k}", text)}
 % endfor
-        ${accumulators.store(result.array, f"{base} + {len(leading)} + d", own)}
+        ${outputs.store_number(result.array, f"{base} + {len(leading)} + d", own)}
     </%mode:each>
 }

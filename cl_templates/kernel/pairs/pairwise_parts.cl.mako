@@ -3,7 +3,7 @@
 ##   part… [row][number]      out [row][number]  first those of the first part      total  results      share
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="outputs" file="/outputs.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_parts", parts.parameters + ["const idx total", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
@@ -12,6 +12,6 @@ ${mode.kernel_head("cmr_pairwise_parts", parts.parameters + ["const idx total", 
 % for k, (first, size) in enumerate(zip(parts.firsts, parts.sizes)):
         if (d >= ${first} && d < ${first + size}) x = part${k}[(size_t)row * ${size} + d - ${first}];
 % endfor
-        ${accumulators.store(parts.results, "at", "x")}
+        ${outputs.store_number(parts.results, "at", "x")}
     </%mode:each>
 }

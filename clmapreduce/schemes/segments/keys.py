@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from clmapreduce.dtypes import c_name
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.statements import Statements
-from clmapreduce.schemes.segments.statements import Computed, OutputArray
+from clmapreduce.schemes.common.outputs import OutputArray
+from clmapreduce.schemes.segments.statements import Computed
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from clmapreduce.dtypes import DType, Leaf, c_name, leaves
+from clmapreduce.dtypes import DType, Leaf, c_name
 from clmapreduce.formula.content import HasContent
-from clmapreduce.formula.formula import Formula, Input, Place, field_text, in_parameters
+from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
 from clmapreduce.formula.statements import Statements
@@ -16,6 +16,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.kernel import out_parameters
+from clmapreduce.schemes.common.outputs import OutputArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,26 +68,6 @@ class Computed:
         """What a block computes of a value; the block's last one."""
         parts = block.texts(value)
         return cls(str(block), parts)
-
-
-@dataclass(frozen=True)
-class OutputArray:
-    """An array that a kernel stores into: its name in C and its dtype."""
-
-    name: str
-    dtype: DType
-
-    @property
-    def of_records(self) -> bool:
-        return self.dtype.fields is not None
-
-    def type(self, lanes: int) -> str:
-        """The C type of its numbers, of so many side by side."""
-        return c_name(self.dtype, lanes)
-
-    def field(self, at: str, leaf: Leaf) -> str:
-        """A field of the record at a place."""
-        return field_text(self.name, at, self.dtype.itemsize, *leaves(self.dtype)[leaf])
 
 
 @dataclass(frozen=True, eq=False)

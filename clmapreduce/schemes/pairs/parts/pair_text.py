@@ -21,10 +21,11 @@ from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of
+from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.pairs.parts.column_packs import ColumnPack, packs_of
 from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Several, Variable
 from clmapreduce.schemes.pairs.parts.folding import Folding
-from clmapreduce.schemes.pairs.parts.outputs import LeftNumber, Result, ResultArray
+from clmapreduce.schemes.pairs.parts.results import LeftNumber, Result
 
 
 class ContractionSum(NamedTuple):
@@ -296,7 +297,7 @@ class PairText:
         results = []
         for k, (dtype, nodes) in enumerate(zip(self.outputs, outputs, strict=True)):
             texts = [block.texts(node.astype(widened(dtype)))[""] for node in nodes]
-            results.append(Result(ResultArray(f"out{k}", dtype), block.drained(), texts))
+            results.append(Result(OutputArray(f"out{k}", dtype), block.drained(), texts))
         return results
 
     # ------------------------------------------------------------------------------------------------- internals

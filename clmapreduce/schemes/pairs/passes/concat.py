@@ -13,7 +13,7 @@ from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.pairs.parts.outputs import ResultArray
+from clmapreduce.schemes.common.outputs import OutputArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Parts:
         return [sum(self.sizes[:k]) for k in range(len(self.sizes))]
 
     @property
-    def results(self) -> ResultArray:
-        return ResultArray("out0", self.output)
+    def results(self) -> OutputArray:
+        return OutputArray("out0", self.output)
 
 
 def plan_parts(

@@ -16,7 +16,8 @@ from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.pairs.parts.outputs import Result, ResultArray
+from clmapreduce.schemes.common.outputs import OutputArray
+from clmapreduce.schemes.pairs.parts.results import Result
 
 MARKS, SUMS = "marks", "sums"
 """Every row's marks, and its sums: (batch, rows, marks or size)."""
@@ -53,7 +54,7 @@ class LastResults:
         acc = block.record("acc", {c.name: c.dtype for c in self.bound.components})
         (nodes,) = self.bound.finish_pairs(acc, block.index("0"))
         texts = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
-        return Result(ResultArray("out0", self.output), str(block), texts)
+        return Result(OutputArray("out0", self.output), str(block), texts)
 
 
 def plan_weighted(

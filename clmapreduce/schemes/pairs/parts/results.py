@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from clmapreduce.dtypes import FLOAT16, DType, is_bfloat16
-
-
-@dataclass(frozen=True)
-class ResultArray:
-    """An array of results: its name in C, and its dtype, which may be narrower than what is computed with."""
-
-    name: str
-    dtype: DType
-
-    @property
-    def of_halves(self) -> bool:
-        return self.dtype == FLOAT16
-
-    @property
-    def of_bfloats(self) -> bool:
-        return is_bfloat16(self.dtype)
+from clmapreduce.schemes.common.outputs import OutputArray
 
 
 class Result(NamedTuple):
     """An output's numbers of a row, and the statements that they need before."""
 
-    array: ResultArray
+    array: OutputArray
     statements: str
     texts: Sequence[str]
 

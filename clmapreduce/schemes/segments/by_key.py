@@ -14,9 +14,9 @@ from clmapreduce.reductions.segment import MEAN
 from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
-from clmapreduce.schemes.segments.statements import SegmentLayout
+from clmapreduce.schemes.segments.segment_text import SegmentLayout
 from clmapreduce.schemes.segments.team import suits_teams
-from clmapreduce.schemes.segments.team_statements import TEAM, TeamText
+from clmapreduce.schemes.segments.team_text import TEAM, TeamText
 
 WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 

@@ -21,8 +21,8 @@ from clmapreduce.schemes.common.kernel import vectorisable
 from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.keys import KeysText
-from clmapreduce.schemes.segments.statements import Computed
-from clmapreduce.schemes.segments.team_statements import TEAM
+from clmapreduce.schemes.segments.segment_text import Computed
+from clmapreduce.schemes.segments.team_text import TEAM
 
 ADDED = operator("sum").bind(INT64, "auto", True)
 """Adds up numbers of marks."""

@@ -12,7 +12,7 @@ from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.segments.boxes import SegmentBox, walk_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
-from clmapreduce.schemes.segments.statements import SegmentText
+from clmapreduce.schemes.segments.segment_text import SegmentText
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 pairs, exact = matrix.pairs, matrix.exact
 inner = pairs.inner
@@ -73,7 +74,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${domain.open_places()}
     ${mode.group_scratch(pairs.outer)}
     ${domain.open("CMR_GROUP", matrix.rows)}
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 2) far[item] = 0;

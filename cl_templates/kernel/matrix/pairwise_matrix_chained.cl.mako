@@ -15,6 +15,7 @@
 <%namespace name="long" file="/matrix/long.cl.mako"/>
 <%namespace name="results" file="/matrix/long_results.cl.mako"/>
 <%namespace name="products" file="/matrix/weighted.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 weighted = matrix.weighted
 pairs, here = matrix.pairs, domain.attr.here
@@ -198,7 +199,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
     ${domain.open_places()}
     ${domain.open(f"CMR_GROUP / {weighted.across}", matrix.rows)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${long.offset_operands(matrix, "batch")}
     ${products.offset_centre(weighted, "batch")}
     ${pairs.uniforms()}

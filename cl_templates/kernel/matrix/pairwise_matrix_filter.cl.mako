@@ -8,6 +8,7 @@
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 exact = matrix.exact
 mine, step, place = matrix.places.mine, across * ahead, domain.attr.place
@@ -131,7 +132,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
     ${domain.open_places()}
     ${mode.group_scratch(exact.outer)}
     ${domain.open("CMR_GROUP", matrix.rows)}
-    ${exact.offsets("batch")}
+    ${inputs.offset(exact.pair.inputs, "batch")}
     ${exact.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 4) far[item] = 0;

@@ -16,6 +16,7 @@
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 pairs = matrix.pairs
 inner = pairs.inner
@@ -64,7 +65,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
 % endif
     ${domain.open_places()}
     ${domain.open("CMR_GROUP", matrix.rows)}
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${long.offset_operands(matrix, "batch")}
     ${pairs.uniforms()}
     ${results.declare_slopes(matrix)}

@@ -12,6 +12,7 @@
 <%namespace name="results" file="/matrix/long_results.cl.mako"/>
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 pairs, sample = matrix.pairs, matrix.sample
 warps, mine = matrix.warps, matrix.warps.mine
@@ -106,7 +107,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
     ${mode.local_array("known_columns")}
     ${domain.open_places()}
     ${domain.open("CMR_GROUP", matrix.rows)}
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${long.offset_operands(matrix, "batch")}
     ${pairs.uniforms()}
     ${nearest.declare_way(matrix.way)}

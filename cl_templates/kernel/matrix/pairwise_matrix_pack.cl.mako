@@ -7,6 +7,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
 ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
     ${mode.local_array("largest")}
@@ -14,7 +15,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *res
     ${mode.local_array("need")}
     const idx group = CMR_GROUP, batch = group / (stages * ${weights.across});
     const idx first_column = group / ${weights.across} % stages * ${tile}, first_d = group % ${weights.across} * ${numbers};
-    ${weights.wide.offsets("batch")}
+    ${inputs.offset(weights.wide.pair.inputs, "batch")}
     packed += (size_t)group * ${words};
     const int item = (int)get_local_id(0);
     if (item == 0) need[0] = 0;

@@ -8,6 +8,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 exact = wide.matrix.exact
 values = [exact.values(v, 0) for v in range(vectors)]
@@ -21,7 +22,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
     cmr_end_unless_int(wanted);
     ${domain.open(f"CMR_GROUP / {wide.across}", apart * vectors, "wanted")}
     const idx first_d = CMR_GROUP % ${wide.across} * ${wide.numbers}, last_d = min((idx)(first_d + ${wide.numbers}), (idx)${wide.size});
-    ${exact.offsets("batch")}
+    ${inputs.offset(exact.pair.inputs, "batch")}
     ${exact.uniforms()}
     const int item = (int)get_local_id(0), own = item / ${apart} * ${numbers};
 % for v in range(vectors):

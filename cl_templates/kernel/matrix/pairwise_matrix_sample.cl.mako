@@ -8,6 +8,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <% step, mine = across * ahead, matrix.places.mine %>
 ## The item's buckets, of which nothing is known: {name}{v}_{c}.
 <%def name="declare_buckets(name)">
@@ -42,7 +43,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", parameters + domain.attr.parame
     ${mode.local_array("largest")}
     ${mode.local_array("far")}
     ${domain.open("CMR_GROUP", matrix.rows)}
-    ${matrix.exact.offsets("batch")}
+    ${inputs.offset(matrix.exact.pair.inputs, "batch")}
     ${matrix.exact.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 4) far[item] = 0;

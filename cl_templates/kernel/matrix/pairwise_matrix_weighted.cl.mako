@@ -11,6 +11,7 @@
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="products" file="/matrix/weighted.cl.mako"/>
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 pairs, here = weighted.pairs, domain.attr.here
 mine = weighted.warps.mine
@@ -36,7 +37,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.para
     ${domain.open_places()}
     ${domain.open(f"CMR_GROUP / {weighted.across}", weighted.warps.rows)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32, at_column = lane % 4 * 2;
     if (item == 0) given_up[0] = 0;

@@ -19,6 +19,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 matrix, scalars, box = wide.matrix, wide.scalars, wide.box
 pairs, exact = matrix.pairs, matrix.exact
@@ -225,7 +226,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     ${terms.declare_tile(pairs)}
     ${domain.open(f"CMR_GROUP / {wide.across}", rows_taken)}
     const idx block_d = CMR_GROUP % ${wide.across}, first_d = block_d * ${wide.numbers};
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 2) { far[item] = -1; given_up[item] = 0; }

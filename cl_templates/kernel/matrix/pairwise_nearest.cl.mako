@@ -8,6 +8,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 pairs = listed.pairs
 better = "<" if listed.way.least else ">"
@@ -45,7 +46,7 @@ ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_paramet
     const idx row = first + item;
     if (item == 0) doubts[0] = 0;
     ${mode.sync()}
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     ${nearest.declare_way(listed.way)}
     if (row < last) {

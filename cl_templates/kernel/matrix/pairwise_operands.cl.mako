@@ -4,6 +4,7 @@
 ##   operands [batch][tile][step][block of 16 rows, or 8 columns]  words of both pieces      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 ## Declares `scale`, 0 where there is none, and `unscale`, of the row's numbers.
 <%def name="measure(part)">
 <% number = part.coordinate("row", "d") %>
@@ -81,7 +82,7 @@ ${unscale_kept} = unscale;
 ${mode.kernel_head("cmr_pairwise_operands", side.parameters() + ["__global float *restrict facts", "__global uint *restrict operands", "const idx count", "const idx padded", "const idx blocks"])} {
     const idx group = CMR_GROUP, batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
-    ${side.offsets("batch")}
+    ${inputs.offset(side.inputs, "batch")}
 % for part in side.parts:
 % if part.centred:
     centre${part.number} += (size_t)batch * ${part.steps * side.depth};

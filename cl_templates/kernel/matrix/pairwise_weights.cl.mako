@@ -5,10 +5,11 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="products" file="/matrix/weighted.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_weights", parameters + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
     const idx group = CMR_GROUP % groups, element = CMR_GROUP / groups;
     const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};
-    ${weighted.wide.offsets("batch")}
+    ${inputs.offset(weighted.wide.pair.inputs, "batch")}
     ${products.offset_centre(weighted, "batch")}
     weights += (size_t)element * padded * ${weighted.numbers};
     for (int k = 0; k < ${taken}; k++) {

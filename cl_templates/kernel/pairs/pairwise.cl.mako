@@ -13,6 +13,7 @@
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
@@ -71,7 +72,7 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % if len(steps) > 1:
     const int used = (int)((last - first + ${block * lanes - 1}) / ${block * lanes});
 % endif
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
 % if sharing:
     const int wide = (int)piece[7], mine = (int)CMR_LOCAL_ID & (wide - 1), sharer = (int)CMR_LOCAL_ID / wide, sharers = ${block} / wide;

@@ -8,6 +8,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 inner = pairs.inner
 name = "part" if inner is not None else "acc"
@@ -36,7 +37,7 @@ ${accumulators.close_tile(text, v)}
 ${mode.kernel_head("cmr_pairwise_few", parameters + domain.attr.parameters)} {
     ${mode.group_scratch(pairs.outer)}
     ${domain.open("CMR_GROUP", vectors)}
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
     const idx row${v} = CMR_MIN(first + ${v}, last - 1);

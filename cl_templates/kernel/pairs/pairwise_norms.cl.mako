@@ -4,6 +4,7 @@
 ##   rows, columns  in one element of the batch      blocks  groups per element
 ##   Local memory: the centre. Barriers: 1.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 ## Declares coordinate d of the centre: a mean over a few rows and columns. What is not finite counts as 0.
 <%def name="declare_centre(d)">
 <% count = 2 * norms.samples %>
@@ -36,7 +37,7 @@ const float norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));
 ${mode.kernel_head("cmr_pairwise_norms", norms.parameters() + ["__global float *restrict centres", "__global float *restrict row_norms", "__global float *restrict column_norms", "const idx rows", "const idx columns", "const idx blocks"])} {
 ${mode.local_array("middle")}
     const idx group = CMR_GROUP, batch = group / blocks, number = group % blocks;
-    ${norms.offsets("batch")}
+    ${inputs.offset(norms.inputs, "batch")}
     <%mode:each i="k" begin="0" end="${padded}">
         if (k < ${norms.row.size}) { ${declare_centre("k")} middle[k] = centre; } else middle[k] = 0;
         if (number == 0) centres[batch * ${padded} + k] = middle[k];

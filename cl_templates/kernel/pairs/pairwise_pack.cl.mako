@@ -3,10 +3,11 @@
 ##   in…  [batch][count][dim]      packed [batch][${"depth"}][padded]      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 ${mode.kernel_head("cmr_pairwise_pack", parameters + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])} {
     const idx group = CMR_GROUP, batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
-    ${offsets([given], "batch")}
+    ${inputs.offset([given], "batch")}
     packed += (size_t)batch * ${depth} * padded;
     if (at < padded) {
         for (int d = 0; d < ${given.dim}; d++) packed[(size_t)d * padded + at] = ${element(given, f"row * {given.dim} + d")};

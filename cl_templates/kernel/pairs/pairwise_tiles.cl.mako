@@ -11,6 +11,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%namespace name="staging" file="/pairs/staging.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 shape = tiles.shape
 inner = pairs.inner
@@ -158,7 +159,7 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
     const int wanted = redo[${flags}];
     cmr_end_unless_int(wanted);
 % endif
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${staging.offset(tiles, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;

@@ -11,6 +11,7 @@
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 T = pairs.kind
 width = {"float": 4, "double": 2}[T]
@@ -42,7 +43,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % endif
     ${domain.open("CMR_GROUP / across", block, "wanted" if flags else None)}
     const idx first_d = CMR_GROUP % across * ${beside};
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     const int at_row = warp / ${warps_across} * ${8 * rows_taken} + lane / 4 * ${width};

@@ -8,6 +8,7 @@
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
+<%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
 vectors, beside = rows_taken, numbers_taken
 T = pairs.kind
@@ -56,7 +57,7 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters
     ${domain.open("CMR_GROUP / across", vectors * lanes)}
     const idx first_d = CMR_GROUP % across * ${beside};
     const int numbers = (int)min((idx)${beside}, (idx)(${size} - first_d));
-    ${pairs.offsets("batch")}
+    ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
 % for v in range(vectors):
 % for lane in range(lanes):

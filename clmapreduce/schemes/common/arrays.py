@@ -1,4 +1,4 @@
-"""Arrays of pairs as C text: parameters, where an element of the batch begins, what is read."""
+"""Arrays of pairs as C text: parameters, and what is read."""
 
 from __future__ import annotations
 
@@ -13,29 +13,12 @@ def parameters_of(inputs: Sequence[PairInput]) -> list[str]:
     return [text for given in inputs for text in _parameters(given)]
 
 
-def offsets_of(inputs: Sequence[PairInput], batch: str) -> str:
-    """Moves some inputs to their part for one element of the batch."""
-    return "\n".join(f"{given.name} += {_digits(given, batch)};" for given in inputs if given.rank)
-
-
 def _parameters(given: PairInput) -> list[str]:
     if given.scalar:
         return [f"const {c_name(given.dtype)} {given.name}"]
     kind = c_name(given.dtype)
     strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
     return [f"__global const {kind} *restrict {given.name}", *strides]
-
-
-def _digits(given: PairInput, batch: str) -> str:
-    """Where an element of the batch begins in an array: the digits of its number times their strides, an idx as every
-    place is. With a size_t here Intel's compiler took ten times as long to build long texts (K least of vectors).
-    """
-    terms, rest = [], f"({batch})"
-    for d in reversed(range(given.rank)):
-        digit = f"({rest} % {given.name}_size{d})" if d else rest
-        terms.append(f"{digit} * {given.name}_stride{d}")
-        rest = f"({rest} / {given.name}_size{d})"
-    return " + ".join(terms)
 
 
 def gathered(given: PairInput, places: Sequence[str], d: str) -> str:

@@ -13,7 +13,7 @@ from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.arrays import element, offsets_of, parameters_of
+from clmapreduce.schemes.common.arrays import element, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
@@ -125,7 +125,7 @@ class _Tiling:
         numbers = {"block": block, "depth": self.tiles.padded(given)}
         spec = kernel_spec(
             "pairs/pairwise_pack", Target.of(self.mode, self.facts, domain.narrow), numbers, {"given": given},
-            lambda: {"offsets": offsets_of, "element": element, "kind": kind, "parameters": parameters_of([given])},
+            lambda: {"element": element, "kind": kind, "parameters": parameters_of([given])},
         )  # fmt: skip
         count = domain.rows if given.role is Role.ROW else domain.columns
         arguments: Arguments = (given.name, target, ("idx", count), ("idx", padded), ("idx", blocks))

@@ -15,7 +15,7 @@ from typing import ClassVar
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.node import Apply, Node, Symbol
 from clmapreduce.lowering.pair import Pair, PairInput, Role
-from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
+from clmapreduce.schemes.common.arrays import parameters_of
 from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.sides import Side
 
@@ -83,10 +83,6 @@ class CentredNorms:
     def parameters(self) -> list[str]:
         """The kernel's parameters for what is read."""
         return parameters_of(self.inputs)
-
-    def offsets(self, batch: str) -> str:
-        """Moves the inputs to their part for one element of the batch."""
-        return offsets_of(self.inputs, batch)
 
     def centred(self, side: Side, at: str, d: str) -> Computed:
         """The number of a row or column at coordinate d, less that of `middle`."""

@@ -20,7 +20,7 @@ from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, R
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common.arrays import element, gathered, offsets_of, parameters_of
+from clmapreduce.schemes.common.arrays import element, gathered, parameters_of
 from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.pairs.parts.column_packs import ColumnPack, packs_of
 from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Several, Variable
@@ -82,10 +82,6 @@ class PairText:
     def parameters(self) -> list[str]:
         """The kernel's parameters for the pair's inputs."""
         return parameters_of(self.pair.inputs)
-
-    def offsets(self, batch: str) -> str:
-        """Moves every input to its part for one element of the batch."""
-        return offsets_of(self.pair.inputs, batch)
 
     # ---------------------------------------------------------------------------------------------------- terms
     def uniforms(self) -> str:

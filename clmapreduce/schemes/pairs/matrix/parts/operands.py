@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from clmapreduce.lowering.pair import PairInput, Role
-from clmapreduce.schemes.common.arrays import offsets_of, parameters_of
+from clmapreduce.schemes.common.arrays import parameters_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.parts.centred import centred
 from clmapreduce.schemes.pairs.parts.computed import Computed
@@ -147,10 +147,6 @@ class SideOperands:
         """The kernel's parameters for what is read."""
         names = [f"{name}{part.number}" for part in self.parts if part.centred for name in ("centre", "norms")]
         return [*parameters_of(self.inputs), *(f"__global const float *restrict {name}" for name in names)]
-
-    def offsets(self, batch: str) -> str:
-        """Moves the inputs to their part for one element of the batch."""
-        return offsets_of(self.inputs, batch)
 
     @property
     def of_rows(self) -> bool:

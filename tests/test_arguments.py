@@ -36,7 +36,7 @@ def test_python_numbers_are_weak_and_as_narrow_as_the_arrays_beside_them(context
 def test_python_integers_are_held_by_the_smallest_of_three(context: cm.Context, number: int, code: str) -> None:
     arguments = gather([number], context)
     assert signature(context, number) == [(code, Access.ARGUMENT, int)]
-    assert int(arguments.given[0].value) == number
+    assert int(arguments.inputs[0].value) == number
     symbol = arguments.signature[0].input(0).value
     assert isinstance(symbol, Symbol) and symbol.weak == 0
 
@@ -85,14 +85,14 @@ def test_a_number_that_does_not_fit_what_it_meets_is_refused_at_the_call(
 
 def test_arrays_are_read_in_step_or_by_strides_or_once(context: cm.Context) -> None:
     matrix, row, column = np.ones((3, 4), "f4"), np.ones(4, "f4"), np.ones((3, 1), "f4")
-    given = gather([matrix, row, column, np.ones((1, 1), "f4"), np.float32(1)], context).given
+    given = gather([matrix, row, column, np.ones((1, 1), "f4"), np.float32(1)], context).inputs
     assert [g.signature.access for g in given] == [
         Access.VECTOR, Access.STRIDED, Access.STRIDED, Access.ARGUMENT, Access.ARGUMENT,
     ]  # fmt: skip
     assert [g.strides for g in given[1:3]] == [((3, 0), (4, 1)), ((3, 1), (4, 0))]
     on_device = cm.array(np.ones(1, "f4"), context)
-    assert gather([on_device, cm.array(matrix, context)], context).given[0].signature.access is Access.SINGLE
-    assert gather([np.ones((1, 4), "f4")[0], np.ones((1, 4), "f4")], context).given[0].signature.access is Access.VECTOR
+    assert gather([on_device, cm.array(matrix, context)], context).inputs[0].signature.access is Access.SINGLE
+    assert gather([np.ones((1, 4), "f4")[0], np.ones((1, 4), "f4")], context).inputs[0].signature.access is Access.VECTOR
 
 
 def test_shapes_that_do_not_broadcast_are_told(context: cm.Context) -> None:

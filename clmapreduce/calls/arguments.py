@@ -1,4 +1,4 @@
-"""What a call was given: arrays and numbers, where they live, how they broadcast, and what inputs follow."""
+"""The arguments of a call: arrays and numbers, where they live, how they broadcast, and what inputs follow."""
 
 from __future__ import annotations
 
@@ -91,19 +91,20 @@ class Argument:
 
 @dataclass(frozen=True)
 class Arguments:
-    """All arguments of one call. `on_device`: a DeviceArray was among them, so the result stays there. `batch`: the
-    leading axes, where the last one is a line and the others count lines; else all elements are one line.
+    """All arguments of one call. `inputs`: those called in0, in1, … in the plan. `on_device`: a DeviceArray is among
+    them, so the result stays there. `batch`: the leading axes, where the last one is a line and the others count lines;
+    else all elements are one line.
     """
 
     context: Context
-    given: tuple[Argument, ...]
+    inputs: tuple[Argument, ...]
     shape: Shape
     on_device: bool
     batch: Shape | None = None
 
     @property
     def signature(self) -> tuple[Signature, ...]:
-        return tuple(g.signature for g in self.given)
+        return tuple(g.signature for g in self.inputs)
 
     @property
     def length(self) -> int:
@@ -138,14 +139,14 @@ def gather(values: Sequence[Any], context: Context | None, length: int | None = 
     Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays
     on different devices.
     """
-    given_values = [held(v, context) for v in values]
-    homes = {id(v.context): v.context for v in given_values if isinstance(v, DeviceArray)}
+    all_values = [array_or_number(v, context) for v in values]
+    homes = {id(v.context): v.context for v in all_values if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
-    arrays = [v for v in given_values if isinstance(v, ARRAYS)]
+    arrays = [v for v in all_values if isinstance(v, ARRAYS)]
     shape = _shape([a.shape for a in arrays], length)
     inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
-    given = tuple(_given(v, shape, inexact, home) for v in given_values)
-    return Arguments(home, given, shape, bool(homes))
+    inputs = tuple(_input(v, shape, inexact, home) for v in all_values)
+    return Arguments(home, inputs, shape, bool(homes))
 
 
 def gather_rows(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
@@ -153,32 +154,32 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     broadcast. `length`: the line's length where no array gives it.
     """
     length = None if length is None else whole(length, "length")
-    given_values = [held(v, context) for v in values]
-    homes = {id(v.context): v.context for v in given_values if isinstance(v, DeviceArray)}
+    all_values = [array_or_number(v, context) for v in values]
+    homes = {id(v.context): v.context for v in all_values if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
-    arrays = [v for v in given_values if isinstance(v, ARRAYS) and v.ndim]
+    arrays = [v for v in all_values if isinstance(v, ARRAYS) and v.ndim]
     lines = {v.shape[-1] for v in arrays} - {1} | ({length} if length is not None else set())
-    told = ", ".join(
-        f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(given_values) if getattr(v, "ndim", 0)
+    shapes = ", ".join(
+        f"argument {i + 1} has shape {v.shape}" for i, v in enumerate(all_values) if getattr(v, "ndim", 0)
     )
     if len(lines) > 1:
         raise ShapeError(
-            f"the last axis is the line, and lines differ in length: {told}; one value per row has length 1"
+            f"the last axis is the line, and lines differ in length: {shapes}; one value per row has length 1"
         )
     line = lines.pop() if lines else 1
     try:
         batch = np.broadcast_shapes(*(v.shape[:-1] for v in arrays))
     except ValueError:
-        raise ShapeError(f"the batch axes, all but the last, do not broadcast: {told}") from None
-    inexact = [v.dtype for v in given_values if isinstance(v, ARRAYS) and v.dtype.names is None]
+        raise ShapeError(f"the batch axes, all but the last, do not broadcast: {shapes}") from None
+    inexact = [v.dtype for v in all_values if isinstance(v, ARRAYS) and v.dtype.names is None]
     inexact = [dtype for dtype in inexact if dtype.kind in "fc"]
-    given = tuple(_given_rows(v, (*batch, line), inexact, home) for v in given_values)
-    return Arguments(home, given, (*batch, line), bool(homes), batch)
+    inputs = tuple(_input_of_rows(v, (*batch, line), inexact, home) for v in all_values)
+    return Arguments(home, inputs, (*batch, line), bool(homes), batch)
 
 
-def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
+def _input_of_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
     if not isinstance(value, ARRAYS) or value.ndim == 0:
-        return _given(value, shape, inexact, home)
+        return _input(value, shape, inexact, home)
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     varies = value.shape[-1] == shape[-1]
@@ -188,7 +189,7 @@ def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -
     elif varies and value.size == shape[-1]:
         access = Access.LINE
     elif value.size == 1:
-        return _given(value, (*shape, 0), inexact, home)
+        return _input(value, (*shape, 0), inexact, home)
     elif not varies and value.size == product(shape[:-1]):
         access = Access.ROW
     if access is not None:
@@ -197,7 +198,7 @@ def _given_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -
     return Argument(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=varies), strides)
 
 
-def held(value: Any, context: Context | None) -> Any:
+def array_or_number(value: Any, context: Context | None) -> Any:
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
     if plain or isinstance(value, (DeviceArray, Described)):
         return value
@@ -226,11 +227,11 @@ def _shape(shapes: list[Shape], length: int | None) -> Shape:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        told = " and ".join(str(s) for s in shapes)
-        raise ShapeError(f"shapes {told} do not broadcast; make them equal, or 1 where they differ") from None
+        text = " and ".join(str(s) for s in shapes)
+        raise ShapeError(f"shapes {text} do not broadcast; make them equal, or 1 where they differ") from None
 
 
-def _given(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
+def _input(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
     if not isinstance(value, ARRAYS):
         return _number(value, inexact, home)
     if isinstance(value, np.ndarray):

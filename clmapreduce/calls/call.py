@@ -88,8 +88,8 @@ class Call:
     def add_inputs(self) -> None:
         """Every argument's buffer, values and strides under the names in0, in1, …"""
         with translated():
-            for i, given in enumerate(self._arguments.given):
-                self.arrays[f"in{i}"] = self._input(given)
+            for i, argument in enumerate(self._arguments.inputs):
+                self.arrays[f"in{i}"] = self._input(argument)
 
     @property
     def context(self) -> Context:
@@ -106,24 +106,24 @@ class Call:
         return self.on_device if target is None else isinstance(target, DeviceArray) and not self._unsafe_alias(target)
 
     @property
-    def given(self) -> tuple[Argument, ...]:
+    def inputs(self) -> tuple[Argument, ...]:
         """The arguments, those called in0, in1, … in the plan."""
-        return self._arguments.given
+        return self._arguments.inputs
 
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes of every argument that is an array, by name."""
-        arrays = ((f"in{i}", given.value) for i, given in enumerate(self._arguments.given))
+        arrays = ((f"in{i}", argument.value) for i, argument in enumerate(self._arguments.inputs))
         return {name: v.nbytes for name, v in arrays if isinstance(v, (DeviceArray, np.ndarray))}
 
-    def _input(self, given: Argument) -> Any:
-        access = given.signature.access
+    def _input(self, argument: Argument) -> Any:
+        access = argument.signature.access
         if access is Access.ARGUMENT:
-            return as_argument(given.value, given.signature.dtype)
-        buffer = given.value.buffer if isinstance(given.value, DeviceArray) else self.lend(given.value)
-        if access is not Access.STRIDED and given.last is None:
+            return as_argument(argument.value, argument.signature.dtype)
+        buffer = argument.value.buffer if isinstance(argument.value, DeviceArray) else self.lend(argument.value)
+        if access is not Access.STRIDED and argument.last is None:
             return buffer
-        return (buffer, *given.numbers)
+        return (buffer, *argument.numbers)
 
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
         """A buffer that holds a host array: its own memory where the device shares it and may read it there, else a
@@ -159,18 +159,18 @@ class Call:
                         results.append(self._device_output(i, shape, dtype, target))
                         continue
                     waiting = True
-                    made = self._host_output(i, shape, dtype, target)
-                    if target is not None and made is not target:
-                        copies.append((target, made))
-                    results.append(target if target is not None else made)
+                    array = self._host_output(i, shape, dtype, target)
+                    if target is not None and array is not target:
+                        copies.append((target, array))
+                    results.append(target if target is not None else array)
                 submission = executable.submit(self.arrays, wait_for, self._before, self._after)
                 if waiting or self._alive:  # host memory that was lent is the caller's again on return
                     submission.wait()
         finally:
             for buffer in self._temporary:
                 self._arena.give(buffer)
-        for target, made in copies:
-            np.copyto(target, made)
+        for target, array in copies:
+            np.copyto(target, array)
         return [
             r[()] if isinstance(r, np.ndarray) and not r.shape and t is None else r
             for r, t in zip(results, targets, strict=True)
@@ -180,25 +180,25 @@ class Call:
         return i < len(self._partly) and self._partly[i]
 
     def _device_output(self, i: int, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
-        made = target if target is not None else empty(shape, dtype, self._context)
-        self.arrays[f"out{i}"] = made.buffer
+        array = target if target is not None else empty(shape, dtype, self._context)
+        self.arrays[f"out{i}"] = array.buffer
         if target is not None and self._unsafe_alias(target):
             buffer = self.scratch(target.nbytes)
             self.arrays[f"out{i}"] = buffer
             if self._is_partial(i):
                 self._before.append(hostsched.CopyJob(target.buffer, buffer, target.nbytes))
             self._after.append(hostsched.CopyJob(buffer, target.buffer, target.nbytes))
-        return made
+        return array
 
     def _host_output(self, i: int, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
         direct = (
             target is not None and target.dtype == dtype and target.flags.c_contiguous and starts_aligned(target)
             and not self._overlaps(target)
         )  # fmt: skip
-        made = target if direct and target is not None else aligned_empty(shape, dtype)
-        flat = made.reshape(-1).view(np.uint8)
-        if self._is_partial(i) and made is not target:
-            np.copyto(made, target)  # type: ignore[arg-type]  # what is written in part has a target
+        array = target if direct and target is not None else aligned_empty(shape, dtype)
+        flat = array.reshape(-1).view(np.uint8)
+        if self._is_partial(i) and array is not target:
+            np.copyto(array, target)  # type: ignore[arg-type]  # what is written in part has a target
         if self._context.facts.lends_memory and flat.nbytes >= 4096:
             buffer = self._arena.borrow(flat, writable=True)
             self._after.append(hostsched.MapJob(buffer))
@@ -208,7 +208,7 @@ class Call:
                 self._before.append(hostsched.WriteJob(buffer, flat))
             self._after.append(hostsched.ReadJob(buffer, flat))
         self.arrays[f"out{i}"] = buffer
-        return made
+        return array
 
     def _unsafe_alias(self, target: DeviceArray) -> bool:
         """Whether an input that is not read in step with the output lives in the target's memory."""
@@ -216,7 +216,7 @@ class Call:
             isinstance(g.value, DeviceArray)
             and g.value.buffer is target.buffer
             and not (self._in_step and g.signature.access is Access.VECTOR)
-            for g in self._arguments.given
+            for g in self._arguments.inputs
         )
 
     def _overlaps(self, target: NumpyArray) -> bool:
@@ -230,7 +230,7 @@ class Call:
                 and g.value.ctypes.data == target.ctypes.data
                 and g.value.dtype == target.dtype
             )
-            for g in self._arguments.given
+            for g in self._arguments.inputs
         )
 
 

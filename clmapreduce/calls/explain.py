@@ -13,7 +13,7 @@ def explained(plan: Plan, sizes: Mapping[str, int]) -> str:
     for number, stage in enumerate(plan.stages, 1):
         counts = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))
         lines.append(f"  stage {number}: {stage.spec.kernel}, {_groups(stage.groups)} of {stage.group_size} ({counts})")
-        lines.append(f"    reads {_told(stage.reads, sizes)}; writes {_told(stage.writes, sizes)}")
+        lines.append(f"    reads {_arrays(stage.reads, sizes)}; writes {_arrays(stage.writes, sizes)}")
     read = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.reads)
     written = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.writes)
     lines.append(f"  {_jobs(plan.stages)}; {_bytes(read)} read, {_bytes(written)} written")
@@ -28,7 +28,7 @@ def _groups(count: int) -> str:
     return f"{count} group{'' if count == 1 else 's'}"
 
 
-def _told(names: Sequence[str], sizes: Mapping[str, int]) -> str:
+def _arrays(names: Sequence[str], sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({_bytes(sizes[name])})" if name in sizes else name for name in names) or "nothing"
 
 

@@ -45,13 +45,13 @@ class Options:
 
     def refuse_inside(self, what: str, **more: Any) -> None:
         """Raises FormulaError for keywords that a step of a fused function cannot have. more: those beside the options;
-        None and "auto" were not given.
+        None and "auto" count as left out.
         """
-        given = [name for name, kept in vars(Options()).items() if getattr(self, name) is not kept]
-        given += [name for name, value in more.items() if value is not None and str(value) != "auto"]
-        if given:
+        names = [name for name, default in vars(Options()).items() if getattr(self, name) is not default]
+        names += [name for name, value in more.items() if value is not None and str(value) != "auto"]
+        if names:
             raise FormulaError(
-                f"{what} is a step of a fused function and takes no {', '.join(given)}; give it to the function's call"
+                f"{what} is a step of a fused function and takes no {', '.join(names)}; give it to the function's call"
             )
 
     def box(self, scheme: str, mode: ComputeMode, context: Context) -> LaunchBox:

@@ -26,8 +26,8 @@ class Prepared:
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes of every array of the plan, by name."""
-        made = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
-        return {**self.call.sizes, **self.executable.plan.scratch, **made}
+        results = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
+        return {**self.call.sizes, **self.executable.plan.scratch, **results}
 
     @property
     def stays(self) -> bool:

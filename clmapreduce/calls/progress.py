@@ -1,4 +1,4 @@
-"""`progress=` of long calls: how much of the work is done, told to a function or shown as a bar."""
+"""`progress=` of long calls: how much of the work is done, for a function or a bar."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ def followed(call: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(call)
     def with_progress(*args: P.args, **kwargs: P.kwargs) -> T:
-        wanted = kwargs.get("progress")
+        progress = kwargs.get("progress")
         with host_room():
-            if wanted is None:
+            if progress is None:
                 return call(*args, **kwargs)
-            with reporting(wanted) as report, hostsched.following(report):
+            with reporting(progress) as report, hostsched.following(report):
                 return call(*args, **kwargs)
 
     return with_progress
 
 
 @contextmanager
-def reporting(wanted: Any) -> Iterator[Report]:
+def reporting(progress: Any) -> Iterator[Report]:
     """The function to call for a `progress=`; a bar is closed at the end. Raises ModeError for what is none."""
-    if wanted is None or wanted is False:
+    if progress is None or progress is False:
         yield lambda done, total: None
-    elif wanted is True:
+    elif progress is True:
         with _bar() as report:
             yield report
-    elif callable(wanted) and takes(wanted, 2):
-        yield wanted
+    elif callable(progress) and takes(progress, 2):
+        yield progress
     else:
-        raise ModeError(f"progress={quoted(wanted)} is none; use True for a bar, or a callable of (done, total)")
+        raise ModeError(f"progress={quoted(progress)} is none; use True for a bar, or a callable of (done, total)")
 
 
 @contextmanager

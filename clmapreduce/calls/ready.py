@@ -31,7 +31,7 @@ class ReadyCall:
     """
 
     def __init__(self, prepared: Prepared, own: Collection[int] = (), derivation: Derivation | None = None) -> None:
-        arguments, executable = prepared.call.given, prepared.executable
+        arguments, executable = prepared.call.inputs, prepared.executable
         numbers = {
             f"in{k}": as_argument(argument.value, argument.signature.dtype)
             for k, argument in enumerate(arguments)
@@ -86,4 +86,4 @@ class ReadyCall:
 
 def is_repeatable(prepared: Prepared) -> bool:
     """Whether all that a call reads is numbers and arrays on the device."""
-    return all(g.signature.access is Access.ARGUMENT or isinstance(g.value, DeviceArray) for g in prepared.call.given)
+    return all(g.signature.access is Access.ARGUMENT or isinstance(g.value, DeviceArray) for g in prepared.call.inputs)

@@ -1,4 +1,4 @@
-"""What a call depends on, as the key under which it is found again."""
+"""What a call depends on, as the key of a cache entry."""
 
 from __future__ import annotations
 

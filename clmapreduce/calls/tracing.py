@@ -38,13 +38,13 @@ class Traced:
 
     def formula(self, signature: tuple[Signature, ...], device: Context) -> Formula:
         """The formula for these inputs. Raises FormulaError, or DTypeError for what the device lacks."""
-        found = self.formulas.get(signature)
-        if found is None:
-            found = trace(self.front, [s.input(i) for i, s in enumerate(signature)], self.what)
-            check_guards(found.nodes, found.outputs, self.what)
-            self.formulas[signature] = found
-        check_device(found.dtypes, device)
-        return found
+        formula = self.formulas.get(signature)
+        if formula is None:
+            formula = trace(self.front, [s.input(i) for i, s in enumerate(signature)], self.what)
+            check_guards(formula.nodes, formula.outputs, self.what)
+            self.formulas[signature] = formula
+        check_device(formula.dtypes, device)
+        return formula
 
 
 def check_device(dtypes: Sequence[DType], context: Context) -> None:
@@ -64,8 +64,8 @@ def check_numbers(formula: Formula, arguments: Arguments) -> None:
 
 def check_weak(inputs: Sequence[Input], nodes: Sequence[Node], arguments: Arguments) -> None:
     """As `check_numbers`, for the inputs and nodes of any formulas."""
-    for given, argument in zip(inputs, arguments.given, strict=True):
+    for one, argument in zip(inputs, arguments.inputs, strict=True):
         if argument.signature.weak is int:
             for node in nodes:
-                if isinstance(node, Apply) and node.function is CAST and node.args[0] is given.value:
+                if isinstance(node, Apply) and node.function is CAST and node.args[0] is one.value:
                     check_constant(int(argument.value), node.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Argument, Shape, Signature, collapsed, held, home_of, product
+from clmapreduce.calls.arguments import Argument, Shape, Signature, array_or_number, collapsed, home_of, product
 from clmapreduce.device.array import DeviceArray, contiguous
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, is_float, widened
@@ -39,7 +39,7 @@ def gather_pairs(
     DTypeError naming the variable, DeviceError for arrays on different devices.
     """
     told = {variable: (names or {}).get(variable, _name(variable)) for variable in arrays}
-    values = {variable: held(array, context) for variable, array in arrays.items()}
+    values = {variable: array_or_number(array, context) for variable, array in arrays.items()}
     homes = {id(v.context): v.context for v in values.values() if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
     for variable, value in values.items():

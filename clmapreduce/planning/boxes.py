@@ -35,8 +35,8 @@ def beside(box: Box, name: str, mode: ComputeMode, up: bool) -> Box | None:
     """The box with one number doubled or halved; None beyond the limits."""
     number = _step(getattr(box, name), up)
     least, most = varied(box, mode)[name]
-    made = replace(box, **{name: number})
-    return made if least <= number <= most else None
+    result = replace(box, **{name: number})
+    return result if least <= number <= most else None
 
 
 def _step(number: int, up: bool) -> int:
@@ -67,13 +67,13 @@ def _reaches(start: Box, box: Box, mode: ComputeMode) -> bool:
 
 def _reach(number: int, least: int, most: int) -> set[int]:
     """What doubling and halving make of a number, within its limits."""
-    found, ahead = set(), [number]
+    numbers, ahead = set(), [number]
     while ahead:
         for following in (_step(ahead[-1], True), _step(ahead.pop(), False)):
-            if least <= following <= most and following not in found:
-                found.add(following)
+            if least <= following <= most and following not in numbers:
+                numbers.add(following)
                 ahead.append(following)
-    return found
+    return numbers
 
 
 def to_json(box: Box) -> bytes:
@@ -87,18 +87,18 @@ def from_json(data: bytes) -> Box | None:
     type or none that a box may have.
     """
     try:
-        found = json.loads(data)
-        kind = registry.BOX_TYPES[found["box"]]
-        numbers = dict(_numbers(kind, found["numbers"]))
+        entry = json.loads(data)
+        kind = registry.BOX_TYPES[entry["box"]]
+        numbers = dict(_numbers(kind, entry["numbers"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    made: Box = kind(**numbers)
-    return made if json.loads(to_json(made)) == found else None
+    box: Box = kind(**numbers)
+    return box if json.loads(to_json(box)) == entry else None
 
 
-def _numbers(kind: type[Any], given: Any) -> Iterator[tuple[str, int]]:
+def _numbers(kind: type[Any], entry: Any) -> Iterator[tuple[str, int]]:
     for field in fields(kind):
-        number = given[field.name]
+        number = entry[field.name]
         if type(number).__name__ != field.type or not 0 <= number < 2**31:
             raise ValueError
         yield field.name, number

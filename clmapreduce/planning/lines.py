@@ -99,7 +99,7 @@ class UnfoldRequest(LineRequest):
 
 @dataclass(frozen=True)
 class PartialsRequest(LineRequest):
-    """The reductions of stretches of a line, kept for prefixes."""
+    """The reductions of stretches of a line, from which prefixes follow."""
 
     bound: Bound
 
@@ -109,7 +109,7 @@ class PartialsRequest(LineRequest):
 
 @dataclass(frozen=True)
 class PrefixRequest(PlanRequest):
-    """Prefixes of kept partials. count: of prefixes. length: of the line. queried: for an array of places, not for all
+    """Prefixes from partials. count: of prefixes. length: of the line. queried: for an array of places, not for all
     of them. whole: prefixes, not the partials themselves.
     """
 

@@ -1,4 +1,4 @@
-"""From what is asked for to the passes that compute it: pairs of scalars, and their operators."""
+"""From a reduction over pairs to the passes that compute it: pairs of scalars, and their operators."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def passes_of(form: PairRequest) -> Passes:
         inputs[variable] = PairInput(f"in{k}", role, variable.dim, dtype, symbols, rank, scalar)
     formulas = (form.formula,) if form.weight is None else (form.formula, form.weight)
     first = 1 + max(variable.position for variable in inputs)
-    (formula, *weight), meant = put_aside(formulas, UNROLLED, first)
-    values = tuple(_side_value(form, k, variable, part, inputs) for k, (variable, part) in enumerate(meant.items()))
-    inputs |= {variable: value.given for variable, value in zip(meant, values, strict=True)}
+    (formula, *weight), aside = put_aside(formulas, UNROLLED, first)
+    values = tuple(_side_value(form, k, variable, part, inputs) for k, (variable, part) in enumerate(aside.items()))
+    inputs |= {variable: value.input for variable, value in zip(aside, values, strict=True)}
     pairs = _over_pairs(replace(form, formula=formula, weight=weight[0] if weight else None), inputs)
     return WithSideValues(values, pairs) if values else pairs
 
@@ -57,9 +57,9 @@ def _side_value(
 ) -> SideValue:  # fmt: skip
     """What is computed before all pairs."""
     name, role = f"aside{k}", _role(variable.category, form.axis)
-    given = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, made=True)
+    one = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, made=True)
     indexed = {v: one if one.role is Role.PARAMETER else replace(one, role=Role.ROW) for v, one in inputs.items()}
-    return SideValue(given, lower(part, None, indexed), _sum(form))
+    return SideValue(one, lower(part, None, indexed), _sum(form))
 
 
 def _symbols(name: str, dim: int, form: PairRequest) -> tuple[Symbol, ...]:

@@ -30,8 +30,8 @@ Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], P
 
 @dataclass(frozen=True)
 class Setting:
-    """What plans depend on beside the formula. box: instead of the default one. look: asked for every pass over all
-    pairs, where there is no box.
+    """What plans depend on beside the formula. box: instead of the default one. look: gives the plan of every pass over
+    all pairs, where there is no box.
     """
 
     domain: Pairwise
@@ -144,24 +144,24 @@ class Concatenated(Passes):
 
 @dataclass(frozen=True, eq=False)
 class SideValue:
-    """A number of every row, or column, or of all pairs, that is computed before them. given: what it becomes for the
+    """A number of every row, or column, or of all pairs, that is computed before them. input: what it becomes for the
     pairs. pair: it, as the formula of a row, with the operator that sums it over a single column.
     """
 
-    given: PairInput
+    input: PairInput
     pair: Pair
     bound: PairBound
 
     def plan(self, setting: Setting) -> SideValuePlan:
         """The plan of its launches."""
         pair, domain, mode, facts = self.pair, setting.domain, setting.mode, setting.facts
-        count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(self.given.role, 1)
+        count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(self.input.role, 1)
         batch = domain.batch if any(one.rank for one in pair.inputs) else 1
         alone = Pairwise(count, 1, batch, domain.elements)
         work = PairWork("sum", len(pair.terms.rows), pair.cost, loops=True)
         box = pair_box(work, count * batch, 1, mode, facts)
         plan = Rows(PairProblem(pair, self.bound, (pair.dtype,)), alone, mode, facts).plan(box)
-        return SideValuePlan(self.given.name, plan, count, batch, pair.dtype.itemsize)
+        return SideValuePlan(self.input.name, plan, count, batch, pair.dtype.itemsize)
 
 
 @dataclass(frozen=True, eq=False)

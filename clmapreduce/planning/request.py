@@ -13,7 +13,7 @@ class PlanRequest(ABC):
 
     @property
     def key(self) -> Hashable:
-        """What built plans are kept under: the request, without what owns the plan."""
+        """The key of its cache entry: the request, without what owns the plan."""
         return self
 
     @property

@@ -102,12 +102,13 @@ class RunsRequest(RunCountsRequest):
 
 @dataclass(frozen=True)
 class RunEndsRequest(PlanRequest):
-    """A mark at the end of every run. changes: of keys and keys one ahead, an int32. last, kept: as in `plan_marks`."""
+    """A mark at the end of every run. changes: of keys and keys one ahead, an int32. last, with_keys: as in
+    `plan_marks`."""
 
     changes: Formula
     line: Marked
     last: bool
-    kept: bool
+    with_keys: bool
     box: LaunchBox
 
     @property
@@ -115,7 +116,7 @@ class RunEndsRequest(PlanRequest):
         return self.line.length * self.changes.operations
 
     def plan(self, facts: Facts) -> Plan:
-        return plan_marks(self.changes, self.line, self.last, self.kept, ComputeMode.PARALLEL, facts, self.box)
+        return plan_marks(self.changes, self.line, self.last, self.with_keys, ComputeMode.PARALLEL, facts, self.box)
 
 
 @dataclass(frozen=True)

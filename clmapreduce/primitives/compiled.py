@@ -68,7 +68,7 @@ class Compiled:
         self._executable, self._in_step, self._partly = lowered.executable, lowered.in_step, lowered.partly
         self._kept = lowered.kept
         self.context = lowered.arguments.context
-        queue, given = self.context.queue, lowered.arguments.given
+        queue, given = self.context.queue, lowered.arguments.inputs
         numbers = {f"in{i}": g.numbers for i, g in enumerate(given)}
         self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in given)
         self._slots = [(i, f"in{i}", *kind) for i, kind in enumerate(zip(described, self._numbers, strict=True))]
@@ -140,7 +140,7 @@ class Compiled:
     def _from_host(self, values: Sequence[Any], out: Any, wait_for: Sequence[Any]) -> Any:
         """A call with arrays in host memory, or results that go somewhere special."""
         given: list[Argument] = []
-        for i, (value, wanted, known) in enumerate(zip(values, self._described, self._arguments.given, strict=True)):
+        for i, (value, wanted, known) in enumerate(zip(values, self._described, self._arguments.inputs, strict=True)):
             if self._numbers[i]:
                 given.append(replace(known, value=np.asarray(value).astype(wanted.dtype)))
                 self._number(i, value, wanted)
@@ -149,7 +149,7 @@ class Compiled:
             self._check_array(i, held, wanted)
             given.append(replace(known, value=held))
         on_device = any(isinstance(g.value, DeviceArray) for g in given)
-        arguments = replace(self._arguments, given=tuple(given), on_device=on_device)
+        arguments = replace(self._arguments, inputs=tuple(given), on_device=on_device)
         options = Options(self._mode, self.context, wait_for, out, self._tiles)
         executable = self._executable
         if out is not None:  # the plan depends on how it lies in memory

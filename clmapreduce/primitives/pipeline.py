@@ -201,7 +201,7 @@ def _with_length(arguments: Arguments, program: Program, length: int | None) -> 
     """The arguments with the line's length where an unfold of the program names it."""
     if program.length is None:
         return arguments
-    if any(given.signature.varies for given in arguments.given) or length is not None:
+    if any(given.signature.varies for given in arguments.inputs) or length is not None:
         if arguments.line != program.length:
             raise ShapeError(f"an unfold names the length {program.length}, the line has {arguments.line} elements")
         return arguments

@@ -112,7 +112,7 @@ class Unfold(Primitive):
         arguments = gather([base], options.context)
         if arguments.length != 1:
             raise ShapeError(f"the base of an unfold is one value, its shape is {arguments.shape}")
-        return Arguments(arguments.context, arguments.given, (length,), arguments.on_device)
+        return Arguments(arguments.context, arguments.inputs, (length,), arguments.on_device)
 
     def _bind(self, arguments: Arguments) -> tuple[Formula, Bound | None, DType]:
         """(formula, operator, result dtype); the operator is None where the formula is a closed form over the index."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Shape, held, home_of
+from clmapreduce.calls.arguments import Shape, array_or_number, home_of
 from clmapreduce.device.array import DeviceArray, await_events, contiguous
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -32,7 +32,7 @@ def gathered(arrays: Sequence[Any], context: Context | None, names: Sequence[str
     for name, given in zip(names, arrays, strict=True):
         if given is None and not name.endswith("?"):
             raise DTypeError(f"{name} is None; give an array")
-    made = [None if v is None else held(v, context) for v in arrays]
+    made = [None if v is None else array_or_number(v, context) for v in arrays]
     homes = {id(v.context): v.context for v in made if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
     plain = tuple(v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in made)

@@ -42,7 +42,7 @@ class PlanCalls:
         results = prepared.run()
         if request is not None and call is None and is_repeatable(prepared):
             # Behind the run, which may fill in arrays that later calls only read.
-            inputs = enumerate(prepared.call.given)
+            inputs = enumerate(prepared.call.inputs)
             own = [k for k, g in inputs if k not in arrays and g.signature.access is not Access.ARGUMENT]
             self._cache.put(request, ReadyCall(prepared, own))
         return results[0]

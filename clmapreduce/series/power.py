@@ -61,14 +61,14 @@ def power_series(
     factorials in the device's widest float (171 in float64).
     """
     arguments, home, wanted = checked([x, center], derivatives, dtype, mode, context, out)
-    orders = gather([derivatives], home).given[0].value
+    orders = gather([derivatives], home).inputs[0].value
     if np.ndim(orders) != 1:
         raise ShapeError(f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {np.shape(orders)}")
     table = array(orders, home)
     if orders.size:
         divisors = array(factorials(orders.size - 1, dtype=default_dtype(home), context=home), home)
         table = in_dtype(_QUOTIENT(table, divisors, wait_for=wait_for), wanted)
-    points = arguments.given[0].value
+    points = arguments.inputs[0].value
     if not (isinstance(center, (int, float)) and center == 0):
         points = _shift(wanted, default_dtype(home))(x, center, context=home, wait_for=wait_for)
     on_device = arguments.on_device or isinstance(orders, DeviceArray)
@@ -84,7 +84,7 @@ def checked(
     home = table.context if table.on_device else arrays.context
     if home is not arrays.context:
         arrays = gather(points, home)
-    for argument in (*arrays.given, *table.given):
+    for argument in (*arrays.inputs, *table.inputs):
         if argument.signature.dtype.kind not in "biuf":
             raise DTypeError(f"power series take real numbers, not {argument.signature.dtype}")
     wanted = working_dtype(dtype, [points[0], derivatives], home)

@@ -1,7 +1,7 @@
 """Launch boxes that were measured on a device: a table in memory, over one on disk.
 
 A box is found by the text of the kernel that the static box gives, the device with its driver, and the size of the
-problem. Both tables are asked only when a plan is made, and only where something was measured on the device before.
+problem. Both tables are read only when a plan is made, and only where something was measured on the device before.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class BoxStore:
     def find(self, key: Key) -> Box | None:
         """The box under a key; None where there is none."""
         with self._lock:
-            found = self._boxes.get(key)
-        data = recall("launch box", *key) if found is None else None
-        return found if data is None else from_json(data)
+            box = self._boxes.get(key)
+        data = recall("launch box", *key) if box is None else None
+        return box if data is None else from_json(data)
 
     def keep(self, device: Key, key: Key, box: Box) -> None:
         """Keeps a box, on disk as well unless the cache is turned off."""
@@ -65,7 +65,7 @@ _tunings_lock = threading.RLock()
 
 
 def tunings() -> int:
-    """How many boxes this process has measured. What follows from a plan is not used beyond it."""
+    """How many boxes this process has measured. A plan, and what follows from it, is used for one such number."""
     return _tunings
 
 
@@ -84,7 +84,7 @@ def device_of(context: Context) -> Key:
 
 
 def key_of(context: Context, static: Plan, layout: PairProblem, domain: Pairwise) -> Key:
-    """Where the box for a pass over all pairs is kept. static: its plan with the static box."""
+    """The key of the box for a pass over all pairs. static: its plan with the static box."""
     first = next(stage for stage in static.stages if not {"out0", "scratch0"}.isdisjoint(stage.writes))
     text = text_of(first.spec)
     return (*device_of(context), text, layout.backend, *(str(size.bit_length()) for size in domain.sizes))
@@ -92,7 +92,7 @@ def key_of(context: Context, static: Plan, layout: PairProblem, domain: Pairwise
 
 @lru_cache(maxsize=64)
 def text_of(spec: KernelSpec) -> str:
-    """As `source_of`, for kernels met again and again."""
+    """As `source_of`, for kernels that come again and again."""
     return source_of(spec)
 
 
@@ -124,7 +124,7 @@ def plan_boxed(box: Box, layout: PairProblem, domain: Pairwise, mode: ComputeMod
         scheme, box = choose(layout, domain, mode, facts, box)
         plan = scheme.plan(box)
         needed = max(stage.spec.local_bytes for stage in plan.stages)
-    except Exception as error:  # whatever a scheme meets that was not made for such a box
+    except Exception as error:  # from a scheme that is not made for such a box
         LOG.info("no plan with %r: %s: %s", box, type(error).__name__, error)
         return None
     fits = needed <= facts.local_memory and all(stage.group_size <= facts.max_group_size for stage in plan.stages)

@@ -74,12 +74,12 @@ class Problem:
 class Trial:
     """Plans with a box under trial for one pass; what else a call computes is planned as it would be."""
 
-    def __init__(self, pair: Pair, box: Box, kept: MeasuredChoice) -> None:
-        self._pair, self._box, self._kept = pair, box, kept
+    def __init__(self, pair: Pair, box: Box, choice: MeasuredChoice) -> None:
+        self._pair, self._box, self._choice = pair, box, choice
 
     def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
         if layout.pair is not self._pair:
-            return self._kept(static, layout, domain, mode, facts)
+            return self._choice(static, layout, domain, mode, facts)
         plan = plan_boxed(self._box, layout, domain, mode, facts)
         return static if plan is None else plan
 
@@ -104,9 +104,9 @@ class Candidate:
         for _ in range(count):
             results = self._call(self.context, self._arrays, ())
         self.context.wait()
-        taken = perf_counter() - begin
+        seconds = perf_counter() - begin
         del results
-        return taken / count
+        return seconds / count
 
 
 def compared(champion: Candidate, challenger: Candidate) -> tuple[float, float]:
@@ -129,8 +129,8 @@ def compared(champion: Candidate, challenger: Candidate) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search has found. before, after: seconds."""
+class SearchResult:
+    """The box before a search and the fastest one. before, after: seconds with each."""
 
     box_before: Box
     box: Box
@@ -138,7 +138,7 @@ class Found:
     after: float
 
 
-def search(problem: Problem, deadline: float) -> Found | None:
+def search(problem: Problem, deadline: float) -> SearchResult | None:
     """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
     measured. A box whose kernel is not built or whose results are not those of the static box is left out.
     """
@@ -153,8 +153,8 @@ def search(problem: Problem, deadline: float) -> Found | None:
         return None
     first, last = compared(before, climb.champion)
     if last >= WORTH * first:
-        return Found(before.box, before.box, first, first)
-    return Found(before.box, climb.champion.box, first, last)
+        return SearchResult(before.box, before.box, first, first)
+    return SearchResult(before.box, climb.champion.box, first, last)
 
 
 class _Climb:
@@ -163,48 +163,48 @@ class _Climb:
     def __init__(self, problem: Problem, static: Candidate, deadline: float) -> None:
         self.problem, self.champion, self.deadline = problem, static, deadline
         self.measured = 0
-        self._wanted = static.values()
-        self._met: set[Hashable] = {None, problem.launches(static.box)}
+        self._results = static.values()
+        self._launches: set[Hashable] = {None, problem.launches(static.box)}
 
     def begin_at(self, box: Box | None) -> None:
         """Makes the box in use the champion, if it is right; the static one has to beat it."""
-        made = None if box is None else self._made(box)
-        if made is not None:
-            static, self.champion = self.champion, made
+        candidate = None if box is None else self._candidate(box)
+        if candidate is not None:
+            static, self.champion = self.champion, candidate
             self._challenge(static)
 
     def try_box(self, box: Box) -> float:
         """The share of the champion's time that a box takes; where that is less than it is WORTH, the box is the
-        champion from then on. 1 where it is not measured: met before, wrong, or too late.
+        champion from then on. 1 where it is not measured: not new, wrong, or too late.
         """
-        made = self._made(box)
-        return 1.0 if made is None else self._challenge(made)
+        candidate = self._candidate(box)
+        return 1.0 if candidate is None else self._challenge(candidate)
 
-    def _made(self, box: Box) -> Candidate | None:
+    def _candidate(self, box: Box) -> Candidate | None:
         """The candidate, where it is a new one and right, and there is time."""
-        if perf_counter() >= self.deadline or (launches := self.problem.launches(box)) in self._met:
+        if perf_counter() >= self.deadline or (launches := self.problem.launches(box)) in self._launches:
             return None
-        self._met.add(launches)
+        self._launches.add(launches)
         try:
-            made = Candidate(self.problem, box)
-            values = made.values()
+            candidate = Candidate(self.problem, box)
+            values = candidate.values()
         except Exception as error:  # a compiler or a driver that refuses
             LOG.info("%r is left out: %s: %s", box, type(error).__name__, error)
             return None
-        if not agree(values, self._wanted):
+        if not agree(values, self._results):
             LOG.warning("%r is left out: its results are not those of %r", box, self.problem.starts[0])
             return None
-        return made
+        return candidate
 
-    def _challenge(self, made: Candidate) -> float:
+    def _challenge(self, candidate: Candidate) -> float:
         """As `try_box`; a step up is measured twice, for what else the machine was doing."""
         self.measured += 1
         for _ in range(2):
-            old, new = compared(self.champion, made)
-            LOG.info("%.4g ms with %r, %.4g ms with the best so far", 1e3 * new, made.box, 1e3 * old)
+            old, new = compared(self.champion, candidate)
+            LOG.info("%.4g ms with %r, %.4g ms with the best so far", 1e3 * new, candidate.box, 1e3 * old)
             if new >= WORTH * old:
                 return max(1.0, new / old)
-        self.champion = made
+        self.champion = candidate
         return new / old
 
     def descend(self) -> None:
@@ -227,15 +227,15 @@ class _Climb:
         return moved
 
 
-def agree(found: list[Any], wanted: list[Any]) -> bool:
+def agree(results: list[Any], expected: list[Any]) -> bool:
     """Whether results are the same: integers equal, floats as near as another order of sums may bring them."""
-    return all(_near(one, other) for one, other in zip(found, wanted, strict=True))
+    return all(_near(one, other) for one, other in zip(results, expected, strict=True))
 
 
-def _near(found: Any, wanted: Any) -> bool:
-    if not is_float(wanted.dtype):
-        return bool(np.array_equal(found, wanted))
-    kept = np.abs(wanted[np.isfinite(wanted)], dtype="f8")
-    part = TOLERANCE[wanted.dtype.itemsize]
+def _near(result: Any, expected: Any) -> bool:
+    if not is_float(expected.dtype):
+        return bool(np.array_equal(result, expected))
+    magnitudes = np.abs(expected[np.isfinite(expected)], dtype="f8")
+    part = TOLERANCE[expected.dtype.itemsize]
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool(np.allclose(found, wanted, rtol=part, atol=part * kept.max(initial=0), equal_nan=True))
+        return bool(np.allclose(result, expected, rtol=part, atol=part * magnitudes.max(initial=0), equal_nan=True))

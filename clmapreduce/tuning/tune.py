@@ -22,8 +22,8 @@ from clmapreduce.tuning.search import Problem, search
 
 @dataclass(frozen=True)
 class Tuned:
-    """A launch box that was looked for. what: the reduction. box_before: in use before, box_after: since; ms_before,
-    ms_after: milliseconds that a call on device arrays took with each.
+    """The result of a search for a launch box. what: the reduction. box_before: in use before, box_after: since;
+    ms_before, ms_after: milliseconds that a call on device arrays took with each.
     """
 
     what: str
@@ -34,12 +34,12 @@ class Tuned:
 
     def __repr__(self) -> str:
         if self.box_after == self.box_before:
-            return f"{self.what}: {self.ms_before:.4g} ms with {_told(self.box_after, None)}, none is faster"
-        before, after = _told(self.box_before, self.box_after), _told(self.box_after, self.box_before)
+            return f"{self.what}: {self.ms_before:.4g} ms with {_box_text(self.box_after, None)}, none is faster"
+        before, after = _box_text(self.box_before, self.box_after), _box_text(self.box_after, self.box_before)
         return f"{self.what}: {self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
 
 
-def _told(box: Any, other: Any) -> str:
+def _box_text(box: Any, other: Any) -> str:
     """A box with the numbers that another one of its class does not share."""
     names = [field.name for field in fields(box)]
     if type(box) is type(other):
@@ -51,12 +51,12 @@ def tune(function: Callable[[], Any], *, context: Context | None = None, seconds
     """Calls `function` once, and finds a launch box for every pairwise reduction that it makes, on the reduction's own
     arrays.
 
-    The boxes found are used from then on, by this process and those that begin later, wherever the same reduction meets
+    These boxes are used from then on, by this process and those that begin later, wherever the same reduction meets
     sizes of the same power of two on the same device. A box decides the order of sums: results may differ in their last
     digits from those before. context: the default inside the function. seconds: for all searches together; a search
-    takes as long as the candidates need to be built (0.1 to 3 s each) and run. Returns what was found, in the order of
+    takes as long as the candidates need to be built (0.1 to 3 s each) and run. Returns the results, in the order of
     the calls. Raises FormulaError for what is no function, ModeError for a time that is none; what the function raises
-    goes through, and what was found before it is kept.
+    goes through, and boxes that were found before are used.
     """
     if not callable(function):
         raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {quoted(function)}")
@@ -65,14 +65,14 @@ def tune(function: Callable[[], Any], *, context: Context | None = None, seconds
     tuner = _Tuner(perf_counter() + real(seconds, "seconds"))
     with contextlib.nullcontext() if context is None else context_of(context), recording(tuner):
         function()
-    return tuner.found
+    return tuner.results
 
 
 class _Tuner:
     """The recorder: looks for boxes of every kernel that it meets for the first time."""
 
     def __init__(self, deadline: float) -> None:
-        self.found: list[Tuned] = []
+        self.results: list[Tuned] = []
         self._deadline = deadline
         self._calls: set[Hashable] = set()
         self._keys: set[Key] = set()
@@ -90,11 +90,11 @@ class _Tuner:
                 self._tune(key, problem, f", pass {number} of 2" if len(noting.passes) > 1 else "")
 
     def _tune(self, key: Key, problem: Problem, which: str) -> None:
-        found = search(problem, self._deadline)
-        if found is not None:
-            keep(problem.call.context, key, found.box)
-            before, after = 1e3 * found.before, 1e3 * found.after
-            self.found.append(Tuned(_named(problem) + which, found.box_before, found.box, before, after))
+        result = search(problem, self._deadline)
+        if result is not None:
+            keep(problem.call.context, key, result.box)
+            before, after = 1e3 * result.before, 1e3 * result.after
+            self.results.append(Tuned(_named(problem) + which, result.box_before, result.box, before, after))
 
 
 class _Noting:
@@ -103,14 +103,14 @@ class _Noting:
     def __init__(self, call: TunableCall) -> None:
         self.call = call
         self.passes: list[tuple[Key, Problem]] = []
-        self._kept = MeasuredChoice(call.context)
+        self._choice = MeasuredChoice(call.context)
 
     def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
         if domain.columns:
             key = key_of(self.call.context, static, layout, domain)
-            before: Box | None = self._kept.find(static, layout, domain, mode, facts)
+            before: Box | None = self._choice.find(static, layout, domain, mode, facts)
             self.passes.append((key, Problem(self.call, layout, domain, mode, facts, before)))
-        return self._kept(static, layout, domain, mode, facts)
+        return self._choice(static, layout, domain, mode, facts)
 
 
 def _named(problem: Problem) -> str:

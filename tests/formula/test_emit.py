@@ -281,7 +281,7 @@ def test_a_block_loads_a_formula_at_several_places() -> None:
 
 
 def gathered(code: str) -> Any:
-    return gather([np.zeros(3, code)], None).given[0].signature.input(0)
+    return gather([np.zeros(3, code)], None).inputs[0].signature.input(0)
 
 
 def test_a_swap_of_fields_in_an_operator_swaps(context: cm.Context, mode: str) -> None:

@@ -70,7 +70,7 @@ def test_another_number_needs_no_other_kernel(context: cm.Context) -> None:
     one, two = prepared(context, 0.25), prepared(context, 0.75)
     assert one.executable is two.executable
     assert [s.spec for s in one.executable.plan.stages] == [s.spec for s in two.executable.plan.stages]
-    assert one.call.given[-1].value == np.float32(0.25) and two.call.given[-1].value == np.float32(0.75)
+    assert one.call.inputs[-1].value == np.float32(0.25) and two.call.inputs[-1].value == np.float32(0.75)
 
 
 def test_another_number_is_another_result(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

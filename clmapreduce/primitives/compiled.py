@@ -35,7 +35,7 @@ class Lowered:
     arguments: Arguments
     outputs: Sequence[Output]
     executable: Executable | None
-    kept: Bound | None = None
+    partials: Bound | None = None
     in_step: bool = False
     partly: tuple[bool, ...] = ()
 
@@ -66,11 +66,11 @@ class Compiled:
         self._mode, self._tiles, self._more = mode, tiles, dict(more)
         self._arguments, self._outputs = lowered.arguments, tuple(lowered.outputs)
         self._executable, self._in_step, self._partly = lowered.executable, lowered.in_step, lowered.partly
-        self._kept = lowered.kept
+        self._partials = lowered.partials
         self.context = lowered.arguments.context
-        queue, given = self.context.queue, lowered.arguments.inputs
-        numbers = {f"in{i}": g.numbers for i, g in enumerate(given)}
-        self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in given)
+        queue, inputs = self.context.queue, lowered.arguments.inputs
+        numbers = {f"in{i}": g.numbers for i, g in enumerate(inputs)}
+        self._numbers = tuple(g.signature.access is Access.ARGUMENT for g in inputs)
         self._slots = [(i, f"in{i}", *kind) for i, kind in enumerate(zip(described, self._numbers, strict=True))]
         names = {name for _, name, _, number in self._slots if number}
         self._replay = lowered.executable.replay(numbers, names)
@@ -78,8 +78,8 @@ class Compiled:
             self._scratch = {name: take(queue, nbytes) for name, nbytes in lowered.executable.plan.scratch.items()}
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{d.dtype}{list(d.shape)}" for d in self._described)
-        return f"Compiled({self._pipeline!r}, {told})"
+        arguments = ", ".join(f"{d.dtype}{list(d.shape)}" for d in self._described)
+        return f"Compiled({self._pipeline!r}, {arguments})"
 
     @followed
     def __call__(self, *values: Any, out: Any = None, wait_for: Sequence[Any] = (), progress: Any = None) -> Any:
@@ -90,24 +90,24 @@ class Compiled:
             raise ShapeError(f"{self!r} takes {len(self._described)} argument(s), {len(values)} given")
         slots: dict[str, Any] = dict(self._scratch)
         on_device = False
-        for value, (i, name, wanted, number) in zip(values, self._slots, strict=True):
+        for value, (i, name, expected, number) in zip(values, self._slots, strict=True):
             if isinstance(value, DeviceArray):
                 on_device = True
-                self._check_array(i, value, wanted)
+                self._check_array(i, value, expected)
                 slots[name] = value.buffer
             elif number:
-                slots[name] = self._number(i, value, wanted)
+                slots[name] = self._number(i, value, expected)
             else:
                 return self._from_host(values, out, wait_for)
         results: list[Any] | None = None
         if out is not None or self._partly:
             results = check_out(out, self._outputs, self.context, self._partly)
-        if not on_device or self._kept is not None or (results is not None and not self._simple(results, slots)):
+        if not on_device or self._partials is not None or (results is not None and not self._simple(results, slots)):
             return self._from_host(values, out, wait_for)
         if results is None:
             results = [empty(shape, dtype, self.context) for shape, dtype in self._outputs]
-        for k, made in enumerate(results):
-            slots[f"out{k}"] = made.buffer
+        for k, result in enumerate(results):
+            slots[f"out{k}"] = result.buffer
         with translated():
             self._replay.submit(slots, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
@@ -117,11 +117,11 @@ class Compiled:
         inputs = set(map(id, slots.values()))
         return all(isinstance(t, DeviceArray) and id(t.buffer) not in inputs and not is_wrapped(t) for t in targets)
 
-    def _check_array(self, i: int, value: Any, wanted: Described) -> None:
-        if value.shape != wanted.shape:
-            raise ShapeError(f"argument {i + 1} has shape {value.shape}, it was compiled for {wanted.shape}")
-        if value.dtype != wanted.dtype:
-            raise DTypeError(f"argument {i + 1} has dtype {value.dtype}, it was compiled for {wanted.dtype}")
+    def _check_array(self, i: int, value: Any, expected: Described) -> None:
+        if value.shape != expected.shape:
+            raise ShapeError(f"argument {i + 1} has shape {value.shape}, it was compiled for {expected.shape}")
+        if value.dtype != expected.dtype:
+            raise DTypeError(f"argument {i + 1} has dtype {value.dtype}, it was compiled for {expected.dtype}")
         if isinstance(value, DeviceArray) and value.context is not self.context:
             raise DeviceError(f"argument {i + 1} lives on {value.context!r}, it was compiled for {self.context!r}")
         if self._numbers[i] and isinstance(value, DeviceArray):
@@ -129,40 +129,40 @@ class Compiled:
                 f"argument {i + 1} was compiled as a number; pass one, or compile it with shape (1,) to pass an array"
             )
 
-    def _number(self, i: int, value: Any, wanted: Described) -> Any:
-        given = numpy_array(value, f"argument {i + 1}")
-        if given.shape != ():
-            raise ShapeError(f"argument {i + 1} has shape {given.shape}, it was compiled as a number")
-        if not np.can_cast(given.dtype, wanted.dtype, "same_kind"):
-            raise DTypeError(f"argument {i + 1} is {value!r}, it was compiled as {wanted.dtype}")
-        return as_argument(given, wanted.dtype)
+    def _number(self, i: int, value: Any, expected: Described) -> Any:
+        number = numpy_array(value, f"argument {i + 1}")
+        if number.shape != ():
+            raise ShapeError(f"argument {i + 1} has shape {number.shape}, it was compiled as a number")
+        if not np.can_cast(number.dtype, expected.dtype, "same_kind"):
+            raise DTypeError(f"argument {i + 1} is {value!r}, it was compiled as {expected.dtype}")
+        return as_argument(number, expected.dtype)
 
     def _from_host(self, values: Sequence[Any], out: Any, wait_for: Sequence[Any]) -> Any:
         """A call with arrays in host memory, or results that go somewhere special."""
-        given: list[Argument] = []
-        for i, (value, wanted, known) in enumerate(zip(values, self._described, self._arguments.inputs, strict=True)):
+        inputs: list[Argument] = []
+        for i, (value, expected, known) in enumerate(zip(values, self._described, self._arguments.inputs, strict=True)):
             if self._numbers[i]:
-                given.append(replace(known, value=np.asarray(value).astype(wanted.dtype)))
-                self._number(i, value, wanted)
+                inputs.append(replace(known, value=np.asarray(value).astype(expected.dtype)))
+                self._number(i, value, expected)
                 continue
-            held = value if isinstance(value, DeviceArray) else contiguous(host_array(value))
-            self._check_array(i, held, wanted)
-            given.append(replace(known, value=held))
-        on_device = any(isinstance(g.value, DeviceArray) for g in given)
-        arguments = replace(self._arguments, inputs=tuple(given), on_device=on_device)
+            array = value if isinstance(value, DeviceArray) else contiguous(host_array(value))
+            self._check_array(i, array, expected)
+            inputs.append(replace(known, value=array))
+        on_device = any(isinstance(g.value, DeviceArray) for g in inputs)
+        arguments = replace(self._arguments, inputs=tuple(inputs), on_device=on_device)
         options = Options(self._mode, self.context, wait_for, out, self._tiles)
         executable = self._executable
         if out is not None:  # the plan depends on how it lies in memory
-            found = self._pipeline.lowered(arguments, options, **self._more).executable
-            assert found is not None
-            executable = found
-        if self._kept is not None:
-            return keeps(arguments, executable, self._kept, options).run()[0]
+            other = self._pipeline.lowered(arguments, options, **self._more).executable
+            assert other is not None
+            executable = other
+        if self._partials is not None:
+            return keeps(arguments, executable, self._partials, options).run()[0]
         results = prepare(arguments, executable, self._outputs, options, self._in_step, self._partly).run()
         return results[0] if len(results) == 1 else tuple(results)
 
     def explain(self) -> str:
         """How every call runs: mode, scope, why, each launch and its bytes."""
-        made = {f"out{k}": product(shape) * dtype.itemsize for k, (shape, dtype) in enumerate(self._outputs)}
+        results = {f"out{k}": product(shape) * dtype.itemsize for k, (shape, dtype) in enumerate(self._outputs)}
         read = {f"in{i}": d.size * d.dtype.itemsize for i, d in enumerate(self._described) if not self._numbers[i]}
-        return f"{self!r}\n{explained(self._executable.plan, {**read, **made, **self._executable.plan.scratch})}"
+        return f"{self!r}\n{explained(self._executable.plan, {**read, **results, **self._executable.plan.scratch})}"

@@ -40,10 +40,10 @@ class Map(Primitive):
         self._traced = Traced(self.function, f"the expression {f!r}" if isinstance(f, str) else "the mapped function")
 
     def __repr__(self) -> str:
-        return f"Map({self._told})"
+        return f"Map({self._text})"
 
     @property
-    def _told(self) -> str:
+    def _text(self) -> str:
         return name_of(self.function) if self.expression is None else repr(self.expression.text)
 
     @followed
@@ -58,11 +58,11 @@ class Map(Primitive):
         gives one. DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises
         ShapeError, DTypeError or FormulaError before anything is launched.
         """
-        given, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
-        if is_traced(given):
+        ordered, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
+        if is_traced(ordered):
             options.refuse_inside(repr(self), length=length, progress=progress)
-            return call(self.function, given, repr(self))
-        results = self._run(given, options, length=length)
+            return call(self.function, ordered, repr(self))
+        results = self._run(ordered, options, length=length)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
@@ -101,10 +101,10 @@ def chained(first: Map, second: Map) -> Map:
     """second ∘ first as one map, a tuple spread over second's arguments."""
 
     def both(*values: Any) -> Any:
-        made = call(first.function, values, repr(first))
-        middle = made if isinstance(made, tuple) else (made,)
+        results = call(first.function, values, repr(first))
+        middle = results if isinstance(results, tuple) else (results,)
         middle = tuple(as_value(value, repr(first)) if isinstance(value, dict) else value for value in middle)
         return call(second.function, middle, repr(second))
 
-    both.__name__ = f"{first._told} >> {second._told}"
+    both.__name__ = f"{first._text} >> {second._text}"
     return Map(both)

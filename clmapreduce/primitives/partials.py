@@ -53,8 +53,8 @@ class Partials(Primitive):
         if is_traced(values):
             options.refuse_inside(repr(self), progress=progress)
             return kept(self._operand.op, identity(*values), repr(self))  # type: ignore[return-value]
-        made: KeptPartials = self._run(values, options)[0]
-        return made
+        partials: KeptPartials = self._run(values, options)[0]
+        return partials
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         arguments = gather(values, options.context)
@@ -126,10 +126,10 @@ class KeptPartials:
         context, bound = self._accumulators.context, self._bound
         shape = (self._length + 1,) if queries is None else queries.shape
         count = self._length + 1 if queries is None else queries.size
-        given = [Argument(self._accumulators, Signature(bound.layout, Access.VECTOR))]
+        inputs = [Argument(self._accumulators, Signature(bound.layout, Access.VECTOR))]
         if queries is not None:
-            given.append(Argument(array(queries, context), Signature(INT64, Access.VECTOR)))
-        arguments = Arguments(context, tuple(given), shape, self._on_device)
+            inputs.append(Argument(array(queries, context), Signature(INT64, Access.VECTOR)))
+        arguments = Arguments(context, tuple(inputs), shape, self._on_device)
         outputs = [(shape, bound.result)]
         if count == 0:
             return empty_results(arguments, outputs, options)[0]

@@ -71,21 +71,21 @@ def _placed(error: ClMapReduceError, number: int, part: Any) -> ClMapReduceError
 def _after(part: Any, current: tuple[Any, ...], behind: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(values, vectors behind them) after a part."""
     if isinstance(part, Map):
-        given = (
+        arguments = (
             current if takes(part, len(current)) or not takes(part, len(current) + len(behind)) else current + behind
         )
-        result = call(part.function, given, repr(part))
-        made = tuple(_made(v) for v in (result if isinstance(result, tuple) else (result,)))
-        return made, () if any(_varies(value) for value in made) else behind
+        result = call(part.function, arguments, repr(part))
+        values = tuple(_output(v) for v in (result if isinstance(result, tuple) else (result,)))
+        return values, () if any(_varies(value) for value in values) else behind
     if isinstance(part, Unfold):
         return (part.traced(*current),), ()
     result = part(*current)
-    made = result if isinstance(result, tuple) else (result,)
-    reduces = not isinstance(result, Step) and not any(_varies(value) for value in made)
-    return made, (current if any(_varies(value) for value in current) else behind) if reduces else ()
+    values = result if isinstance(result, tuple) else (result,)
+    reduces = not isinstance(result, Step) and not any(_varies(value) for value in values)
+    return values, (current if any(_varies(value) for value in current) else behind) if reduces else ()
 
 
-def _made(value: Any) -> Any:
+def _output(value: Any) -> Any:
     """A map's output; a plain number stays one, because such numbers take the dtype of what they meet."""
     return value if isinstance(value, (bool, int, float, complex)) else as_value(value, "the map")
 

@@ -52,8 +52,8 @@ class Pipeline(Primitive):
 
     def __repr__(self) -> str:
         chained = isinstance(self.function, Parts)
-        told = repr(self.function) if chained else name_of(self.function)
-        return told if chained and not self.batch else f"fuse({told}{', batch=True' if self.batch else ''})"
+        text = repr(self.function) if chained else name_of(self.function)
+        return text if chained and not self.batch else f"fuse({text}{', batch=True' if self.batch else ''})"
 
     @followed
     def __call__(
@@ -87,8 +87,8 @@ class Pipeline(Primitive):
         lowered = self.lowered(arguments, options, batch, accumulate, length)
         if lowered.executable is None:
             return empty_results(arguments, lowered.outputs, options)
-        if lowered.kept is not None:
-            return keeps(lowered.arguments, lowered.executable, lowered.kept, options)
+        if lowered.partials is not None:
+            return keeps(lowered.arguments, lowered.executable, lowered.partials, options)
         return prepare(lowered.arguments, lowered.executable, lowered.outputs, options, lowered.in_step, lowered.partly)
 
     def lowered(
@@ -105,18 +105,18 @@ class Pipeline(Primitive):
             (arguments.shape if varies(value) else lines, dtype)
             for value, dtype in zip(program.outputs, traced.outputs, strict=True)
         ]
-        kept = None if program.kept is None else program.kept.bound
+        partials = None if program.kept is None else program.kept.bound
         mode = choose_mode(options.mode, context.facts)
         strict = options.strict(mode)
         if arguments.rows == 0:
-            return Lowered(arguments, outputs, None, kept)
+            return Lowered(arguments, outputs, None, partials)
         chain = traced.chain
         launches = 1 if len(chain.links) == 1 else chain.launches
         scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode, context.facts)
         streaming = streams_past_caches(options, outputs)
         request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why)
         executable = context.executable(request)
-        return Lowered(arguments, outputs, executable, kept, not program.steps, guarded(program.outputs))
+        return Lowered(arguments, outputs, executable, partials, not program.steps, guarded(program.outputs))
 
     def compile(
         self, shapes: Sequence[Shape | None], dtypes: Any, *, mode: str = "auto", context: Context | None = None,
@@ -131,12 +131,12 @@ class Pipeline(Primitive):
         """
         if not isinstance(shapes, (list, tuple)):
             raise ShapeError(f"shapes is {quoted(shapes)}; give a list with the shape of every argument")
-        wanted = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes] * len(shapes)
-        if len(wanted) != len(shapes):
-            raise ShapeError(f"{len(shapes)} shapes and {len(wanted)} dtypes are given; give one dtype per argument")
+        each = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes] * len(shapes)
+        if len(each) != len(shapes):
+            raise ShapeError(f"{len(shapes)} shapes and {len(each)} dtypes are given; give one dtype per argument")
         described = [
             Described(_shape(shape, f"argument {i + 1}"), _dtype(dtype, f"argument {i + 1}"))
-            for i, (shape, dtype) in enumerate(zip(shapes, wanted, strict=True))
+            for i, (shape, dtype) in enumerate(zip(shapes, each, strict=True))
         ]
         over = self.batch if batch is None else switch(batch, "batch")
         arguments = (gather_rows if over else gather)(described, context, length)
@@ -148,12 +148,12 @@ class Pipeline(Primitive):
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         context = arguments.context
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.device.fp16)
-        found = self._traced.get(key)
-        if found is None:
-            found = self._trace_program(arguments, accumulate, context.device.fp64)
-            check_device(found.program.dtypes, context)
-            self._traced[key] = found
-        return found
+        traced = self._traced.get(key)
+        if traced is None:
+            traced = self._trace_program(arguments, accumulate, context.device.fp64)
+            check_device(traced.program.dtypes, context)
+            self._traced[key] = traced
+        return traced
 
     def _trace_program(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
         single = arguments.line == 1
@@ -169,7 +169,7 @@ class Pipeline(Primitive):
         inputs = tuple(s.input(i) for i, s in enumerate(signature))
         what = repr(self)
         with tracing(fp64, accumulate, single) as line:
-            result = call(self.function, [given.value for given in inputs], what)
+            result = call(self.function, [one.value for one in inputs], what)
         if isinstance(result, Step):
             return shared(Program(inputs, (), line.length, result))
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
@@ -201,7 +201,7 @@ def _with_length(arguments: Arguments, program: Program, length: int | None) -> 
     """The arguments with the line's length where an unfold of the program names it."""
     if program.length is None:
         return arguments
-    if any(given.signature.varies for given in arguments.inputs) or length is not None:
+    if any(one.signature.varies for one in arguments.inputs) or length is not None:
         if arguments.line != program.length:
             raise ShapeError(f"an unfold names the length {program.length}, the line has {arguments.line} elements")
         return arguments
@@ -223,9 +223,9 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
         return Pipeline(function.function, batch)
     if not callable(function) or isinstance(function, Primitive):
         raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {quoted(function)}")
-    made = Pipeline(function, batch)
-    update_wrapper(made, function, updated=())
-    return made
+    pipeline = Pipeline(function, batch)
+    update_wrapper(pipeline, function, updated=())
+    return pipeline
 
 
 def _shape(shape: Any, name: str) -> Shape:

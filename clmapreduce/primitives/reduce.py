@@ -55,16 +55,16 @@ class Operand:
         """
         context = arguments.context
         key = (arguments.signature, accumulate, context.facts.fp64, context.device.fp16)
-        found = self._bound.get(key)
-        if found is None:
+        entry = self._bound.get(key)
+        if entry is None:
             formula = self._traced.formula(arguments.signature, context)
             if len(formula.outputs) != 1:
                 raise ShapeError(f"{self.op.name} reduces one value per index, {len(formula.outputs)} are given")
             bound = self.op.bind(value_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
-            found = (fitted(formula, bound), bound)
-            check_device((*found[0].dtypes, *(c.dtype for c in bound.components)), context)
-            self._bound[key] = found
-        formula, bound = found
+            entry = (fitted(formula, bound), bound)
+            check_device((*entry[0].dtypes, *(c.dtype for c in bound.components)), context)
+            self._bound[key] = entry
+        formula, bound = entry
         check_numbers(formula, arguments)
         return formula, bound
 
@@ -79,11 +79,11 @@ def fitted(formula: Formula, bound: Bound) -> Formula:
 
 def operand(op: str | ReductionOp) -> Operand:
     """The operand for an operator; equal ones are shared, so that kernels are found again."""
-    return _kept_operand(reductions.operator(op))
+    return _cached_operand(reductions.operator(op))
 
 
 @lru_cache(maxsize=256)
-def _kept_operand(op: ReductionOp) -> Operand:
+def _cached_operand(op: ReductionOp) -> Operand:
     return Operand(op)
 
 

@@ -25,8 +25,8 @@ def transposed(x: DeviceArray, mode: str = "auto") -> DeviceArray:
     lines = x.size // max(1, rows * columns)
     steps = ((lines, rows * columns), (columns, 1), (rows, columns))
     strides = steps if lines > 1 else steps[1:]
-    given = Argument(x, Signature(x.dtype, Access.STRIDED, len(strides), varies=True), strides)
-    prepared = _COPY.prepared(Arguments(x.context, (given,), shape, on_device=True), Options(mode))
+    argument = Argument(x, Signature(x.dtype, Access.STRIDED, len(strides), varies=True), strides)
+    prepared = _COPY.prepared(Arguments(x.context, (argument,), shape, on_device=True), Options(mode))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     result: DeviceArray = results[0]
     return result

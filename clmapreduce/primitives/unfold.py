@@ -70,14 +70,14 @@ class Unfold(Primitive):
 
     def traced(self, *values: Any) -> Any:
         """As a step of a fused function: `(base)` along the line, or `(base, length)`, which names its length."""
-        given = list(values)
-        if len(given) > (0 if self._index else 1):
-            line_length(given.pop(), repr(self))
+        arguments = list(values)
+        if len(arguments) > (0 if self._index else 1):
+            line_length(arguments.pop(), repr(self))
         if self._index:
             return index
-        if len(given) != 1 or self._first_power != 1:
+        if len(arguments) != 1 or self._first_power != 1:
             raise ModeError(f"{self!r} takes (base) or (base, length) here, {len(values)} argument(s) given")
-        return unfolded(self._operand.op, given[0], repr(self))
+        return unfolded(self._operand.op, arguments[0], repr(self))
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         base, length = self.split(values)
@@ -106,9 +106,9 @@ class Unfold(Primitive):
         return (0 if self._index else values[0]), whole(values[-1], "length")
 
     def _arguments(self, base: Any, length: int, dtype: Any, options: Options) -> Arguments:
-        wanted = None if dtype is None else check_supported(dtype_of(dtype), "dtype")
-        if isinstance(base, (bool, int, float, complex)) or (wanted is not None and not hasattr(base, "context")):
-            base = based(base, wanted)
+        target = None if dtype is None else check_supported(dtype_of(dtype), "dtype")
+        if isinstance(base, (bool, int, float, complex)) or (target is not None and not hasattr(base, "context")):
+            base = based(base, target)
         arguments = gather([base], options.context)
         if arguments.length != 1:
             raise ShapeError(f"the base of an unfold is one value, its shape is {arguments.shape}")
@@ -141,15 +141,15 @@ def based(base: Any, dtype: DType | None) -> Any:
     """
     if dtype is not None and dtype.names is not None:
         return fields(base, dtype, "the base")
-    given = numpy_array(base, "the base")
-    wanted = given.dtype if dtype is None else dtype
-    if given.dtype.kind not in "biufc" and dtype is not None:
+    number = numpy_array(base, "the base")
+    target = number.dtype if dtype is None else dtype
+    if number.dtype.kind not in "biufc" and dtype is not None:
         raise DTypeError(f"the base {quoted(base)} is no number; use one that {dtype} holds")
-    if given.size != 1 or wanted.names is not None:
-        return given.astype(wanted)
-    given = given.reshape(())
-    if (given.dtype.kind == "c" and wanted.kind != "c") or (given.dtype.kind == "f" and wanted.kind in "iub"):
-        raise DTypeError(f"the base {base!r} does not fit {wanted} without loss; use a floating dtype")
-    if wanted.kind in "iu" and not np.iinfo(wanted).min <= int(given) <= np.iinfo(wanted).max:
-        raise DTypeError(f"the base {base!r} is out of range for {wanted}")
-    return given.astype(wanted)[()]
+    if number.size != 1 or target.names is not None:
+        return number.astype(target)
+    number = number.reshape(())
+    if (number.dtype.kind == "c" and target.kind != "c") or (number.dtype.kind == "f" and target.kind in "iub"):
+        raise DTypeError(f"the base {base!r} does not fit {target} without loss; use a floating dtype")
+    if target.kind in "iu" and not np.iinfo(target).min <= int(number) <= np.iinfo(target).max:
+        raise DTypeError(f"the base {base!r} is out of range for {target}")
+    return number.astype(target)[()]

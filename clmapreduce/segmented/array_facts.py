@@ -1,4 +1,4 @@
-"""What was found out about arrays on a device, until they are written again: offsets are checked once, not in every
+"""Facts about arrays on a device, which hold until these are written again: offsets are checked once, not in every
 call.
 """
 
@@ -12,15 +12,14 @@ from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.foreign import is_wrapped
 
 T = TypeVar("T")
-_found: WeakKeyDictionary[Any, dict[Hashable, tuple[tuple[Any, ...], Any]]] = WeakKeyDictionary()
-"""By the first array's buffer and what was asked: all the buffers with the events of their last writes, and the
-answer.
+_facts: WeakKeyDictionary[Any, dict[Hashable, tuple[tuple[Any, ...], Any]]] = WeakKeyDictionary()
+"""By the first array's buffer and the question: all the buffers with the events of their last writes, and the answer.
 """
 
 
 class ArrayFact:
-    """What some arrays are asked, as they are now. what: all that the answer depends on beside them. Answers are not
-    kept for host arrays, nor for pyopencl's: others may write those.
+    """A question about some arrays as they are now. what: all that the answer depends on beside them. No answers are
+    cached for host arrays, nor for pyopencl's: others may write those.
     """
 
     def __init__(self, arrays: Sequence[Any], what: Hashable) -> None:
@@ -33,23 +32,23 @@ class ArrayFact:
         """The answer, if it is known."""
         if self._writes is None:
             return []
-        kept = _found.get(self._arrays[0].buffer, {}).get(self._key)
-        return [kept[1]] if kept is not None and kept[0] == self._writes else []
+        entry = _facts.get(self._arrays[0].buffer, {}).get(self._key)
+        return [entry[1]] if entry is not None and entry[0] == self._writes else []
 
     def keep(self, answer: Any) -> None:
-        """Remembers the answer, unless the arrays were written since they were asked."""
+        """Caches the answer, unless the arrays were written since the question was asked."""
         if self._writes is not None and _writes(self._arrays) == self._writes:
-            _found.setdefault(self._arrays[0].buffer, {})[self._key] = self._writes, answer
+            _facts.setdefault(self._arrays[0].buffer, {})[self._key] = self._writes, answer
 
 
-def remembered(arrays: Sequence[Any], what: Hashable, find: Callable[[], T]) -> T:
-    """`find()`, or what it gave when these arrays held the same numbers. what: as in `ArrayFact`."""
-    question = ArrayFact(arrays, what)
-    for known in question.answers():
+def fact_of(arrays: Sequence[Any], what: Hashable, find: Callable[[], T]) -> T:
+    """The result of `find()`, cached while these arrays hold the same numbers. what: as in `ArrayFact`."""
+    fact = ArrayFact(arrays, what)
+    for known in fact.answers():
         answer: T = known
         return answer
     answer = find()
-    question.keep(answer)
+    fact.keep(answer)
     return answer
 
 

@@ -47,13 +47,13 @@ Front = Callable[..., Any]
 @dataclass(frozen=True)
 class Element:
     """One array that elements are read from. through: which others lead to its elements (see Input), by position.
-    trailing: its elements are several numbers.
+    trailing: its elements are several numbers. is_value: whether the front takes them; else they are places.
     """
 
     array: Any
     through: tuple[int, ...] = ()
     trailing: bool = False
-    given: bool = True
+    is_value: bool = True
 
     @property
     def signature(self) -> Signature:
@@ -80,8 +80,8 @@ class SegmentOperands:
 
 @dataclass(frozen=True)
 class SegmentCall:
-    """What is asked for, but the arrays. front: the element's value from its arrays' numbers. init, empty: as for
-    `segmented_reduce`.
+    """A reduction over segments, without its arrays. front: the element's value from its arrays' numbers. init, empty:
+    as for `segmented_reduce`.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Reduction(Prepared):
             self.cuts.fill()
         return super().run()
 
-    def ask(self, wrong: DeviceArray) -> None:
+    def stop_where(self, wrong: DeviceArray) -> None:
         """Lets it do nothing where that is true, on the device."""
         self.call.arrays[GATE] = wrong.buffer
 
@@ -143,19 +143,19 @@ class _Form:
 @lru_cache(maxsize=256)
 def _layout(form: _Form) -> SegmentLayout:
     """What is reduced; equal forms share it, so that kernels are found again."""
-    made = []
+    inputs = []
     placed = {k for _, through, *_ in form.elements for k in through[1:]}
     for i, (signature, through, trailing, _) in enumerate(form.elements, 1):
         names = tuple(f"in{k + 1}" for k in through)
-        made.append(replace(signature.input(i), through=names, trailing=trailing, placed=i - 1 in placed))
-    seen = [given for given, (*_, shown) in zip(made, form.elements, strict=True) if shown]
-    formula = trace(form.front, seen, "the mapped function")
+        inputs.append(replace(signature.input(i), through=names, trailing=trailing, placed=i - 1 in placed))
+    values = [one for one, (*_, shown) in zip(inputs, form.elements, strict=True) if shown]
+    formula = trace(form.front, values, "the mapped function")
     check_guards(formula.nodes, (), "the mapped function")
     if len(formula.outputs) != 1:
         raise ShapeError(f"a segment reduces one value per element, {len(formula.outputs)} are given")
     op = bind_segment(form.name, form.op, value_dtype(formula.outputs[0]), form.accumulate, form.fp64)
-    formula = fitted(Formula(tuple(made), formula.outputs), op.whole)
-    after = len(made) + 1
+    formula = fitted(Formula(tuple(inputs), formula.outputs), op.whole)
+    after = len(inputs) + 1
     init = _single(op.whole.value, after) if form.init else None
     empty = _single(op.result, after + form.init) if form.empty else None
     return SegmentLayout(formula, op, form.offsets, op.result, form.closed, init, empty)
@@ -166,16 +166,16 @@ def _single(dtype: DType, place: int) -> Input:
 
 
 def layout_of(
-    asked: SegmentCall, elements: Sequence[Element], offsets: DType, closed: bool, context: Context
+    call: SegmentCall, elements: Sequence[Element], offsets: DType, closed: bool, context: Context
 ) -> SegmentLayout:
     """What is reduced. Raises ModeError, DTypeError, ShapeError or FormulaError for what cannot be."""
-    choice(asked.accumulate, "accumulate", ACCUMULATE)
-    if asked.accumulate == "double" and not context.facts.fp64:
+    choice(call.accumulate, "accumulate", ACCUMULATE)
+    if call.accumulate == "double" and not context.facts.fp64:
         raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
-    kinds = tuple((e.signature, e.through, e.trailing, e.given) for e in elements)
+    kinds = tuple((e.signature, e.through, e.trailing, e.is_value) for e in elements)
     form = _Form(
-        asked.front, asked.name, asked.op, asked.accumulate, context.facts.fp64, kinds, offsets, closed,
-        asked.init is not None, asked.empty is not None or asked.op.name in ("argmin", "argmax"),
+        call.front, call.name, call.op, call.accumulate, context.facts.fp64, kinds, offsets, closed,
+        call.init is not None, call.empty is not None or call.op.name in ("argmin", "argmax"),
     )  # fmt: skip
     layout = _layout(form)
     check_device((*layout.formula.dtypes, *(c.dtype for c in layout.op.whole.components)), context)
@@ -184,27 +184,27 @@ def layout_of(
     return layout
 
 
-def check_numbers(layout: SegmentLayout, asked: SegmentCall) -> None:
+def check_numbers(layout: SegmentLayout, call: SegmentCall) -> None:
     """Raises DTypeError for numbers that the values' dtype, or the result's, does not hold."""
-    given_to(layout, asked, (), np.zeros(1, layout.offsets))
+    inputs_of(layout, call, (), np.zeros(1, layout.offsets))
 
 
-def given_to(layout: SegmentLayout, asked: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Argument]:
-    """What a call gives to the inputs of a layout, the offsets first."""
+def inputs_of(layout: SegmentLayout, call: SegmentCall, elements: Sequence[Element], offsets: Any) -> list[Argument]:
+    """The arguments for the inputs of a layout, the offsets first."""
     op = layout.op
-    given = [Argument(offsets, Signature(offsets.dtype, Access.VECTOR))]
+    inputs = [Argument(offsets, Signature(offsets.dtype, Access.VECTOR))]
     for element, read in zip(elements, layout.formula.inputs, strict=bool(elements)):
         last = max(0, element.array.shape[0] - 1) if read.limited else None
-        given.append(Argument(element.array, element.signature, last=last))
+        inputs.append(Argument(element.array, element.signature, last=last))
     if layout.init is not None:
-        given.append(_number(asked.init, op.whole.value, "init"))
+        inputs.append(_number(call.init, op.whole.value, "init"))
     if layout.empty is not None:
-        given.append(_number(op.empty if asked.empty is None else asked.empty, op.result, "empty"))
-    return given
+        inputs.append(_number(op.empty if call.empty is None else call.empty, op.result, "empty"))
+    return inputs
 
 
 def prepare_segments(
-    asked: SegmentCall, operands: SegmentOperands, options: Options, box: SegmentBox | TeamBox | None = None,
+    call: SegmentCall, operands: SegmentOperands, options: Options, box: SegmentBox | TeamBox | None = None,
     looks: bool = False,
 ) -> Reduction | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no segments.
@@ -212,12 +212,12 @@ def prepare_segments(
     box: instead of the chosen one. looks: offsets may be wrong; kernels that can tell do.
     """
     context, elements, offsets, segments = operands.context, operands.elements, operands.offsets, operands.segments
-    layout = layout_of(asked, elements, offsets.dtype, offsets.shape[0] > segments, context)
-    given = given_to(layout, asked, elements, offsets)
+    layout = layout_of(call, elements, offsets.dtype, offsets.shape[0] > segments, context)
+    inputs = inputs_of(layout, call, elements, offsets)
     outputs = [((segments, *operands.trailing), layout.op.result)]
     columns = product(operands.trailing)
     if segments * columns == 0:
-        return empty_results(Arguments(context, tuple(given), (segments,), operands.on_device), outputs, options)
+        return empty_results(Arguments(context, tuple(inputs), (segments,), operands.on_device), outputs, options)
     read = zip(elements, layout.formula.inputs, strict=True)
     far = any(product(element.array.shape) >= NARROW_LIMIT for element, one in read if one.limited)
     domain, mode = Segments(operands.length, segments, columns, far), choose_mode(options.mode, context.facts)
@@ -228,15 +228,15 @@ def prepare_segments(
     if tile is not None:
         offsets = array(offsets, context)
         cuts = Cutting(domain, layout.closed, box.share(domain.weight), tile, mode).of(offsets, options.wait_for)
-        given[0] = replace(given[0], value=offsets)
-        given.append(Argument(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
-    arguments = Arguments(context, tuple(given), (segments,), operands.on_device)
+        inputs[0] = replace(inputs[0], value=offsets)
+        inputs.append(Argument(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
+    arguments = Arguments(context, tuple(inputs), (segments,), operands.on_device)
     prepared = prepare(arguments, executable, outputs, options, in_step=False)
     return Reduction(**vars(prepared), cuts=cuts, looks=looks)
 
 
 def _number(value: Any, dtype: DType, what: str) -> Argument:
     if dtype.names is None:
-        kept = number(value, dtype, what)
-        return Argument(np.asarray(kept, dtype)[()], Signature(dtype, Access.ARGUMENT))
+        converted = number(value, dtype, what)
+        return Argument(np.asarray(converted, dtype)[()], Signature(dtype, Access.ARGUMENT))
     return Argument(np.asarray(fields(value, aligned(dtype), what)).reshape(1), Signature(dtype, Access.SINGLE))

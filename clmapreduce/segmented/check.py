@@ -16,8 +16,8 @@ from clmapreduce.device.array import DeviceArray, await_events
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Node, index
+from clmapreduce.segmented.array_facts import ArrayFact
 from clmapreduce.segmented.lines import Row, holds_anywhere
-from clmapreduce.segmented.remembered import ArrayFact
 
 FEW = 4096
 """So many numbers are read back sooner than a kernel has started."""
@@ -27,18 +27,18 @@ MANY = 1 << 22
 
 @dataclass(eq=False)
 class Check:
-    """A check on a device. look: launches it. tell: each raises ShapeError for what it finds wrong, in order. asked:
-    what is known once nothing is. offsets: it is about nothing but offsets.
+    """A check on a device. look: launches it. tell: each raises ShapeError for what it finds wrong, in order. facts:
+    those that hold once nothing is wrong. offsets: it is about nothing but offsets.
     """
 
     look: Callable[[], DeviceArray]
     tell: tuple[Callable[[], None], ...]
-    asked: tuple[ArrayFact, ...]
+    facts: tuple[ArrayFact, ...]
     offsets: bool
 
     @cached_property
     def wrong(self) -> DeviceArray:
-        """Whether something is, a bool on the device, which kernels may ask before they read or write anything. The
+        """Whether something is, a bool on the device, which kernels may look at before they read or write anything. The
         check is under way from then on.
         """
         return self.look()
@@ -48,14 +48,14 @@ class Check:
         _ = self.wrong
 
     def settle(self, wrong: bool | None = None) -> None:
-        """Waits for it. wrong: what others found out who looked at the same. Raises ShapeError naming the first wrong
+        """Waits for it. wrong: the answer of others who looked at the same. Raises ShapeError naming the first wrong
         position.
         """
         if bool(self.wrong) if wrong is None else wrong:
             for tell in self.tell:
                 tell()
-        for question in self.asked:
-            question.keep(None)
+        for fact in self.facts:
+            fact.keep(None)
 
 
 def settled(check: Check | None) -> None:
@@ -72,8 +72,8 @@ def check_offsets(
 
     offsets: at least one. length: elements of all segments. count: of the values. starts: there is one per segment.
     """
-    question = ArrayFact([offsets] if sources is None else [offsets, sources], ("offsets", length, count, starts))
-    if question.answers():
+    fact = ArrayFact([offsets] if sources is None else [offsets, sources], ("offsets", length, count, starts))
+    if fact.answers():
         return None
 
     def tell() -> None:
@@ -83,11 +83,11 @@ def check_offsets(
     shared = options.context is not None and options.context.facts.lends_memory
     if len(offsets) > (MANY if host else FEW) and (shared or not host):
         look = partial(_wrong_on_device, offsets, sources, length, count, starts, options)
-        return Check(look, (tell,), (question,), sources is None)
+        return Check(look, (tell,), (fact,), sources is None)
     if not host and options.context is not None:
         await_events(options.context, options.wait_for)
     tell()
-    question.keep(None)
+    fact.keep(None)
     return None
 
 
@@ -95,8 +95,8 @@ def check_columns(columns: Any, limit: int, before: Check | None, options: Optio
     """As `check_offsets`, of columns on the device, which must be from 0 to below `limit`; under way at once. before:
     what else is to be checked; one check is made of both.
     """
-    question = ArrayFact([columns], ("columns", limit))
-    if question.answers() or not len(columns):
+    fact = ArrayFact([columns], ("columns", limit))
+    if fact.answers() or not len(columns):
         return before
     rows = [Row(columns), Row(np.int64(limit)), *([] if before is None else [Row(before.wrong)])]
     wrong = holds_anywhere(_outside, rows, len(columns), options)
@@ -105,8 +105,8 @@ def check_columns(columns: Any, limit: int, before: Check | None, options: Optio
         check_places(columns.to_numpy(), limit, "indices", "columns")
 
     if before is None:
-        return Check(lambda: wrong, (tell,), (question,), False)
-    return Check(lambda: wrong, (*before.tell, tell), (*before.asked, question), False)
+        return Check(lambda: wrong, (tell,), (fact,), False)
+    return Check(lambda: wrong, (*before.tell, tell), (*before.facts, fact), False)
 
 
 def check_places(places: Any, limit: int, name: str, what: str) -> None:
@@ -158,7 +158,7 @@ def check_on_host(offsets: Any, sources: Any, length: int, count: int, starts: b
         _tell_first(offsets, length, sources is None, starts, name)
     if not starts and end != length:
         hint = " (or pass starts=True, if it holds no more than where segments begin)" if name == "offsets" else ""
-        raise ShapeError(f"{_found(offsets, last, length, name)}; {name} must end with {length}{hint}")
+        raise ShapeError(f"{_position(offsets, last, length, name)}; {name} must end with {length}{hint}")
     if sources is not None:
         _check_sources(offsets, sources, count)
 
@@ -172,11 +172,11 @@ def _tell_first(offsets: Any, length: int, bounded: bool, starts: bool, name: st
     if falls[at - 1]:
         before = f"{name}[{at - 1}] = {offsets[at - 1]}"
         raise ShapeError(f"{name}[{at}] is {offsets[at]}, less than {before}; they must never decrease")
-    wanted = f"start at {length} at most" if starts else f"{name} must end with {length}"
-    raise ShapeError(f"{_found(offsets, at, length, name)}; {wanted}")
+    rule = f"start at {length} at most" if starts else f"{name} must end with {length}"
+    raise ShapeError(f"{_position(offsets, at, length, name)}; {rule}")
 
 
-def _found(offsets: Any, at: int, length: int, name: str) -> str:
+def _position(offsets: Any, at: int, length: int, name: str) -> str:
     return f"{name}[{at}] is {offsets[at]}, but there are {length} elements"
 
 

@@ -1,4 +1,4 @@
-"""Where chunks of segments begin: found on the device by a launch of its own, once for offsets that stay the same."""
+"""Where chunks of segments begin: a launch of its own finds that, once for offsets that stay the same."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.segments import CutsRequest
-from clmapreduce.segmented.remembered import ArrayFact
+from clmapreduce.segmented.array_facts import ArrayFact
 
-_held: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
-"""By offsets, with which they go: what is remembered of arrays may hold no array, whose context would live for ever."""
+_starts: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
+"""By offsets, with which they go: a fact about arrays may hold no array, whose context would live for ever."""
 
 
 @dataclass(frozen=True)
@@ -39,36 +39,36 @@ class Cutting:
 
     def of(self, offsets: DeviceArray, wait_for: Sequence[Any]) -> ChunkStarts:
         """The cuts, to be filled in unless they are known. Offsets need not be right."""
-        question = ArrayFact([offsets], self)
-        for known in question.answers():
+        fact = ArrayFact([offsets], self)
+        for known in fact.answers():
             cuts = known()
             if cuts is not None:
                 return ChunkStarts(self, cuts)
         shape = (self.domain.chunks(self.share) + 2, 2)
-        made = empty(shape, INT32 if self.domain.narrow else INT64, offsets.context)
-        return ChunkStarts(self, made, offsets, question, wait_for)
+        array = empty(shape, INT32 if self.domain.narrow else INT64, offsets.context)
+        return ChunkStarts(self, array, offsets, fact, wait_for)
 
 
 class ChunkStarts:
-    """array: (chunks + 2, 2): whether the offsets were found wrong, and 0; the element and the segment that each chunk
-    begins with, and the end.
+    """array: (chunks + 2, 2): whether a kernel saw that offsets are wrong, and 0; the element and the segment that each
+    chunk begins with, and the end.
     """
 
     def __init__(
         self, cutting: Cutting, array: DeviceArray, offsets: DeviceArray | None = None,
-        question: ArrayFact | None = None, wait_for: Sequence[Any] = (),
+        fact: ArrayFact | None = None, wait_for: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.cutting, self.array = cutting, array
-        self._offsets, self._question, self._wait_for = offsets, question, wait_for
+        self._offsets, self._fact, self._wait_for = offsets, fact, wait_for
 
     @property
     def known(self) -> bool:
         """Whether there is nothing to fill in."""
-        return self._question is None
+        return self._fact is None
 
     def fill(self) -> None:
         """Launches what finds them, unless they are known."""
-        if self._question is None or self._offsets is None:
+        if self._fact is None or self._offsets is None:
             return
         context = self._offsets.context
         request = CallRequest(self.cutting, (self._offsets.dtype,))
@@ -78,22 +78,22 @@ class ChunkStarts:
             call = self._prepared()
             calls.put(request, call)
         call(context, [self._offsets], self._wait_for, self.array)
-        _held.setdefault(self._offsets, {})[self.cutting] = self.array
-        self._question.keep(ref(self.array))
-        self._question = None
+        _starts.setdefault(self._offsets, {})[self.cutting] = self.array
+        self._fact.keep(ref(self.array))
+        self._fact = None
 
     def _prepared(self) -> ReadyCall:
-        made, offsets, array = self.cutting, self._offsets, self.array
+        cutting, offsets, array = self.cutting, self._offsets, self.array
         assert offsets is not None
         context = offsets.context
-        request = CutsRequest(offsets.dtype, made.closed, made.domain, made.share, made.tile, made.mode)
+        request = CutsRequest(offsets.dtype, cutting.closed, cutting.domain, cutting.share, cutting.tile, cutting.mode)
         executable = context.executable(request)
-        given = (Argument(offsets, Signature(offsets.dtype, Access.VECTOR)),)
-        arguments = Arguments(context, given, array.shape, True)
+        inputs = (Argument(offsets, Signature(offsets.dtype, Access.VECTOR)),)
+        arguments = Arguments(context, inputs, array.shape, True)
         outputs = [(array.shape, array.dtype)]
         return ReadyCall(prepare(arguments, executable, outputs, Options(), in_step=False))
 
     @property
-    def found_wrong(self) -> bool:
+    def saw_wrong(self) -> bool:
         """Whether a kernel saw that offsets are wrong; waited for."""
         return bool(element(self.array, 0))

@@ -28,7 +28,7 @@ from clmapreduce.segmented.inputs import indices
 class Geometry:
     """Segments of `count` values. offsets: one per segment, or one more. length: elements of all segments together.
     places: (length,) where in the values each element lies; None where it is the element's own number. check: of the
-    offsets, to be made on the device.
+    offsets, which the device is to make.
     """
 
     context: Context
@@ -55,24 +55,24 @@ def geometry(
     context = options.context
     assert context is not None
     starts, validate = switch(starts, "starts"), switch(validate, "validate")
-    given = offsets = indices(offsets, name, options.wait_for)
-    if not starts and not len(given):
+    own = offsets = indices(offsets, name, options.wait_for)
+    if not starts and not len(own):
         raise ShapeError(f"{name} is empty; S segments have S + 1, and no segments have [0]")
-    segments = len(given) - (not starts)
+    segments = len(own) - (not starts)
     length = count
     if sources is not None:
         sources = indices(sources, "sources", options.wait_for)
         if starts:
             raise ShapeError(f"with sources, {name} must hold S + 1 numbers: the last segment ends nowhere else")
         if len(sources) != segments:
-            raise ShapeError(f"sources has length {len(sources)}, but {name} has {len(given)} for {segments} segments")
-        if isinstance(given, DeviceArray):
+            raise ShapeError(f"sources has length {len(sources)}, but {name} has {len(own)} for {segments} segments")
+        if isinstance(own, DeviceArray):
             await_events(context, options.wait_for)
-        length = max(0, int(element(given, -1) if isinstance(given, DeviceArray) else given[-1]))
+        length = max(0, int(element(own, -1) if isinstance(own, DeviceArray) else own[-1]))
     options = replace(options, out=None)
     check = None
-    if validate and len(given):
-        check = check_offsets(given, sources, length, count, starts, name, options)
+    if validate and len(own):
+        check = check_offsets(own, sources, length, count, starts, name, options)
     if sources is None or not segments:
         return Geometry(context, offsets, segments, count, length, check=check)
     settled(check)
@@ -87,11 +87,11 @@ def _expanded(offsets: Any, sources: Any, count: int, length: int, options: Opti
     mode = choose_mode(options.mode, context.facts)
     box = options.box("prefix", mode, context)
     domain = Segments(length, len(sources))
-    given = tuple(Argument(v, Signature(v.dtype, Access.VECTOR)) for v in (offsets, sources))
+    inputs = tuple(Argument(v, Signature(v.dtype, Access.VECTOR)) for v in (offsets, sources))
     if not length:
         return array(np.zeros(0, places), context)
     executable = context.executable(PlacesRequest(domain, offsets.dtype, sources.dtype, places, mode, box))
-    arguments = Arguments(context, given, (length,), True)
-    made = prepare(arguments, executable, [((length,), places)], Options(wait_for=options.wait_for), in_step=False)
-    found: DeviceArray = made.run()[0]
-    return found
+    arguments = Arguments(context, inputs, (length,), True)
+    prepared = prepare(arguments, executable, [((length,), places)], Options(wait_for=options.wait_for), in_step=False)
+    result: DeviceArray = prepared.run()[0]
+    return result

@@ -1,4 +1,4 @@
-"""What calls over segments are given: arrays that share a home, offsets and other indices, values of equal length."""
+"""The inputs of calls over segments: arrays that share a home, offsets and other indices, values of equal length."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def gathered(arrays: Sequence[Any], context: Context | None, names: Sequence[str
     """The arrays in C order, each a DeviceArray or a NumPy array. names: of all; one with a question mark may be None,
     and stays so. Raises DTypeError for another None and for bfloat16, DeviceError for several contexts.
     """
-    for name, given in zip(names, arrays, strict=True):
-        if given is None and not name.endswith("?"):
+    for name, one in zip(names, arrays, strict=True):
+        if one is None and not name.endswith("?"):
             raise DTypeError(f"{name} is None; give an array")
-    made = [None if v is None else array_or_number(v, context) for v in arrays]
-    homes = {id(v.context): v.context for v in made if isinstance(v, DeviceArray)}
+    values = [None if v is None else array_or_number(v, context) for v in arrays]
+    homes = {id(v.context): v.context for v in values if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
-    plain = tuple(v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in made)
+    plain = tuple(v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in values)
     for name, one in zip(names, plain, strict=True):
         if one is not None:
             refuse_bfloat16(one.dtype, name.rstrip("?"))
@@ -80,14 +80,14 @@ class Columns:
 
 def columns(arrays: Sequence[Any], name: str = "values") -> Columns:
     """Arrays of one length. Raises ShapeError where lengths or trailing axes differ."""
-    told = ", ".join(str(tuple(v.shape)) for v in arrays)
+    shapes = ", ".join(str(tuple(v.shape)) for v in arrays)
     if not arrays:
         raise ShapeError(f"{name} is an empty tuple; give at least one array")
     if any(not v.ndim for v in arrays):
-        raise ShapeError(f"{name} has shape {told}; it must have one dimension at least")
+        raise ShapeError(f"{name} has shape {shapes}; it must have one dimension at least")
     if len({v.shape[0] for v in arrays}) > 1:
-        raise ShapeError(f"{name} holds arrays of shapes {told}; their lengths must agree")
+        raise ShapeError(f"{name} holds arrays of shapes {shapes}; their lengths must agree")
     trailing = {tuple(v.shape[1:]) for v in arrays} - {()}
     if len(trailing) > 1:
-        raise ShapeError(f"{name} holds arrays of shapes {told}; trailing axes must be equal, or none")
+        raise ShapeError(f"{name} holds arrays of shapes {shapes}; trailing axes must be equal, or none")
     return Columns(tuple(arrays), arrays[0].shape[0], trailing.pop() if trailing else ())

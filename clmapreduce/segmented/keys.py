@@ -26,9 +26,9 @@ from clmapreduce.segmented.geometry import Geometry
 from clmapreduce.segmented.inputs import Columns, Gathered, columns, gathered
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.plan_calls import PlanCalls
-from clmapreduce.segmented.reduce import Mapped, asked_for, column_result, front_of, prepare_columns
+from clmapreduce.segmented.reduce import Mapped, column_result, front_of, prepare_columns, segment_call
 from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
-from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, sent
+from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, keys_on_device
 
 COPY = Map(lambda key: key)
 
@@ -52,50 +52,50 @@ def reduce_by_key(
     Raises ShapeError where the lengths differ, else as `cm.segmented_reduce`.
     """
     arrays, front = front_of(values, map)
-    found = gathered([keys, *arrays], context, ("keys", *["values"] * len(arrays)))
-    options = Options(mode, found.context, wait_for, out)
-    given = columns(found.arrays[1:])
-    if found.arrays[0].ndim == 1 and len(found.arrays[0]) != given.length:
-        raise ShapeError(f"values has length {given.length}, keys has {len(found.arrays[0])}; they must agree")
-    asked = asked_for(op, front, accumulate, init, None)
+    inputs = gathered([keys, *arrays], context, ("keys", *["values"] * len(arrays)))
+    options = Options(mode, inputs.context, wait_for, out)
+    data = columns(inputs.arrays[1:])
+    if inputs.arrays[0].ndim == 1 and len(inputs.arrays[0]) != data.length:
+        raise ShapeError(f"values has length {data.length}, keys has {len(inputs.arrays[0])}; they must agree")
+    call = segment_call(op, front, accumulate, init, None)
     check_count(count)
     box = marks_box(options)
-    layout = None if box is None else marked_layout(asked, given, found.context)
+    layout = None if box is None else marked_layout(call, data, inputs.context)
     if box is None or layout is None:
-        return _by_places(found, given, asked, equal, key, count, options)
-    marks = find_marks(found, equal, key, True, box, options)
-    rows = given.length if count == "device" else int(marks.count.to_numpy())
-    keys_out, reduced_out = _targets(out, [((rows,), found.arrays[0].dtype)], found.context)
+        return _by_places(inputs, data, call, equal, key, count, options)
+    marks = find_marks(inputs, equal, key, True, box, options)
+    rows = data.length if count == "device" else int(marks.count.to_numpy())
+    keys_out, reduced_out = _targets(out, [((rows,), inputs.arrays[0].dtype)], inputs.context)
     targets = None if out is None else (reduced_out, keys_out)
-    last = Options(mode, found.context, wait_for, targets)
-    reduced, told = prepare_marked(layout, asked, given, marks, rows, last, found.on_device).run()
-    return (told, reduced) if count == "host" else (told, reduced, _delivered(marks.count, None, found.on_device))
+    last = Options(mode, inputs.context, wait_for, targets)
+    reduced, each = prepare_marked(layout, call, data, marks, rows, last, inputs.on_device).run()
+    return (each, reduced) if count == "host" else (each, reduced, _delivered(marks.count, None, inputs.on_device))
 
 
 def _by_places(
-    found: Gathered, given: Columns, asked: SegmentCall, equal: Equal | None, key: str, count: str, options: Options
+    inputs: Gathered, data: Columns, call: SegmentCall, equal: Equal | None, key: str, count: str, options: Options
 ) -> Any:
     """reduce_by_key where runs' places are found first: runs are segments then."""
-    result = column_result(given, asked, found.context)
-    read = [v.buffer for v in given.arrays if isinstance(v, DeviceArray)]
+    result = column_result(data, call, inputs.context)
+    read = [v.buffer for v in data.arrays if isinstance(v, DeviceArray)]
 
     def outputs(rows: int, dtype: DType) -> tuple[Output, ...]:
-        return ((rows,), dtype), ((rows, *given.trailing), result)
+        return ((rows,), dtype), ((rows, *data.trailing), result)
 
     def target(rows: int, dtype: DType) -> DeviceArray | None:
-        keys_out, _ = _targets(options.out, outputs(rows, dtype), found.context)
+        keys_out, _ = _targets(options.out, outputs(rows, dtype), inputs.context)
         spare = isinstance(keys_out, DeviceArray) and all(keys_out.buffer is not buffer for buffer in read)
         return keys_out if spare else None
 
-    runs = find_runs(found, equal, key, options, count, target)
-    keys_out, reduced_out = _targets(options.out, outputs(runs.rows, runs.keys.dtype), found.context)
+    runs = find_runs(inputs, equal, key, options, count, target)
+    keys_out, reduced_out = _targets(options.out, outputs(runs.rows, runs.keys.dtype), inputs.context)
     prepared = prepare_columns(
-        _geometry(runs, found.context), given, asked,
-        Options(options.mode, found.context, options.wait_for, reduced_out), found.on_device,
+        _geometry(runs, inputs.context), data, call,
+        Options(options.mode, inputs.context, options.wait_for, reduced_out), inputs.on_device,
     )  # fmt: skip
     reduced = (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
-    told = keys_out if runs.keys is keys_out else _delivered(runs.keys, keys_out, found.on_device)
-    return (told, reduced) if count == "host" else (told, reduced, _delivered(runs.count, None, found.on_device))
+    each = keys_out if runs.keys is keys_out else _delivered(runs.keys, keys_out, inputs.on_device)
+    return (each, reduced) if count == "host" else (each, reduced, _delivered(runs.count, None, inputs.on_device))
 
 
 def _geometry(runs: Runs, context: Context) -> Geometry:
@@ -112,14 +112,14 @@ def _targets(out: Any, outputs: Sequence[Output], context: Context) -> tuple[Any
     return out
 
 
-def _delivered(made: DeviceArray, target: Any, on_device: bool) -> Any:
+def _delivered(array: DeviceArray, target: Any, on_device: bool) -> Any:
     """An array on the device as the caller wants it."""
     if isinstance(target, DeviceArray):
-        return COPY(made, out=target) if made.size else target
+        return COPY(array, out=target) if array.size else target
     if target is not None:
-        np.copyto(target, made.to_numpy())
+        np.copyto(target, array.to_numpy())
         return target
-    return made if on_device else made.to_numpy()[()]
+    return array if on_device else array.to_numpy()[()]
 
 
 @followed
@@ -131,10 +131,10 @@ def run_lengths(
 
     Arguments as for `cm.reduce_by_key`. A DeviceArray gives DeviceArrays; the number of runs is waited for.
     """
-    found = gathered([keys], context, ("keys",))
-    runs = find_runs(found, equal, key, Options(mode, found.context, wait_for))
-    counts, starts = _lengths(runs, found.context, mode, found.on_device)
-    return _delivered(runs.keys, None, found.on_device), counts, starts
+    inputs = gathered([keys], context, ("keys",))
+    runs = find_runs(inputs, equal, key, Options(mode, inputs.context, wait_for))
+    counts, starts = _lengths(runs, inputs.context, mode, inputs.on_device)
+    return _delivered(runs.keys, None, inputs.on_device), counts, starts
 
 
 def _lengths(runs: Runs, context: Context, mode: str, on_device: bool) -> list[Any]:
@@ -161,15 +161,15 @@ class KeyPlan:
         self, keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto",
         context: Context | None = None,
     ) -> None:  # fmt: skip
-        given = gathered([keys], context, ("keys",))
-        self.context = given.context
-        self._on_device = given.on_device
-        found, options = sent(given), Options(mode, given.context)
-        self._runs = find_runs(found, equal, key, options)
-        box = marks_box(Options("parallel", given.context)) if self._runs.length else None  # whatever mode comes later
-        self._marks = None if box is None else find_marks(found, equal, key, False, box, options)
+        inputs = gathered([keys], context, ("keys",))
+        self.context = inputs.context
+        self._on_device = inputs.on_device
+        own, options = keys_on_device(inputs), Options(mode, inputs.context)
+        self._runs = find_runs(own, equal, key, options)
+        box = marks_box(Options("parallel", inputs.context)) if self._runs.length else None  # whatever mode comes later
+        self._marks = None if box is None else find_marks(own, equal, key, False, box, options)
         self._geometry = _geometry(self._runs, self.context)
-        self._calls = PlanCalls(found.context, self)
+        self._calls = PlanCalls(own.context, self)
 
     @property
     def runs(self) -> int:
@@ -178,16 +178,16 @@ class KeyPlan:
 
     @property
     def keys(self) -> Any:
-        """(R,) a key of every run: a NumPy array; the plan's own, to be read only, where it was given a DeviceArray."""
+        """(R,) a key of every run: a NumPy array; the plan's own, read only, where its keys were a DeviceArray."""
         return _delivered(self._runs.keys, None, self._on_device)
 
     def __repr__(self) -> str:
-        kept = self._runs.begins.nbytes + self._runs.keys.nbytes
+        nbytes = self._runs.begins.nbytes + self._runs.keys.nbytes
         if self._marks is not None:
-            kept += self._marks.words.nbytes + self._marks.bases.nbytes
+            nbytes += self._marks.words.nbytes + self._marks.bases.nbytes
         return (
             f"KeyPlan({self.runs} runs of {self._runs.length} {self._runs.keys.dtype} keys; "
-            f"{kept:,} bytes kept on {self.context.device.name})"
+            f"{nbytes:,} bytes kept on {self.context.device.name})"
         )
 
     @followed
@@ -201,14 +201,14 @@ class KeyPlan:
         options = Options(mode, self.context, wait_for, out)
 
         def prepare() -> Prepared | list[Any]:
-            found = gathered(arrays, self.context, ["values"] * len(arrays))
-            asked, given = asked_for(op, front, accumulate, init, None), columns(found.arrays)
+            inputs = gathered(arrays, self.context, ["values"] * len(arrays))
+            call, data = segment_call(op, front, accumulate, init, None), columns(inputs.arrays)
             layout = None
             if self._marks is not None and marks_box(options) is not None:
-                layout = marked_layout(asked, given, self.context)
+                layout = marked_layout(call, data, self.context)
             if self._marks is None or layout is None:
-                return prepare_columns(self._geometry, given, asked, options, found.on_device)
-            return prepare_marked(layout, asked, given, self._marks, self.runs, options, found.on_device)
+                return prepare_columns(self._geometry, data, call, options, inputs.on_device)
+            return prepare_marked(layout, call, data, self._marks, self.runs, options, inputs.on_device)
 
         reduced = self._calls.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
         return _delivered(self._runs.keys, None, isinstance(reduced, DeviceArray)), reduced

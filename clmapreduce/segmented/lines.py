@@ -47,10 +47,10 @@ class Row:
         return type(self.value), self.value if isinstance(self.value, (bool, int, np.generic)) else None
 
     @property
-    def given(self) -> Argument:
+    def argument(self) -> Argument:
         if isinstance(self.value, (bool, int, np.generic)):
-            kept = np.asarray(self.value)[()]
-            return Argument(kept, Signature(kept.dtype, Access.ARGUMENT))
+            number = np.asarray(self.value)[()]
+            return Argument(number, Signature(number.dtype, Access.ARGUMENT))
         if not self.value.shape:
             return Argument(self.value, Signature(self.value.dtype, Access.SINGLE))
         access = Access.GATHERED if self.ahead or self.every > 1 else Access.VECTOR
@@ -64,7 +64,7 @@ Kind = tuple[Signature, int, int]
 @lru_cache(maxsize=256)
 def traced(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> Formula:
     """The formula for inputs of these kinds; equal ones share it."""
-    inputs = [replace(given.input(i), ahead=ahead, every=every) for i, (given, ahead, every) in enumerate(kinds)]
+    inputs = [replace(one.input(i), ahead=ahead, every=every) for i, (one, ahead, every) in enumerate(kinds)]
     formula = trace(function, inputs, "the keys' equality")
     check_guards(formula.nodes, (), "the keys' equality")
     return formula
@@ -76,10 +76,10 @@ def _bound(op: str, formula: Formula) -> Bound:
 
 
 def formula_of(function: Callable[..., Any], rows: Sequence[Row]) -> tuple[Formula, tuple[Argument, ...]]:
-    """The formula for some rows, and what a call gives to it."""
-    given = tuple(row.given for row in rows)
-    kinds = tuple((g.signature, row.ahead, row.every) for g, row in zip(given, rows, strict=True))
-    return traced(function, kinds), given
+    """The formula for some rows, and its arguments in a call."""
+    arguments = tuple(row.argument for row in rows)
+    kinds = tuple((g.signature, row.ahead, row.every) for g, row in zip(arguments, rows, strict=True))
+    return traced(function, kinds), arguments
 
 
 def holds_anywhere(condition: Callable[..., Any], rows: Sequence[Row], length: int, options: Options) -> DeviceArray:
@@ -111,12 +111,12 @@ def _reduced(op: str, function: Callable[..., Any], rows: Sequence[Row], length:
 def _prepared(
     op: str, function: Callable[..., Any], rows: Sequence[Row], length: int, options: Options, context: Context
 ) -> Prepared:
-    formula, given = formula_of(function, rows)
+    formula, inputs = formula_of(function, rows)
     bound = _bound(op, formula)
     mode = choose_mode(options.mode, context.facts)
     box = options.box(box_name(bound, formula), mode, context)
     executable = context.executable(ReduceRequest(formula, length, mode, box, bound))
-    arguments = Arguments(context, given, (length,), True)
+    arguments = Arguments(context, inputs, (length,), True)
     return prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
 
 
@@ -126,11 +126,11 @@ def mapped(
     """The function's values at every index of the line, one array per output."""
     context = options.context
     assert context is not None
-    formula, given = formula_of(function, rows)
+    formula, inputs = formula_of(function, rows)
     check_device(formula.dtypes, context)
     outputs = [((length,), value_dtype(value)) for value in formula.outputs]
     mode = choose_mode(options.mode, context.facts)
     box = options.box("map", mode, context)
     executable = context.executable(MapRequest(formula, length, mode, box))
-    arguments = Arguments(context, given, (length,), on_device)
+    arguments = Arguments(context, inputs, (length,), on_device)
     return prepare(arguments, executable, outputs, Options(wait_for=options.wait_for, out=options.out)).run()

@@ -13,11 +13,11 @@ from clmapreduce.device.convert import array
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.primitives.reduce import Reduce
+from clmapreduce.segmented.array_facts import fact_of
 from clmapreduce.segmented.check import check_columns, check_on_host, check_places
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.inputs import Gathered, indices
 from clmapreduce.segmented.lines import Row, count_where
-from clmapreduce.segmented.remembered import remembered
 
 LARGEST = Reduce("maximum")
 NEAR = (1 << 10, 1 << 17)
@@ -91,25 +91,25 @@ def _by_rows(rows: Any, columns: Any, data: Any, count: int, name: str) -> tuple
     return offsets, columns[order], data[order]
 
 
-def matrix_of(found: Gathered, width: int | None, x_length: int | None, validate: bool, options: Options) -> Matrix:
-    """The matrix of `found.arrays`: indptr, indices, data, sources. x_length: of the vector, if that is known.
+def matrix_of(inputs: Gathered, width: int | None, x_length: int | None, validate: bool, options: Options) -> Matrix:
+    """The matrix of `inputs.arrays`: indptr, indices, data, sources. x_length: of the vector, if that is known.
 
     Raises ShapeError naming the first wrong position of indptr, sources or indices; a check may still be under way, as
     in `geometry`.
     """
-    indptr, columns, data, sources = found.arrays[:4]
+    indptr, columns, data, sources = inputs.arrays[:4]
     columns = indices(columns, "indices", options.wait_for)
     if data is not None and tuple(data.shape) != tuple(columns.shape):
         raise ShapeError(f"data has shape {tuple(data.shape)}, indices has {tuple(columns.shape)}; they must agree")
     rows = geometry(indptr, len(columns), sources, False, validate, options, "indptr")
     needed = None
     if validate and x_length is not None and isinstance(columns, DeviceArray):
-        options = replace(options, context=found.context, out=None)
+        options = replace(options, context=inputs.context, out=None)
         rows = replace(rows, check=check_columns(columns, x_length, rows.check, options))
     elif validate:
         needed = _needed(columns, options)
         check_needed(columns, needed, width if width is not None else x_length)
-    near = found.context.facts.kind != "cpu" and len(columns) >= FEWEST and are_near(columns, options)
+    near = inputs.context.facts.kind != "cpu" and len(columns) >= FEWEST and are_near(columns, options)
     return Matrix(rows, columns, data, width, needed, near)
 
 
@@ -119,7 +119,7 @@ def _needed(columns: Any, options: Options) -> int:
         return 0
     unsigned = columns.view(np.dtype(f"u{columns.dtype.itemsize}"))
     if isinstance(columns, DeviceArray):
-        return remembered(
+        return fact_of(
             [columns], "columns", lambda: int(LARGEST(unsigned, mode=options.mode, wait_for=options.wait_for)) + 1
         )
     return int(unsigned.max()) + 1
@@ -131,12 +131,12 @@ def are_near(columns: Any, options: Options) -> bool:
     every = 1 << max(0, (pairs // LOOKED_AT).bit_length() - 1)
     looked_at = -(-pairs // every)
     if not isinstance(columns, DeviceArray):
-        found = int(np.count_nonzero(_near(columns[:pairs:every], columns[1::every])))
+        count = int(np.count_nonzero(_near(columns[:pairs:every], columns[1::every])))
     else:
         rows = [Row(columns, every=every), Row(columns, ahead=1, every=every)]
-        made = replace(options, context=columns.context, out=None)
-        found = remembered([columns], "near", lambda: count_where(_near, rows, looked_at, made))
-    return 2 * found > looked_at
+        own = replace(options, context=columns.context, out=None)
+        count = fact_of([columns], "near", lambda: count_where(_near, rows, looked_at, own))
+    return 2 * count > looked_at
 
 
 def _near(column: Any, following: Any) -> Any:

@@ -70,17 +70,17 @@ def segmented_reduce(
     offsets.
     """
     arrays, front = front_of(values, map)
-    found = gathered([offsets, sources, *arrays], context, ("offsets", "sources?", *["values"] * len(arrays)))
-    offsets, sources, *arrays = found.arrays
-    options = Options(mode, found.context, wait_for, out)
-    given = columns(arrays)
-    asked = asked_for(op, front, accumulate, init, empty)
-    shape = geometry(offsets, given.length, sources, starts, validate, options)
-    return reduce_once(asked, operands_of(shape, given, found.on_device), options, shape.check)
+    inputs = gathered([offsets, sources, *arrays], context, ("offsets", "sources?", *["values"] * len(arrays)))
+    offsets, sources, *arrays = inputs.arrays
+    options = Options(mode, inputs.context, wait_for, out)
+    data = columns(arrays)
+    call = segment_call(op, front, accumulate, init, empty)
+    shape = geometry(offsets, data.length, sources, starts, validate, options)
+    return reduce_once(call, operands_of(shape, data, inputs.on_device), options, shape.check)
 
 
 def front_of(values: Any, mapped: Mapped) -> tuple[list[Any], Callable[..., Any]]:
-    """The arrays given, and what an element is made of them."""
+    """The arrays, and the function that makes an element of them."""
     arrays = list(values) if isinstance(values, tuple) else [values]
     if mapped is None:
         if len(arrays) != 1:
@@ -99,7 +99,7 @@ def _expression(text: str) -> Map:
     return Map(text)
 
 
-def asked_for(
+def segment_call(
     op: str | ReductionOp, front: Callable[..., Any], accumulate: Accumulate, init: Any, empty: Any
 ) -> SegmentCall:
     name, operator = segment_operator(op)
@@ -111,32 +111,32 @@ def _read(number: Any) -> Any:
     return number.to_numpy()[()] if isinstance(number, DeviceArray) else number
 
 
-def operands_of(shape: Geometry, given: Columns, on_device: bool) -> SegmentOperands:
+def operands_of(shape: Geometry, data: Columns, on_device: bool) -> SegmentOperands:
     """Arrays over a geometry. Raises ShapeError where they differ in length."""
-    if given.length != shape.count:
-        raise ShapeError(f"values has length {given.length}, the segments are made for {shape.count}")
+    if data.length != shape.count:
+        raise ShapeError(f"values has length {data.length}, the segments are made for {shape.count}")
     places = shape.places
-    through = () if places is None else (len(given.arrays),)
-    elements = [Element(v, through, bool(v.shape[1:])) for v in given.arrays]
+    through = () if places is None else (len(data.arrays),)
+    elements = [Element(v, through, bool(v.shape[1:])) for v in data.arrays]
     if places is not None:
-        elements.append(Element(places, given=False))
+        elements.append(Element(places, is_value=False))
     return SegmentOperands(
-        shape.context, elements, shape.offsets, shape.length, given.trailing, shape.segments, on_device
+        shape.context, elements, shape.offsets, shape.length, data.trailing, shape.segments, on_device
     )
 
 
 def prepare_columns(
-    shape: Geometry, given: Columns, asked: SegmentCall, options: Options, on_device: bool
+    shape: Geometry, data: Columns, call: SegmentCall, options: Options, on_device: bool
 ) -> Prepared | list[Any]:
     """Everything up to the launch for arrays over a geometry. Raises ShapeError where the lengths differ."""
-    return prepare_segments(asked, operands_of(shape, given, on_device), options)
+    return prepare_segments(call, operands_of(shape, data, on_device), options)
 
 
-def column_result(given: Columns, asked: SegmentCall, context: Context) -> DType:
+def column_result(data: Columns, call: SegmentCall, context: Context) -> DType:
     """The dtype of what arrays reduce to. Raises as `layout_of`, and DTypeError for numbers that do not fit."""
-    elements = [Element(v, (), bool(v.shape[1:])) for v in given.arrays]
-    layout = layout_of(asked, elements, INT32, True, context)
-    check_numbers(layout, asked)
+    elements = [Element(v, (), bool(v.shape[1:])) for v in data.arrays]
+    layout = layout_of(call, elements, INT32, True, context)
+    check_numbers(layout, call)
     return layout.op.result
 
 
@@ -157,12 +157,12 @@ class SegmentPlan:
             raise DTypeError(f"count is {count!r}; give the number of values")
         if count < 0:
             raise ShapeError(f"count is {count}; give the number of values, 0 or more")
-        found = gathered([offsets, sources], context, ("offsets", "sources?"))
-        self.context = found.context
-        options = Options(mode, found.context)
-        made = geometry(found.arrays[0], int(count), found.arrays[1], starts, validate, options)
-        self._geometry = made.on_device()
-        self._calls = PlanCalls(found.context, self)
+        inputs = gathered([offsets, sources], context, ("offsets", "sources?"))
+        self.context = inputs.context
+        options = Options(mode, inputs.context)
+        shape = geometry(inputs.arrays[0], int(count), inputs.arrays[1], starts, validate, options)
+        self._geometry = shape.on_device()
+        self._calls = PlanCalls(inputs.context, self)
 
     @property
     def segments(self) -> int:
@@ -176,11 +176,11 @@ class SegmentPlan:
 
     def __repr__(self) -> str:
         shape = self._geometry
-        told = f", {shape.length} elements through sources" if shape.places is not None else ""
-        kept = shape.offsets.nbytes + (shape.places.nbytes if shape.places is not None else 0)
+        through = f", {shape.length} elements through sources" if shape.places is not None else ""
+        nbytes = shape.offsets.nbytes + (shape.places.nbytes if shape.places is not None else 0)
         return (
-            f"SegmentPlan({shape.segments} segments of {shape.count} values{told}; "
-            f"{kept:,} bytes kept on {self.context.device.name})"
+            f"SegmentPlan({shape.segments} segments of {shape.count} values{through}; "
+            f"{nbytes:,} bytes kept on {self.context.device.name})"
         )
 
     @followed
@@ -223,9 +223,9 @@ class SegmentPlan:
         options: Options,
     ) -> Prepared | list[Any]:  # fmt: skip
         arrays, front = front_of(values, mapped)
-        found = gathered(arrays, self.context, ["values"] * len(arrays))
-        if found.context is not self.context:
-            raise DeviceError(f"the values live on {found.context!r}, the plan on {self.context!r}")
-        asked = asked_for(op, front, accumulate, init, empty)
+        inputs = gathered(arrays, self.context, ["values"] * len(arrays))
+        if inputs.context is not self.context:
+            raise DeviceError(f"the values live on {inputs.context!r}, the plan on {self.context!r}")
+        call = segment_call(op, front, accumulate, init, empty)
         options = Options(options.mode, self.context, options.wait_for, options.out)
-        return prepare_columns(self._geometry, columns(found.arrays), asked, options, found.on_device)
+        return prepare_columns(self._geometry, columns(inputs.arrays), call, options, inputs.on_device)

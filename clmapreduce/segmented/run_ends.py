@@ -21,7 +21,7 @@ from clmapreduce.schemes.segments.boxes import TeamBox, marked_team_box
 from clmapreduce.schemes.segments.by_key import suits_marks
 from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype
 from clmapreduce.schemes.segments.segment_text import SegmentLayout
-from clmapreduce.segmented.call import Element, SegmentCall, given_to, layout_of
+from clmapreduce.segmented.call import Element, SegmentCall, inputs_of, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_among, counted
 
@@ -50,33 +50,35 @@ def marks_box(options: Options) -> TeamBox | None:
     return marked_team_box() if parallel and facts.kind != "cpu" else None
 
 
-def find_marks(found: Gathered, equal: Equal | None, key: str, kept: bool, box: TeamBox, options: Options) -> Marks:
-    """The marks of the keys `found.arrays[0]`, 1 at least. kept: with a key per run. Waits for nothing."""
-    keys, changes, given = changes_among(found, equal, key)
-    context, last = found.context, key == "last"
+def find_marks(
+    inputs: Gathered, equal: Equal | None, key: str, with_keys: bool, box: TeamBox, options: Options
+) -> Marks:
+    """The marks of the keys `inputs.arrays[0]`, 1 at least. with_keys: with a key per run. Waits for nothing."""
+    keys, changes, arguments = changes_among(inputs, equal, key)
+    context, last = inputs.context, key == "last"
     line = marked(len(keys), box.share(len(keys)))
     mode = ComputeMode.PARALLEL
     added, _ = counted(changes)
     scan_box = options.box("bases", mode, context)
-    executable = context.executable(RunEndsRequest(added, line, last, kept, scan_box))
+    executable = context.executable(RunEndsRequest(added, line, last, with_keys, scan_box))
     outputs = [((line.words,), MARKS), ((line.chunks + 1,), bases_dtype(line)), ((), np.dtype(np.int64))]
-    if kept:
+    if with_keys:
         outputs.append(((len(keys) + 1,), keys.dtype))
-    arguments = Arguments(context, given, (len(keys),), True)
-    made = prepare(arguments, executable, outputs, Options(wait_for=options.wait_for), in_step=False).run()
-    return Marks(line, made[0], made[1], made[2], made[3] if kept else None, last, box)
+    line_arguments = Arguments(context, arguments, (len(keys),), True)
+    results = prepare(line_arguments, executable, outputs, Options(wait_for=options.wait_for), in_step=False).run()
+    return Marks(line, results[0], results[1], results[2], results[3] if with_keys else None, last, box)
 
 
-def marked_layout(asked: SegmentCall, given: Columns, context: Context) -> SegmentLayout | None:
+def marked_layout(call: SegmentCall, values: Columns, context: Context) -> SegmentLayout | None:
     """What is reduced, if runs can be by their marks alone. Raises as `layout_of`."""
-    if given.trailing or not given.length:
+    if values.trailing or not values.length:
         return None
-    layout = layout_of(asked, _elements(given), MARKS, True, context)
+    layout = layout_of(call, _elements(values), MARKS, True, context)
     return layout if suits_marks(layout, context.facts) else None
 
 
 def prepare_marked(
-    layout: SegmentLayout, asked: SegmentCall, values: Columns, marks: Marks, runs: int, options: Options,
+    layout: SegmentLayout, call: SegmentCall, values: Columns, marks: Marks, runs: int, options: Options,
     on_device: bool,
 ) -> Prepared:  # fmt: skip
     """Everything up to the launch that reduces runs and, with spare keys, gives a key of each as its second result.
@@ -86,15 +88,15 @@ def prepare_marked(
     assert context is not None
     if values.length != marks.line.length:
         raise ShapeError(f"values has length {values.length}, the segments are made for {marks.line.length}")
-    given = [*given_to(layout, asked, _elements(values), marks.words), _vector(marks.bases)]
+    inputs = [*inputs_of(layout, call, _elements(values), marks.words), _vector(marks.bases)]
     outputs = [((runs,), layout.op.result)]
     key = None
     if marks.spare is not None:
         key = marks.spare.dtype
-        given.append(_vector(marks.spare))
+        inputs.append(_vector(marks.spare))
         outputs.append(((runs,), key))
     executable = context.executable(ByKeyRequest(layout, marks.line, key, marks.last, marks.box))
-    arguments = Arguments(context, tuple(given), (runs,), on_device)
+    arguments = Arguments(context, tuple(inputs), (runs,), on_device)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
 

@@ -32,7 +32,7 @@ from clmapreduce.segmented.inputs import Gathered
 from clmapreduce.segmented.lines import Row, formula_of
 
 Equal = Callable[[Any, Any], Any]
-KEPT = ("first", "last")
+WHICH_KEY = ("first", "last")
 COUNTS = ("host", "device")
 
 
@@ -55,38 +55,38 @@ class Runs:
 
 
 def find_runs(
-    found: Gathered, equal: Equal | None, key: str, options: Options, count: str = "host",
+    inputs: Gathered, equal: Equal | None, key: str, options: Options, count: str = "host",
     target: Callable[[int, DType], DeviceArray | None] | None = None,
 ) -> Runs:  # fmt: skip
-    """The runs of `found.arrays[0]`, (n,) keys of any dtype. Waits for their number, unless count is "device".
+    """The runs of `inputs.arrays[0]`, (n,) keys of any dtype. Waits for their number, unless count is "device".
 
     target: gives, for so many keys of a dtype, the array that they are written to, if not a new one.
     """
-    keys, changes, given = changes_among(found, equal, key)
-    context, pairs = found.context, len(keys) - 1
+    keys, changes, arguments = changes_among(inputs, equal, key)
+    context, pairs = inputs.context, len(keys) - 1
     if pairs < 1:
         return _at_most_one(keys, context, count, options)
     padded = count == "device"
-    first, second, begins = _executables(changes, pairs, key == "last", padded, found, options)
-    line = Arguments(context, given, (pairs,), True)
+    first, second, begins = _executables(changes, pairs, key == "last", padded, inputs, options)
+    line = Arguments(context, arguments, (pairs,), True)
     groups = first.plan.stages[0].groups
     counts = prepare(line, first, [((groups,), np.dtype(np.int64))], Options(wait_for=options.wait_for)).run()[0]
     rows = pairs + 1 if padded else int(counts.to_numpy().sum()) + 1
     outputs = [((rows + 1,), begins), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
-    counted = Arguments(context, (*given, Argument(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
+    counted = Arguments(context, (*arguments, Argument(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
     writing = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False)
     if target is not None:
         writing.targets[1] = target(rows, keys.dtype)
-    made = writing.run()
-    return Runs(made[0], made[1], made[2] if padded else rows, pairs + 1)
+    results = writing.run()
+    return Runs(results[0], results[1], results[2] if padded else rows, pairs + 1)
 
 
-def sent(found: Gathered) -> Gathered:
-    """The same with the keys, `found.arrays[0]`, where the device reads them as often as it likes."""
-    keys, context = found.arrays[0], found.context
+def keys_on_device(inputs: Gathered) -> Gathered:
+    """The same with the keys, `inputs.arrays[0]`, where the device reads them as often as it likes."""
+    keys, context = inputs.arrays[0], inputs.context
     if not isinstance(keys, np.ndarray) or context.facts.lends_memory:
-        return found
-    return replace(found, arrays=(array(keys, context), *found.arrays[1:]))
+        return inputs
+    return replace(inputs, arrays=(array(keys, context), *inputs.arrays[1:]))
 
 
 def check_count(count: str) -> None:
@@ -94,23 +94,23 @@ def check_count(count: str) -> None:
     choice(count, "count", COUNTS)
 
 
-def changes_among(found: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Argument, ...]]:
-    """The keys `found.arrays[0]`; whether neighbours differ, as a formula; what a call gives to it. Raises ShapeError,
+def changes_among(inputs: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Argument, ...]]:
+    """The keys `inputs.arrays[0]`; whether neighbours differ, as a formula; what a call gives to it. Raises ShapeError,
     ModeError, DTypeError or FormulaError.
     """
-    keys, context = sent(found).arrays[0], found.context
+    keys, context = keys_on_device(inputs).arrays[0], inputs.context
     if keys.ndim != 1:
         raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
-    choice(key, "key", KEPT)
+    choice(key, "key", WHICH_KEY)
     if equal is not None:
         if not callable(equal):
             raise FormulaError(f"equal takes a function of two keys, not {equal!r}")
         check_arity(equal, 2, "equal")
         equal = own(equal)
-    changes, given = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
+    changes, arguments = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
     _check_equal(changes)
     check_device(changes.dtypes, context)
-    return keys, changes, given
+    return keys, changes, arguments
 
 
 @lru_cache(maxsize=256)
@@ -137,10 +137,10 @@ def _alike(key: Any, after: Any) -> Node:
 
 
 def _check_equal(changes: Formula) -> None:
-    made = changes.outputs
-    if len(made) != 1 or value_dtype(made[0]) != BOOL:
-        given = ", ".join(str(value_dtype(value)) for value in made)
-        raise FormulaError(f"equal must tell of two keys whether they are equal, a bool; it gives {given}")
+    outputs = changes.outputs
+    if len(outputs) != 1 or value_dtype(outputs[0]) != BOOL:
+        dtypes = ", ".join(str(value_dtype(value)) for value in outputs)
+        raise FormulaError(f"equal must tell of two keys whether they are equal, a bool; it gives {dtypes}")
 
 
 @lru_cache(maxsize=256)
@@ -151,10 +151,10 @@ def counted(changes: Formula) -> tuple[Formula, Bound]:
 
 
 def _executables(
-    changes: Formula, pairs: int, last: bool, padded: bool, found: Gathered, options: Options
+    changes: Formula, pairs: int, last: bool, padded: bool, inputs: Gathered, options: Options
 ) -> tuple[Executable, Executable, DType]:
     """What counts the changes, and what writes the runs; the dtype of their begins."""
-    context = found.context
+    context = inputs.context
     added, bound = counted(changes)
     mode = choose_mode(options.mode, context.facts)
     box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
@@ -169,5 +169,5 @@ def _at_most_one(keys: Any, context: Context, count: str, options: Options) -> R
         await_events(context, options.wait_for)
     begins = array(np.arange(len(keys) + 1, dtype=begins_dtype(0)), context)
     rows: Any = len(keys)
-    kept = array(keys.to_numpy() if isinstance(keys, DeviceArray) else keys.copy(), context)
-    return Runs(begins, kept, array(np.array(rows, np.int64), context) if count == "device" else rows, len(keys))
+    own_keys = array(keys.to_numpy() if isinstance(keys, DeviceArray) else keys.copy(), context)
+    return Runs(begins, own_keys, array(np.array(rows, np.int64), context) if count == "device" else rows, len(keys))

@@ -1,4 +1,4 @@
-"""Single calls: checked while they run; made again on device arrays of the same shapes, they only bind and submit."""
+"""Single calls: checked while they run; repeated on device arrays of the same shapes, they only bind and submit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RepeatedCall:
     def sees_offsets(self) -> bool:
         return self.cuts is not None and self._options.out is None
 
-    def ask(self, wrong: DeviceArray) -> None:
+    def stop_where(self, wrong: DeviceArray) -> None:
         self._instead = {GATE: wrong.buffer}
 
     def run(self) -> list[Any]:
@@ -46,7 +46,7 @@ class RepeatedCall:
         return list(self._call(self._context, self._arrays, options.wait_for, options.out, self._instead))
 
 
-def reduce_once(asked: SegmentCall, operands: SegmentOperands, options: Options, check: Check | None) -> Any:
+def reduce_once(reduction: SegmentCall, operands: SegmentOperands, options: Options, check: Check | None) -> Any:
     """The one result of a single call. check: of the arrays, to be made or under way."""
     if check is not None and options.out is not None:  # no kernel may write there before it is known
         check.start()
@@ -54,18 +54,18 @@ def reduce_once(asked: SegmentCall, operands: SegmentOperands, options: Options,
     arrays = [offsets, *(element.array for element in operands.elements)]
     request = None
     if operands.on_device and operands.segments and all(type(array) is DeviceArray for array in arrays):
-        kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.given) for e in operands.elements)
+        kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.is_value) for e in operands.elements)
         sizes = (offsets.dtype, offsets.shape, operands.length, operands.trailing, operands.segments)
-        request = hashable(CallRequest((*asked.key, options.mode, operands.near), (sizes, *kinds)))
+        request = hashable(CallRequest((*reduction.key, options.mode, operands.near), (sizes, *kinds)))
     calls: Cache[ReadyCall] = context.caches().calls
-    call = calls.get(request) if request is not None else None
-    if call is not None and _takes(call, options.out, arrays, context):
-        return _run(RepeatedCall(call, arrays, context, options), check)
-    prepared = prepare_segments(asked, operands, options, looks=True)
+    ready = calls.get(request) if request is not None else None
+    if ready is not None and _takes(ready, options.out, arrays, context):
+        return _run(RepeatedCall(ready, arrays, context, options), check)
+    prepared = prepare_segments(reduction, operands, options, looks=True)
     if not isinstance(prepared, Reduction):
         settled(check)
         return prepared[0]
-    if request is not None and call is None and is_repeatable(prepared):
+    if request is not None and ready is None and is_repeatable(prepared):
         calls.put(request, ReadyCall(prepared, derivation=None if prepared.cuts is None else prepared.cuts.cutting))
     return _run(prepared, check)
 
@@ -75,18 +75,18 @@ def _takes(call: ReadyCall, out: Any, arrays: Sequence[DeviceArray], context: Co
 
 
 def _run(prepared: Reduction | RepeatedCall, check: Check | None) -> Any:
-    """The one result. A reduction that sees the offsets itself is asked what it found. Else, where kernels write
-    results in place on the device, the check is waited for last: they ask it themselves, and do nothing where something
-    is wrong.
+    """The one result. A reduction that sees the offsets itself tells whether they are wrong. Else, where kernels
+    write results in place on the device, the check is waited for last: they look at it themselves, and do nothing where
+    something is wrong.
     """
     if check is None or not prepared.stays:
         settled(check)
         return prepared.run()[0]
     if check.offsets and prepared.sees_offsets and prepared.cuts is not None:
         results = prepared.run()
-        check.settle(prepared.cuts.found_wrong)
+        check.settle(prepared.cuts.saw_wrong)
         return results[0]
-    prepared.ask(check.wrong)
+    prepared.stop_where(check.wrong)
     results = prepared.run()
     check.settle()
     return results[0]

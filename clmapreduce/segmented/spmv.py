@@ -22,7 +22,7 @@ from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, pr
 from clmapreduce.segmented.inputs import gathered
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
 from clmapreduce.segmented.plan_calls import PlanCalls
-from clmapreduce.segmented.reduce import asked_for
+from clmapreduce.segmented.reduce import segment_call
 from clmapreduce.segmented.single_call import reduce_once
 
 
@@ -86,13 +86,13 @@ def spmv(
     as `cm.segmented_reduce` does.
     """
     indptr, columns, data, width = matrix_arrays(matrix)
-    found = gathered([indptr, columns, data, sources, x], context, (*NAMES, "x"))
-    options = Options(mode, found.context, wait_for, out)
-    vector = found.arrays[4]
+    inputs = gathered([indptr, columns, data, sources, x], context, (*NAMES, "x"))
+    options = Options(mode, inputs.context, wait_for, out)
+    vector = inputs.arrays[4]
     _check_vector(vector, width)
-    made = matrix_of(found, width, vector.shape[0], validate, options)
-    asked = asked_for(add, _front(multiply, data is None), accumulate, init, empty)
-    return reduce_once(asked, _operands(made, vector, found.on_device), options, made.rows.check)
+    sparse = matrix_of(inputs, width, vector.shape[0], validate, options)
+    call = segment_call(add, _front(multiply, data is None), accumulate, init, empty)
+    return reduce_once(call, _operands(sparse, vector, inputs.on_device), options, sparse.rows.check)
 
 
 def _operands(matrix: Matrix, x: Any, on_device: bool) -> SegmentOperands:
@@ -110,7 +110,7 @@ def _check_vector(x: Any, width: int | None) -> None:
 
 
 def _front(multiply: Any, unary: bool) -> Callable[..., Any]:
-    """What an element is made of."""
+    """The function that makes an element of an entry and a number."""
     if isinstance(multiply, str):
         if multiply not in MULTIPLY:
             raise ModeError(f"multiply={multiply!r} is unknown; use one of {', '.join(MULTIPLY)}, or a function")
@@ -124,15 +124,15 @@ def _front(multiply: Any, unary: bool) -> Callable[..., Any]:
 
 
 def _elements(matrix: Matrix, x: Any) -> list[Element]:
-    """What an element is made of."""
+    """The arrays that elements are made of."""
     rows, unary = matrix.rows, matrix.data is None
     columns = 1 if unary else 2
     placed = () if rows.places is None else (columns + 1,)
     elements = [] if unary else [Element(matrix.data, placed)]
     elements.append(Element(x, (*placed, columns), bool(x.shape[1:])))
-    elements.append(Element(matrix.columns, given=False))
+    elements.append(Element(matrix.columns, is_value=False))
     if placed:
-        elements.append(Element(rows.places, given=False))
+        elements.append(Element(rows.places, is_value=False))
     return elements
 
 
@@ -152,10 +152,10 @@ class SpmvPlan:
         context: Context | None = None,
     ) -> None:  # fmt: skip
         indptr, columns, data, width = matrix_arrays(matrix)
-        found = gathered([indptr, columns, data, sources], context, NAMES)
-        self.context = found.context
-        self._matrix = matrix_of(found, width, None, validate, Options(mode, found.context)).on_device()
-        self._calls = PlanCalls(found.context, self)
+        inputs = gathered([indptr, columns, data, sources], context, NAMES)
+        self.context = inputs.context
+        self._matrix = matrix_of(inputs, width, None, validate, Options(mode, inputs.context)).on_device()
+        self._calls = PlanCalls(inputs.context, self)
 
     @property
     def rows(self) -> int:
@@ -163,11 +163,11 @@ class SpmvPlan:
         return self._matrix.rows.segments
 
     def __repr__(self) -> str:
-        made = self._matrix
-        width = "any number of" if made.width is None else made.width
-        kind = "no data" if made.data is None else str(made.data.dtype)
+        matrix = self._matrix
+        width = "any number of" if matrix.width is None else matrix.width
+        kind = "no data" if matrix.data is None else str(matrix.data.dtype)
         return (
-            f"SpmvPlan({self.rows} rows, {width} columns, {made.columns.size} entries, {kind}; "
+            f"SpmvPlan({self.rows} rows, {width} columns, {matrix.columns.size} entries, {kind}; "
             f"on {self.context.device.name})"
         )
 
@@ -181,7 +181,7 @@ class SpmvPlan:
         options = Options(mode, self.context, wait_for, out)
 
         def prepare() -> Prepared | list[Any]:
-            return self._prepare(x, asked_for(add, self._front(multiply), accumulate, init, empty), options)
+            return self._prepare(x, segment_call(add, self._front(multiply), accumulate, init, empty), options)
 
         place = 1 if self._matrix.data is None else 2
         return self._calls.run((multiply, add, init, empty, accumulate), {place: x}, options, prepare)
@@ -191,8 +191,8 @@ class SpmvPlan:
         mode: str = "auto",
     ) -> str:  # fmt: skip
         """How `apply` with these arguments would run. Nothing is launched."""
-        asked = asked_for(add, self._front(multiply), "auto", None, None)
-        prepared = self._prepare(x, asked, Options(mode, self.context))
+        call = segment_call(add, self._front(multiply), "auto", None, None)
+        prepared = self._prepare(x, call, Options(mode, self.context))
         if not isinstance(prepared, Prepared):
             return "no launch: the matrix has no rows"
         return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
@@ -202,20 +202,20 @@ class SpmvPlan:
         mode: str = "auto",
     ) -> str:  # fmt: skip
         """The OpenCL C that `apply` with these arguments would run."""
-        asked = asked_for(add, self._front(multiply), "auto", None, None)
-        prepared = self._prepare(x, asked, Options(mode, self.context))
+        call = segment_call(add, self._front(multiply), "auto", None, None)
+        prepared = self._prepare(x, call, Options(mode, self.context))
         stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
         return "\n".join(source_of(stage.spec) for stage in stages)
 
     def _front(self, multiply: str | Callable[..., Any]) -> Callable[..., Any]:
         return _front(multiply, self._matrix.data is None)
 
-    def _prepare(self, x: Any, asked: SegmentCall, options: Options) -> Prepared | list[Any]:
-        found = gathered([x], self.context, ("x",))
-        if found.context is not self.context:
-            raise DeviceError(f"x lives on {found.context!r}, the plan on {self.context!r}")
-        vector, made = found.arrays[0], self._matrix
-        _check_vector(vector, made.width)
-        if made.needed is not None:
-            check_needed(made.columns, made.needed, vector.shape[0])
-        return prepare_segments(asked, _operands(made, vector, found.on_device), options)
+    def _prepare(self, x: Any, call: SegmentCall, options: Options) -> Prepared | list[Any]:
+        inputs = gathered([x], self.context, ("x",))
+        if inputs.context is not self.context:
+            raise DeviceError(f"x lives on {inputs.context!r}, the plan on {self.context!r}")
+        vector, matrix = inputs.arrays[0], self._matrix
+        _check_vector(vector, matrix.width)
+        if matrix.needed is not None:
+            check_needed(matrix.columns, matrix.needed, vector.shape[0])
+        return prepare_segments(call, _operands(matrix, vector, inputs.on_device), options)

@@ -65,7 +65,7 @@ def of_a_box(box: Any, context: cm.Context, mode: str) -> Iterator[Check]:
     for op in REDUCED:
         x = 1 + VALUES / 64 if op == "product" else VALUES
         yield op, one(op, [Element(x)], lambda x: x, empty=EMPTY), whole(op, x)
-    gathered = [Element(VALUES), Element(VECTOR, (2,)), Element(COLUMNS, given=False)]
+    gathered = [Element(VALUES), Element(VECTOR, (2,)), Element(COLUMNS, is_value=False)]
     terms = VALUES.astype("f8") * VECTOR[COLUMNS]
     yield "matrix", one("sum", gathered, lambda a, b: a * b, empty=EMPTY), whole("sum", terms)
     yield "initial value", one("sum", [Element(VALUES)], lambda x: x, init=2), whole("sum", VALUES) * (LENGTHS > 0) + 2

@@ -65,7 +65,7 @@ def test_wrong_indices_stay_inside(
         wrong = np.where(rng.random(segments + 1) < rng.choice([0.01, 0.2, 1]), near(rng, segments + 1, length), right)
         elements = [Element(values, (1,) if gathered else ())]
         if gathered:
-            elements.append(Element(near(rng, length, count).astype(dtype), given=False))
+            elements.append(Element(near(rng, length, count).astype(dtype), is_value=False))
         prepared = prepare_segments(
             SegmentCall(*segment_operator("sum"), lambda x: x),
             SegmentOperands(context, elements, wrong.astype(dtype), length, (), segments, False),

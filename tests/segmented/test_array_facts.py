@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.segmented.remembered import remembered
+from clmapreduce.segmented.array_facts import fact_of
 
 
 def counted(arrays: Any, what: str, asked: list[str]) -> int:
-    return remembered(arrays, what, lambda: asked.append(what) or len(asked))  # type: ignore[func-returns-value]
+    return fact_of(arrays, what, lambda: asked.append(what) or len(asked))  # type: ignore[func-returns-value]
 
 
 def test_an_array_is_asked_once_until_it_is_written(context: cm.Context) -> None:

@@ -238,6 +238,6 @@ def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generat
         assert isinstance(prepared, Reduction) and prepared.sees_offsets and prepared.cuts is not None
         prepared.run()
         wrong = is_wrong(offsets, length, closed)
-        assert prepared.cuts.found_wrong == wrong, (closed, code, np.flatnonzero(offsets != right[: len(offsets)]))
+        assert prepared.cuts.saw_wrong == wrong, (closed, code, np.flatnonzero(offsets != right[: len(offsets)]))
         seen.append(wrong)
     assert 10 < sum(seen) < 60

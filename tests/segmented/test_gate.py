@@ -30,7 +30,7 @@ BOXES = {
 def left_by_stopped(context: cm.Context, box: Any, values: Any, offsets: Any, columns: Any) -> Any:
     """What a launch with the gate closed leaves of -77; values are gathered through columns."""
     out = cm.array(np.full(offsets.size - 1, -77, "f4"), context)
-    elements = [Element(cm.array(values, context), (1,)), Element(cm.array(columns, context), given=False)]
+    elements = [Element(cm.array(values, context), (1,)), Element(cm.array(columns, context), is_value=False)]
     prepared = prepare_segments(
         SegmentCall(*segment_operator("sum"), identity),
         SegmentOperands(context, elements, cm.array(offsets, context), columns.size, (), offsets.size - 1, True),

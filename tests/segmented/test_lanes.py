@@ -236,15 +236,15 @@ def test_gathered_elements(
     a, x = drawn(rng, "sum", code, n), drawn(rng, "sum", code, 777)
     number = np.arange(n)
     at = np.where(number // 100 % 2, number % 700, rng.integers(0, 777, n)).astype(places)  # side by side, and anywhere
-    given = [Element(a), Element(x, through=(2,)), Element(at, given=False)]
+    given = [Element(a), Element(x, through=(2,)), Element(at, is_value=False)]
     if op == "any":
-        flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, given=False)], offsets, n, cpu)
+        flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
         np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
         return
     if op == "a place":
         op = str(rng.choice(["argmin", "argmax"]))
         y = drawn(rng, op, code, 777)
-        found = fused(_same, op, [Element(y, through=(1,)), Element(at, given=False)], offsets, n, cpu)
+        found = fused(_same, op, [Element(y, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
         np.testing.assert_array_equal(found, exact(op, y[at], offsets, "i8"))
         return
     terms = a.astype("f8") * x.astype("f8")[at]
@@ -264,7 +264,7 @@ def test_gathered_elements_wider_than_what_is_kept(cpu: cm.Context, rng: np.rand
     offsets = offsets_of(rng.integers(0, 40, 300))
     n = int(offsets[-1])
     a, x, at = drawn(rng, "sum", "f8", n), drawn(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
-    found = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, given=False)], offsets, n, cpu)
+    found = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
     magnitude = exact("sum", np.abs(a * x[at]), offsets, "f8")
     assert (np.abs(found - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
 
@@ -275,7 +275,7 @@ def test_gathered_through_two_arrays(cpu: cm.Context, rng: np.random.Generator) 
     x, inner = drawn(rng, "sum", "f4", 900), rng.integers(0, 900, n).astype("i4")
     at = rng.permutation(n).astype("i4")
     at[1000:3000] = np.arange(2000)
-    given = [Element(x, through=(2, 1)), Element(inner, given=False), Element(at, given=False)]
+    given = [Element(x, through=(2, 1)), Element(inner, is_value=False), Element(at, is_value=False)]
     found, terms = fused(_same, "sum", given, offsets, n, cpu), x.astype("f8")[inner[at]]
     magnitude = exact("sum", np.abs(terms), offsets, "f8")
     assert (np.abs(found - exact("sum", terms, offsets, "f8")) <= 1e-6 * magnitude).all()

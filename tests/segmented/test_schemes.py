@@ -90,7 +90,7 @@ def test_gathered_elements_of_several_numbers(
     count, columns, most = int(offsets[-1]), int(rng.choice([1, 2, 3, 5])), int(rng.integers(1, 300))
     entries, places = rng.integers(-5, 6, count).astype("f4"), rng.integers(most, size=count).astype("i4")
     x = rng.integers(-5, 6, (most, columns)).astype("f4")
-    elements = [Element(entries), Element(x, (2,), trailing=True), Element(places, given=False)]
+    elements = [Element(entries), Element(x, (2,), trailing=True), Element(places, is_value=False)]
     products = entries[:, None] * x[places]
     for op, reduce, empty in (
         ("sum", lambda part: part.sum(0), 0), ("argmax", lambda part: part.argmax(0), -1), (LAST, lambda part: part[-1], 5),

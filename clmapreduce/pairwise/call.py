@@ -45,7 +45,7 @@ SCHEMES = ("auto", "direct_sum", "block_sum", "kahan_scheme")
 
 @dataclass(frozen=True)
 class PairCall:
-    """What is asked for, but the arrays. axis: 1 reduces j, 0 reduces i."""
+    """A reduction over pairs, without its arrays. axis: 1 reduces j, 0 reduces i."""
 
     formula: Vector
     reduction: PairReduction
@@ -72,7 +72,7 @@ class PairCall:
 
 @followed
 def reduce_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options = PLAIN, ranges: Ranges | None = None, *,
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options = PLAIN, ranges: Ranges | None = None, *,
     progress: Any = None,
 ) -> Any:  # fmt: skip
     """The reduction of every row's pairs, (*batch, rows, …) per result; a tuple where there are several.
@@ -82,25 +82,25 @@ def reduce_pairs(
     DTypeError, FormulaError or DeviceError before any launch.
     """
     record = recorder()
-    request = _request(asked, arrays, options) if options.out is None and record is None else None
+    request = _request(call, arrays, options) if options.out is None and record is None else None
     if request is not None:
         home: Context = next(iter(arrays.values())).context
         calls: Cache[ReadyCall] = home.caches(ranges).calls
-        call = calls.get(request)
-        if call is not None:
-            results = call(home, arrays.values(), options.wait_for)
+        ready = calls.get(request)
+        if ready is not None:
+            results = ready(home, arrays.values(), options.wait_for)
             return results[0] if len(results) == 1 else tuple(results)
-    prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
+    prepared = prepare_pairs(call, arrays, options, ranges=ranges)
     if record is not None and isinstance(prepared, Prepared):  # all arguments are right
-        record(RecordedCall(asked, arrays, options.mode, prepared.call.context, ranges))
-        prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
+        record(RecordedCall(call, arrays, options.mode, prepared.call.context, ranges))
+        prepared = prepare_pairs(call, arrays, options, ranges=ranges)
     if request is not None and isinstance(prepared, Prepared) and is_repeatable(prepared):
         calls.put(request, ReadyCall(prepared))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _request(asked: PairCall, arrays: Mapping[Variable, Any], options: Options) -> CallRequest | None:
+def _request(call: PairCall, arrays: Mapping[Variable, Any], options: Options) -> CallRequest | None:
     """What a call depends on; None where there is no array, or one is not on the device of the others."""
     context = options.context
     shapes: list[Hashable] = []
@@ -109,66 +109,67 @@ def _request(asked: PairCall, arrays: Mapping[Variable, Any], options: Options) 
             return None
         context = values.context
         shapes.append((variable, values.shape, values.dtype))
-    return CallRequest((asked, options.mode, tunings()), tuple(shapes)) if shapes else None
+    return CallRequest((call, options.mode, tunings()), tuple(shapes)) if shapes else None
 
 
 def explain_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
 ) -> str:
     """How a call would run: scheme, why, and each launch. Nothing is launched."""
-    prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
+    prepared = prepare_pairs(call, arrays, options, ranges=ranges)
     if not isinstance(prepared, Prepared):
         return "no launch: there are no rows"
     return explained(prepared.executable.plan, prepared.sizes)
 
 
 def source_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
 ) -> str:
     """The OpenCL C that a call would run."""
-    prepared = prepare_pairs(asked, arrays, options, ranges=ranges)
+    prepared = prepare_pairs(call, arrays, options, ranges=ranges)
     stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
     return "\n".join(source_of(stage.spec) for stage in stages)
 
 
 def prepare_pairs(
-    asked: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
     ranges: Ranges | None = None, look: Look | None = None,
 ) -> Prepared | list[Any]:  # fmt: skip
     """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one.
-    look: asked for plans instead of what was measured; the plan is forgotten with it.
+    look: gives plans instead of the measured ones, and owns them.
     """
-    (formula, weight), slots = slotted((asked.formula, asked.weight))
+    (formula, weight), slots = slotted((call.formula, call.weight))
     assert formula is not None
-    given = gather_pairs(arrays, slots, options.context, dict(asked.names))
-    context = given.context
+    operands = gather_pairs(arrays, slots, options.context, dict(call.names))
+    context = operands.context
     form = PairRequest(
         formula,
         weight,
-        asked.reduction,
-        asked.options,
-        asked.axis,
-        _arrays_of(given),
-        widened(given.dtype),
-        _index(given),
+        call.reduction,
+        call.options,
+        call.axis,
+        _arrays_of(operands),
+        widened(operands.dtype),
+        _index(operands),
     )
     passes = passes_of(form)
     check_device([form.dtype, *(c.dtype for c in passes.main.bound.components)], context)
-    rows, columns = given.extents if asked.axis == 1 else given.extents[::-1]
-    if asked.options.k is not None and columns < asked.options.k:
-        raise ShapeError(f"{asked.options.k} of {columns} values are asked for; K must be at most the reduced length")
-    stored = tuple(_stored(output.dtype, given.dtype) for output in passes.outputs)
-    blocks = None if ranges is None else ranges.half(asked.axis, *given.extents)
-    outputs = [((*given.batch, rows, *part.shape), dtype) for part, dtype in zip(passes.outputs, stored, strict=True)]
-    arguments = Arguments(context, tuple(given.given.values()), (rows,), given.on_device)
-    batch = product(given.batch)
+    rows, columns = operands.extents if call.axis == 1 else operands.extents[::-1]
+    if call.options.k is not None and columns < call.options.k:
+        raise ShapeError(f"{call.options.k} of {columns} values are asked for; K must be at most the reduced length")
+    stored = tuple(_stored(output.dtype, operands.dtype) for output in passes.outputs)
+    blocks = None if ranges is None else ranges.half(call.axis, *operands.extents)
+    shapes = ((*operands.batch, rows, *output.shape) for output in passes.outputs)
+    outputs = list(zip(shapes, stored, strict=True))
+    arguments = Arguments(context, tuple(operands.inputs.values()), (rows,), operands.on_device)
+    batch = product(operands.batch)
     if rows * batch == 0:
         return empty_results(arguments, outputs, options)
-    elements = max(product(g.value.shape) for g in given.given.values() if hasattr(g.value, "shape"))
+    elements = max(product(g.value.shape) for g in operands.inputs.values() if hasattr(g.value, "shape"))
     elements = max(elements, *(product(shape) for shape, _ in outputs))
     domain = Pairwise(rows, columns, batch, elements)
     compute = choose_mode(options.mode, context.facts)
-    backend = BACKENDS[asked.backend]
+    backend = BACKENDS[call.backend]
     request = PairsRequest(
         passes, stored, domain, compute, backend, box, tunings(), blocks, look or MeasuredChoice(context)
     )  # fmt: skip
@@ -180,7 +181,7 @@ def prepare_pairs(
 class RecordedCall:
     """A call with its arguments, as a recorder gets it and a search repeats it. mode: as of `reduce_pairs`."""
 
-    asked: PairCall
+    call: PairCall
     arrays: Mapping[Variable, Any]
     mode: str
     context: Context
@@ -189,15 +190,15 @@ class RecordedCall:
     @property
     def name(self) -> str:
         """The reduction in words."""
-        text = repr(self.asked.formula)
+        text = repr(self.call.formula)
         short = text if len(text) <= 60 else f"{text[:57]}..."
-        return f"{self.asked.reduction.name} over {'ij'[self.asked.axis]} of {short}"
+        return f"{self.call.reduction.name} over {'ij'[self.call.axis]} of {short}"
 
     @property
     def key(self) -> Hashable:
         """The same for calls that run the same kernels."""
         forms = tuple((variable, values.shape, values.dtype) for variable, values in self.arrays.items())
-        return self.asked, forms, self.mode, id(self.context), id(self.ranges)
+        return self.call, forms, self.mode, id(self.context), id(self.ranges)
 
     def on_device(self) -> RecordedCall:
         """The same call of arrays on the device."""
@@ -206,22 +207,22 @@ class RecordedCall:
     def prepared(self, look: Look) -> Prepared:
         """The call, ready to run, with the plans that `look` gives."""
         options = Options(self.mode, self.context)
-        prepared = prepare_pairs(self.asked, self.arrays, options, ranges=self.ranges, look=look)
+        prepared = prepare_pairs(self.call, self.arrays, options, ranges=self.ranges, look=look)
         assert isinstance(prepared, Prepared)  # there are rows
         return prepared
 
 
-def _arrays_of(given: PairArrays) -> tuple[tuple[Variable, DType, int, bool], ...]:
+def _arrays_of(operands: PairArrays) -> tuple[tuple[Variable, DType, int, bool], ...]:
     return tuple(
         (variable, g.signature.dtype, g.signature.rank, g.signature.access is Access.ARGUMENT)
-        for variable, g in given.given.items()
+        for variable, g in operands.inputs.items()
     )
 
 
-def _stored(dtype: DType, given: DType) -> DType:
-    """The dtype of a result in memory: numbers are as wide as they were given."""
-    return given if dtype == FLOAT32 else dtype
+def _stored(dtype: DType, own: DType) -> DType:
+    """The dtype of a result in memory: numbers are as wide as those of the arguments."""
+    return own if dtype == FLOAT32 else dtype
 
 
-def _index(given: PairArrays) -> DType:
-    return INT32 if max(given.extents) < 2**31 - 2**20 else INT64
+def _index(operands: PairArrays) -> DType:
+    return INT32 if max(operands.extents) < 2**31 - 2**20 else INT64

@@ -49,7 +49,7 @@ def _generic(reduction: str, formula: str, output: str, aliases: tuple[str, ...]
 
 def _declared(output: str) -> tuple[int, int]:
     """(axis that is reduced, dimension) of a declared output."""
-    found = _OUTPUT.fullmatch(output) if isinstance(output, str) else None
-    if found is None:
+    match = _OUTPUT.fullmatch(output) if isinstance(output, str) else None
+    if match is None:
         raise FormulaError(f"the output {quoted(output)} must be declared as 'a = Vi(dim)' or 'a = Vj(dim)'")
-    return 1 if found[1] == "Vi" else 0, int(found[2])
+    return 1 if match[1] == "Vi" else 0, int(match[2])

@@ -47,13 +47,13 @@ class Slot:
                 self.length, self.batch = shape[-2], shape[:-2]
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """How it is declared."""
         inside = str(self.dim) if self.index is None or self.name else f"{self.index}, {self.dim}"
         return f"{self.name}{' = ' if self.name else ''}{LETTERS[self.category]}({inside})"
 
     def __repr__(self) -> str:
-        return self.told if self.array is None else f"{self.told} of shape {self.array.shape}"
+        return self.label if self.array is None else f"{self.label} of shape {self.array.shape}"
 
 
 def data_slot(array: Array, category: Category) -> Slot:
@@ -98,7 +98,7 @@ class Inputs:
                     raise self._dtypes_disagree(slot)
             elif slot.index is not None and unbound.setdefault(slot.index, slot) is not slot:
                 other = unbound[slot.index]
-                raise FormulaError(f"variable {slot.index} is declared twice, as {other.told} and {slot.told}")
+                raise FormulaError(f"variable {slot.index} is declared twice, as {other.label} and {slot.label}")
         i, j = lengths.get(Category.I), lengths.get(Category.J)
         self.rows = None if i is None else i.length
         self.cols = None if j is None else j.length
@@ -118,9 +118,9 @@ class Inputs:
     def arrays(self) -> dict[Variable, Array]:
         """The array of every variable. Raises FormulaError naming those that have none."""
         if self.unbound:
-            told = ", ".join(slot.told for slot in self.unbound)
+            labels = ", ".join(slot.label for slot in self.unbound)
             raise FormulaError(
-                f"{told} stands for an array that is not given; call the reduction with one per variable"
+                f"{labels} stands for an array that is not given; call the reduction with one per variable"
             )
         arrays = [slot.array for slot in self.slots if slot.array is not None]
         return dict(zip(self.variables, arrays, strict=True))
@@ -135,9 +135,9 @@ class Inputs:
 
     def without(self, place: int) -> tuple[Inputs, dict[Variable, Variable]]:
         """All slots but one, and how the variables behind it are called now."""
-        kept = Inputs(slot for k, slot in enumerate(self.slots) if k != place)
+        others = Inputs(slot for k, slot in enumerate(self.slots) if k != place)
         before = (v for k, v in enumerate(self.variables) if k != place)
-        return kept, dict(zip(before, kept.variables, strict=True))
+        return others, dict(zip(before, others.variables, strict=True))
 
     def transposed(self) -> Inputs:
         """With i and j exchanged."""
@@ -147,24 +147,24 @@ class Inputs:
         """With other categories, the arrays left as they are."""
         return Inputs(_recast(slot, categories[slot.category]) for slot in self.slots)
 
-    def bound(self, given: Sequence[Any]) -> Inputs:
+    def bound(self, arrays: Sequence[Any]) -> Inputs:
         """With an array in every placeholder. Raises FormulaError for a wrong count, ShapeError, DTypeError."""
         unbound = self.unbound
-        if len(given) != len(unbound):
-            told = ", ".join(slot.told for slot in unbound) or "none"
-            raise FormulaError(f"{len(given)} array(s) given for the {len(unbound)} variable(s) to bind: {told}")
-        dtype = self.dtype or next((x.dtype for x in given if hasattr(x, "dtype")), None)
-        arrays = {id(slot): fitted(slot, x, dtype) for slot, x in zip(unbound, given, strict=True)}
-        return Inputs(replace(s, array=arrays[id(s)], index=None) if id(s) in arrays else s for s in self.slots)
+        if len(arrays) != len(unbound):
+            labels = ", ".join(slot.label for slot in unbound) or "none"
+            raise FormulaError(f"{len(arrays)} array(s) given for the {len(unbound)} variable(s) to bind: {labels}")
+        dtype = self.dtype or next((x.dtype for x in arrays if hasattr(x, "dtype")), None)
+        by_slot = {id(slot): fitted(slot, x, dtype) for slot, x in zip(unbound, arrays, strict=True)}
+        return Inputs(replace(s, array=by_slot[id(s)], index=None) if id(s) in by_slot else s for s in self.slots)
 
     def _common(self, batch: Shape) -> Shape:
         """The batch axes so far and those of one slot more."""
         try:
             return np.broadcast_shapes(self.batch, batch)
         except ValueError:
-            told = ", ".join(str(slot) for slot in self.slots if slot.batch)
+            shapes = ", ".join(str(slot) for slot in self.slots if slot.batch)
             raise ShapeError(
-                f"the batch axes, before the last two (the last one of a parameter), do not broadcast: {told}"
+                f"the batch axes, before the last two (the last one of a parameter), do not broadcast: {shapes}"
             ) from None
 
     def _dtypes_disagree(self, slot: Slot) -> DTypeError:
@@ -200,23 +200,23 @@ def _recast(slot: Slot, category: Category) -> Slot:
     return replace(slot, category=category, key=key)
 
 
-def fitted(slot: Slot, given: Any, dtype: DType | None) -> Array:
+def fitted(slot: Slot, value: Any, dtype: DType | None) -> Array:
     """What a call gives for a placeholder, as its array; numbers for a parameter take `dtype`. Raises as `bound`."""
-    plain = numbers(given) if slot.category is Category.PARAMETER else None
+    plain = numbers(value) if slot.category is Category.PARAMETER else None
     if plain is not None and dtype is not None:
-        given = np.array(plain, dtype)
-    array = as_array(given, slot.told)
+        value = np.array(plain, dtype)
+    array = as_array(value, slot.label)
     if array.dtype.kind == "c":
         raise DTypeError(
-            f"{slot.told} was given {array.dtype}; pass real and imaginary parts by turns, x.view('float32')"
+            f"{slot.label} was given {array.dtype}; pass real and imaginary parts by turns, x.view('float32')"
         )
     if slot.category is Category.PARAMETER and not array.ndim:
         array = reshaped(array, (1,))
     least = 1 if slot.category is Category.PARAMETER else 2
     if array.ndim < least or array.shape[-1] != slot.dim:
-        wanted = LAYOUTS[slot.category].format(slot.dim)
+        layout = LAYOUTS[slot.category].format(slot.dim)
         hint = "; a vector of scalars is x[:, None]" if array.ndim == 1 and least == 2 else ""
-        raise ShapeError(f"{slot.told} was given an array of shape {array.shape}; it needs {wanted}{hint}")
+        raise ShapeError(f"{slot.label} was given an array of shape {array.shape}; it needs {layout}{hint}")
     return array
 
 
@@ -235,9 +235,9 @@ def moved(formula: Vector, places: tuple[int, ...]) -> Vector:
 @lru_cache(maxsize=4096)
 def renamed(formula: Vector, names: tuple[tuple[Variable, Variable], ...]) -> Vector:
     """The formula with other variables, all exchanged at once. names: (old, new) of the same dimension."""
-    made: dict[Vector, Vector] = dict(names)
+    results: dict[Vector, Vector] = dict(names)
     for vector in postorder([formula]):
-        if vector not in made:
-            args = tuple(made[arg] for arg in vector.args)
-            made[vector] = make(vector.operation, args, vector.params) if vector.args else vector
-    return made[formula]
+        if vector not in results:
+            args = tuple(results[arg] for arg in vector.args)
+            results[vector] = make(vector.operation, args, vector.params) if vector.args else vector
+    return results[formula]

@@ -46,43 +46,46 @@ class Solver:
         self.axis, self.formula, self.inputs, self.unknown, self.options = axis, formula, inputs, unknown, options
         variable = inputs.variables[unknown]
         if variable not in formula.variables:
-            raise FormulaError(f"{inputs.slots[unknown].told} does not occur in {formula!r}, which cannot be solved")
+            raise FormulaError(f"{inputs.slots[unknown].label} does not occur in {formula!r}, which cannot be solved")
         if variable.category is not (Category.J if axis else Category.I):
             raise ShapeError(
-                f"{inputs.slots[unknown].told} is not summed over by axis={axis}; the unknown is a "
+                f"{inputs.slots[unknown].label} is not summed over by axis={axis}; the unknown is a "
                 f"{'Vj' if axis else 'Vi'} there"
             )
         if variable.dim != formula.dim:
             raise ShapeError(
-                f"the formula has dimension {formula.dim}, the unknown is {inputs.slots[unknown].told}; both must agree"
+                f"the formula has dimension {formula.dim}, the unknown is {inputs.slots[unknown].label}; "
+                "both must agree"
             )
         self.coupled = not _apart(formula, variable)
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The solution for these arrays."""
-        given = {**self.options, **options}
-        given["ranges"] = as_ranges(given.get("ranges"))
-        if given.pop("out", None) is not None:
+        all_options = {**self.options, **options}
+        all_options["ranges"] = as_ranges(all_options.get("ranges"))
+        if all_options.pop("out", None) is not None:
             raise ModeError("out= is not offered by a solver; take the array that it gives")
-        solving = {name: given.pop(name) for name in SOLVING if name in given}
+        solving = {name: all_options.pop(name) for name in SOLVING if name in all_options}
         inputs = self.inputs.bound(arrays) if arrays or self.inputs.unbound else self.inputs
-        on_device, home, inputs = _uploaded(_spread(inputs, self.unknown), keywords(given)["context"])
+        context = keywords(all_options)["context"]
+        on_device, home, inputs = _uploaded(_spread(inputs, self.unknown), context)
         rows, columns = inputs.shape[-2:]
         if rows != columns:
-            told = ", ".join(str(slot) for slot in inputs.slots)
-            raise ShapeError(f"a system of {rows} × {columns} ({told}) cannot be solved; M and N must be equal")
+            shapes = ", ".join(str(slot) for slot in inputs.slots)
+            raise ShapeError(f"a system of {rows} × {columns} ({shapes}) cannot be solved; M and N must be equal")
         right = inputs.slots[self.unknown]
         slots = list(inputs.slots)
         slots[self.unknown] = placeholder(0, right.dim, right.category)
-        given["context"] = home
-        matvec = Reduced("Sum", self.axis, self.formula, Inputs(slots), None, None, given)
-        wanted = switch(solving.pop("return_status", False), "return_status")
+        all_options["context"] = home
+        matvec = Reduced("Sum", self.axis, self.formula, Inputs(slots), None, None, all_options)
+        with_status = switch(solving.pop("return_status", False), "return_status")
         solving["tolerance"] = solving.pop("eps", 1e-6)
-        x, self.status = solve(matvec, right.array, coupled=self.coupled, mode=given.get("mode", "auto"), **solving)
+        mode = all_options.get("mode", "auto")
+        x, self.status = solve(matvec, right.array, coupled=self.coupled, mode=mode, **solving)
         if not self.status.converged:
             warnings.warn(_complaint(self.status, solving["tolerance"]), RuntimeWarning, stacklevel=3)
         x = x if on_device else x.to_numpy()
-        return (x, self.status) if wanted else x
+        return (x, self.status) if with_status else x
 
 
 class KernelSolve:
@@ -135,8 +138,8 @@ def solve_lazy(
 ) -> Any:
     """What LazyTensor.solve gives: a with Σ operator · a = other or, with var, Σ operator(var = a) = other."""
     b: Symbolic[Any] = other if isinstance(other, Symbolic) else KINDS[False](other, 0)
-    for given in (operator, b):
-        given._refuse_complex("solve")
+    for tensor in (operator, b):
+        tensor._refuse_complex("solve")
     if not isinstance(b.formula, Variable) or b.formula.category is Category.PARAMETER:
         raise ShapeError(f"the right-hand side is {b!r}; give an array, or one variable indexed by i or j")
     (right,) = b.inputs.slots
@@ -152,10 +155,10 @@ def solve_lazy(
         (unknown,) = var.inputs.slots
     place = operator.inputs.places.get(unknown.key)
     if place is None:
-        raise FormulaError(f"{unknown.told} does not occur in {operator!r}, which cannot be solved for it")
+        raise FormulaError(f"{unknown.label} does not occur in {operator!r}, which cannot be solved for it")
     if (unknown.dim, unknown.category) != (right.dim, category):
-        wanted = f"{LETTERS[category]}({right.dim})"
-        raise ShapeError(f"the unknown is {unknown.told}; for the right-hand side {right.told} it must be {wanted}")
+        expected = f"{LETTERS[category]}({right.dim})"
+        raise ShapeError(f"the unknown is {unknown.label}; for the right-hand side {right.label} it must be {expected}")
     slots = list(operator.inputs.slots)
     slots[place] = replace(right, category=category, key=("right-hand side", right.key))
     options = {**operator.choices.keywords, **options}
@@ -177,8 +180,8 @@ def _place(alias: str, inputs: Inputs) -> int:
     for place, slot in enumerate(inputs.slots):
         if text == slot.name or text.startswith(f"Var({place},"):
             return place
-    told = ", ".join(slot.told for slot in inputs.slots)
-    raise FormulaError(f"{alias!r} is none of the variables {told}; name the one to solve for")
+    labels = ", ".join(slot.label for slot in inputs.slots)
+    raise FormulaError(f"{alias!r} is none of the variables {labels}; name the one to solve for")
 
 
 def _spread(inputs: Inputs, place: int) -> Inputs:

@@ -32,7 +32,7 @@ WITHOUT_EFFECT = ("enable_chunks", "use_fast_math", "optional_flags", "rec_multV
 
 PRECISION = {"dtype_acc": "auto", "use_double_acc": False, "sum_scheme": "auto"}
 PLACE = {"backend": "auto", "device_id": -1, "context": None}
-PASSED = {"mode": "auto", "wait_for": (), "out": None, "ranges": None, "progress": None}
+PER_CALL = {"mode": "auto", "wait_for": (), "out": None, "ranges": None, "progress": None}
 
 
 def parse_backend(word: Any) -> tuple[str | None, str]:
@@ -70,22 +70,22 @@ def precision(dtype_acc: Any = "auto", use_double_acc: Any = False, sum_scheme: 
     return {"dtype_acc": "float64" if use_double_acc else word, "sum_scheme": sum_scheme}
 
 
-def keywords(given: Mapping[str, Any]) -> dict[str, Any]:
+def keywords(options: Mapping[str, Any]) -> dict[str, Any]:
     """A reduction's keywords, checked and complete. Raises ArgumentError for an unknown one; ModeError, DTypeError or
     DeviceError for values that are not offered.
     """
-    if given.keys() <= {"ranges"}:
-        return {**_usual(), "ranges": as_ranges(given.get("ranges"))}
-    known = {**PRECISION, **PLACE, **PASSED}
-    unknown = [name for name in given if name not in known and name not in WITHOUT_EFFECT]
+    if options.keys() <= {"ranges"}:
+        return {**_usual(), "ranges": as_ranges(options.get("ranges"))}
+    known = {**PRECISION, **PLACE, **PER_CALL}
+    unknown = [name for name in options if name not in known and name not in WITHOUT_EFFECT]
     if unknown:
         raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(known)}")
-    kind, scheme = parse_backend(given.get("backend", "auto"))
-    passed = {name: given.get(name, value) for name, value in PASSED.items()}
-    context = placed_on(kind, given.get("device_id", -1), given.get("context"))
+    kind, scheme = parse_backend(options.get("backend", "auto"))
+    others = {name: options.get(name, value) for name, value in PER_CALL.items()}
+    context = placed_on(kind, options.get("device_id", -1), options.get("context"))
     return {
-        **precision(**{name: given[name] for name in PRECISION if name in given}),
-        **passed, "ranges": as_ranges(passed["ranges"]), "backend": scheme, "context": context,
+        **precision(**{name: options[name] for name in PRECISION if name in options}),
+        **others, "ranges": as_ranges(others["ranges"]), "backend": scheme, "context": context,
     }  # fmt: skip
 
 
@@ -107,14 +107,14 @@ def placed_on(kind: str | None, device_id: Any, context: Context | None) -> Cont
         gpus = [device for device in devices() if device.kind == "gpu"]
         if device_id >= len(gpus):
             raise DeviceError(f"device_id={device_id} counts GPUs, and {len(gpus)} is found; use -1, or context=")
-        chosen = shared_context(gpus[device_id])
+        context_of_gpu = shared_context(gpus[device_id])
         if context is not None and context.device != gpus[device_id]:
             raise DeviceError(f"device_id={device_id} is {gpus[device_id]!r}, but {context!r} is given; choose one")
-        return context or chosen
+        return context or context_of_gpu
     if kind is None:
         return context
-    wanted = context_of(context)
-    if wanted.device.kind == kind:
+    own = context_of(context)
+    if own.device.kind == kind:
         return context
     if context is not None:
         raise DeviceError(f"this backend asks for a {kind}, and {context!r} is given; choose one")

@@ -28,7 +28,7 @@ class Reduced:
     """A callable reduction. Its arguments are one array per placeholder, in the order of their indices: (.., M, D) or
     (.., N, D) or (.., D). Its result is that of the reduction.
 
-    Raises, when made, what does not depend on the arrays: unknown names and options, an axis that is none, weights
+    Raises, at once, what does not depend on the arrays: unknown names and options, an axis that is none, weights
     missing or in excess, dimensions that the reduction does not take.
     """
 
@@ -44,71 +44,72 @@ class Reduced:
         self.inputs, self.options, self.finish = inputs, dict(options or {}), finish
         self.options["ranges"] = as_ranges(self.options.get("ranges"))  # once, not at every call
         if inputs.unbound:
-            self._asked(keywords(self.options))
+            self._pair_call(keywords(self.options))
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming
         the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
         """
-        asked, inputs, chosen = self._prepared(arrays, options)
-        result = reduce_pairs(asked, inputs.arrays, _options(chosen), chosen["ranges"], progress=chosen["progress"])
+        call, inputs, settings = self._prepared(arrays, options)
+        ranges, progress = settings["ranges"], settings["progress"]
+        result = reduce_pairs(call, inputs.arrays, _options(settings), ranges, progress=progress)
         return result if self.finish is None else self.finish(result)
 
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
-        asked, inputs, chosen = self._prepared(arrays, options)
-        return explain_pairs(asked, inputs.arrays, _options(chosen), chosen["ranges"])
+        call, inputs, settings = self._prepared(arrays, options)
+        return explain_pairs(call, inputs.arrays, _options(settings), settings["ranges"])
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
-        asked, inputs, chosen = self._prepared(arrays, options)
-        return source_pairs(asked, inputs.arrays, _options(chosen), chosen["ranges"])
+        call, inputs, settings = self._prepared(arrays, options)
+        return source_pairs(call, inputs.arrays, _options(settings), settings["ranges"])
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
-        """What is asked for, of which arrays, with which keywords; all of it checked."""
+        """The call without its arrays, its inputs and its keywords, all of them checked."""
         inputs = self.inputs.bound(arrays) if arrays or self.inputs.unbound else self.inputs
-        given = {**self.options, **options}
-        if self.finish is not None and given.get("out") is not None:
-            raise ModeError("out= would hold the result before it is given its shape; this reduction has none")
-        chosen = keywords(given)
+        all_options = {**self.options, **options}
+        if self.finish is not None and all_options.get("out") is not None:
+            raise ModeError("out= would hold the result before it has its shape; this reduction has none")
+        settings = keywords(all_options)
         self._check_neighbours(inputs)
-        return self._asked(chosen), inputs, chosen
+        return self._pair_call(settings), inputs, settings
 
-    def _asked(self, chosen: Mapping[str, Any]) -> PairCall:
+    def _pair_call(self, settings: Mapping[str, Any]) -> PairCall:
         """The call without its arrays, its options checked."""
-        options = _pair_options(self.k, chosen["dtype_acc"], chosen["sum_scheme"])
-        return _call(self.formula, self.reduction, self.axis, self.weight, options, chosen["backend"])
+        options = _pair_options(self.k, settings["dtype_acc"], settings["sum_scheme"])
+        return _call(self.formula, self.reduction, self.axis, self.weight, options, settings["backend"])
 
     def _check_neighbours(self, inputs: Inputs) -> None:
         rows, cols = inputs.shape[-2:]
         length = cols if self.axis else rows
         if self.k is not None and self.k > length:
-            told = ", ".join(str(slot) for slot in inputs.slots)
+            slots = ", ".join(str(slot) for slot in inputs.slots)
             raise ShapeError(
                 f"{self.reduction.name} keeps K = {self.k} of {length} values: {'ij'[self.axis]} runs over {length} "
-                f"({told}); K is at most that"
+                f"({slots}); K is at most that"
             )
 
     def __repr__(self) -> str:
         weight = "" if self.weight is None else f", weight {self.weight!r}"
-        unbound = ", ".join(slot.told for slot in self.inputs.unbound)
+        unbound = ", ".join(slot.label for slot in self.inputs.unbound)
         over = "ij"[self.axis]
         return f"{self.reduction.name} over {over} of {self.formula!r}{weight}, called with ({unbound})"
 
 
-def _options(chosen: Mapping[str, Any]) -> Options:
+def _options(settings: Mapping[str, Any]) -> Options:
     """Those of a reduction's keywords that every call takes."""
-    return Options(chosen["mode"], chosen["context"], chosen["wait_for"], chosen["out"])
+    return Options(settings["mode"], settings["context"], settings["wait_for"], settings["out"])
 
 
 @lru_cache(maxsize=256)
-def _kept_operator(reduction: str | Operator) -> PairReduction:
+def _cached_operator(reduction: str | Operator) -> PairReduction:
     return pair_reduction(reduction)
 
 
 def _operator(reduction: Any) -> PairReduction:
     """The operator; equal ones are one object, so that kernels are found again. Raises ModeError for what is none."""
-    return _kept_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
+    return _cached_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
 
 
 @lru_cache(maxsize=256)

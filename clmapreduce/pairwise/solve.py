@@ -132,10 +132,10 @@ def solve(
     preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1); only one number per system
     is read back, now and then.
     """
-    given = array(b)
-    if given.dtype not in (FLOAT32, FLOAT64):
-        raise DTypeError(f"b has dtype {given.dtype}; systems are solved in float32 or float64")
-    if given.ndim == 0:
+    right_side = array(b)
+    if right_side.dtype not in (FLOAT32, FLOAT64):
+        raise DTypeError(f"b has dtype {right_side.dtype}; systems are solved in float32 or float64")
+    if right_side.ndim == 0:
         raise ShapeError("b is a number; a right-hand side has shape (.., N, D) or (N,)")
     alpha, tolerance = finite(alpha, "alpha"), finite(tolerance, "the tolerance (eps)")
     if tolerance < 0 or tolerance > MOST_TOLERANCE:
@@ -144,7 +144,7 @@ def solve(
         max_iterations = whole(max_iterations, "max_iterations")
     if callable(preconditioner) and not takes(preconditioner, 1):
         raise ArgumentError(f"preconditioner is {quoted(preconditioner)}; give a function of one array, or a diagonal")
-    systems = _Systems(given, matvec, alpha, coupled, mode)
+    systems = _Systems(right_side, matvec, alpha, coupled, mode)
     cap = min(10 * systems.length, MOST_ITERATIONS) if max_iterations is None else max_iterations
     with reporting(progress) as report:
         lines, squared, counts = systems.solved(tolerance, cap, preconditioner, x0, report)
@@ -179,13 +179,13 @@ class _Systems:
 
     def applied(self, function: Apply, lines: DeviceArray) -> DeviceArray:
         """function(lines), for a function of arrays of b's shape."""
-        made = array(function(self.columns(lines)), self.b.context)
-        if made.shape != self.b.shape or made.dtype != self.b.dtype:
+        result = array(function(self.columns(lines)), self.b.context)
+        if result.shape != self.b.shape or result.dtype != self.b.dtype:
             raise ShapeError(
-                f"the operator gave {made.dtype}{list(made.shape)} for {self.b.dtype}{list(self.b.shape)}; "
+                f"the operator gave {result.dtype}{list(result.shape)} for {self.b.dtype}{list(self.b.shape)}; "
                 "it must keep shape and dtype"
             )
-        return self.lines(made)
+        return self.lines(result)
 
     def placed(self, x: Any, name: str) -> DeviceArray:
         """An array that broadcasts to b, as lines."""
@@ -243,9 +243,9 @@ class _Step:
         self.systems, self.inverse, self.function = systems, inverse, function
         self.limit = systems.b.dtype.type(limit)
         line, single = (systems.count, systems.length), (systems.count, 1)
-        kept = [line, line, line, line, single, single, single, None, None]
-        self.fused = self._compiled(_step, kept if inverse is None else [*kept, line]) if function is None else None
-        self.advance = None if function is None else self._compiled(_advance, kept)
+        shapes = [line, line, line, line, single, single, single, None, None]
+        self.fused = self._compiled(_step, shapes if inverse is None else [*shapes, line]) if function is None else None
+        self.advance = None if function is None else self._compiled(_advance, shapes)
 
     def _compiled(self, pipeline: Pipeline, shapes: list[Any]) -> Compiled:
         systems = self.systems
@@ -263,12 +263,12 @@ class _Step:
     def __call__(self, x: Any, r: Any, p: Any, squared: Any, rz: Any, count: Any) -> tuple[Any, ...]:
         systems = self.systems
         q = systems.applied(systems.matvec, p)
-        given = (x, r, p, q, squared, rz, count, systems.alpha, self.limit)
+        values = (x, r, p, q, squared, rz, count, systems.alpha, self.limit)
         if self.fused is not None:
-            x, r, p, *single = self.fused(*given, *([] if self.inverse is None else [self.inverse]))
+            x, r, p, *single = self.fused(*values, *([] if self.inverse is None else [self.inverse]))
             return (x, r, p, *map(_single, single))
         assert self.advance is not None
-        x, r, squared, count, sound = self.advance(*given)
+        x, r, squared, count, sound = self.advance(*values)
         p, rz = _turn(r, self.preconditioned(r), p, rz, _single(sound), batch=True, mode=systems.mode)
         return (x, r, p, *map(_single, (squared, rz, count)))
 

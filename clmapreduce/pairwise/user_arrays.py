@@ -34,14 +34,14 @@ def category_of(axis: Any) -> Category:
 
 def as_array(x: Any, what: str = "the array") -> Array:
     """`x` as an array of floats or complex numbers, not copied where it is one. Raises DTypeError, ShapeError."""
-    given: Array
+    array: Array
     try:
-        given = x if isinstance(x, DeviceArray) else wrap_foreign(x) if is_foreign(x) else host_array(x)
+        array = x if isinstance(x, DeviceArray) else wrap_foreign(x) if is_foreign(x) else host_array(x)
     except (DTypeError, ShapeError) as error:
         raise type(error)(f"{what}: {error}") from None
-    if not (is_float(given.dtype) or is_complex(given.dtype)):
-        raise DTypeError(f"{what} has dtype {given.dtype}; formulas compute with floats: pass x.astype('float32')")
-    return given
+    if not (is_float(array.dtype) or is_complex(array.dtype)):
+        raise DTypeError(f"{what} has dtype {array.dtype}; formulas compute with floats: pass x.astype('float32')")
+    return array
 
 
 def is_number(x: Any) -> bool:
@@ -117,7 +117,7 @@ def as_real(x: Array) -> Array:
 
 
 def as_complex(x: Array) -> Array:
-    """What `as_real` made, as complex numbers again. Raises as `check_complex`."""
+    """The numbers that `as_real` gave, as complex numbers again. Raises as `check_complex`."""
     check_complex(x.dtype)
     return x.view(complex_of(x.dtype))
 

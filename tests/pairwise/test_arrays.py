@@ -114,7 +114,7 @@ def test_batch_axes_broadcast_by_strides(number: int) -> None:
     found = gather_pairs({v: zeros(*shape) for v, shape in shapes.items()}, (), cm.Context())
     assert found.batch == batch
     for variable, wanted in strides.items():
-        given = found.given[variable]
+        given = found.inputs[variable]
         assert given.signature.access is (Access.VECTOR if wanted is None else Access.STRIDED)
         assert list(given.strides) == (wanted or []), variable
 
@@ -131,7 +131,7 @@ def test_constants_follow_the_arrays() -> None:
     slots = ((Variable(1_000_000, 1, 2), one), (Variable(1_000_001, 2, 2), many))
     for code, dtype in (("f2", "f4"), ("f4", "f4"), ("f8", "f8")):
         found = gather_pairs({X: zeros(7, 3, dtype=code)}, slots, cm.Context())
-        first, second = (found.given[v] for v, _ in slots)
+        first, second = (found.inputs[v] for v, _ in slots)
         assert first.value == np.dtype(dtype).type(0.1) and first.signature.access is Access.ARGUMENT
         assert second.value.dtype == dtype and second.value.tolist() == [1, 2]
 

@@ -30,10 +30,10 @@ KINDS: dict[bool, type[Any]] = {}
 
 @lru_cache(maxsize=4096, typed=True)
 def built(name: str, *operands: Hashable) -> Vector:
-    """What an operation's builder makes of vectors, numbers and integers, kept for the next time."""
-    made = OPERATIONS[name](*operands)
-    assert isinstance(made, Vector)
-    return made
+    """The vector that an operation's builder makes of vectors, numbers and integers, cached."""
+    vector = OPERATIONS[name](*operands)
+    assert isinstance(vector, Vector)
+    return vector
 
 
 def _refused(name: str, params: Sequence[Any], error: TypeError) -> Exception:
@@ -107,7 +107,7 @@ class Symbolic(Generic[L]):
 
     @property
     def backend(self) -> str | None:
-        """The word that reductions take as `backend` when they are given none."""
+        """The word that reductions take as `backend` where they have none."""
         return self.choices.backend
 
     @backend.setter
@@ -118,7 +118,7 @@ class Symbolic(Generic[L]):
 
     @property
     def ranges(self) -> Ranges | None:
-        """The pairs that reductions over i or j meet, when they are given no `ranges`: cm.Ranges, or None for all.
+        """The pairs that reductions over i or j meet, where they have no `ranges`: cm.Ranges, or None for all.
         KeOps' six arrays become one when they are set.
         """
         return self.choices.ranges
@@ -191,7 +191,7 @@ class Symbolic(Generic[L]):
         raise ArgumentError(f"a LazyTensor has no len(); its shape is {self.shape}")
 
     def __repr__(self) -> str:
-        unbound = ", ".join(slot.told for slot in self.inputs.unbound)
+        unbound = ", ".join(slot.label for slot in self.inputs.unbound)
         symbols = f", unbound: {unbound}" if unbound else ""
         return f"{type(self).__name__}({self.formula!r}, shape={self.shape}, dtype={self.dtype}{symbols})"
 

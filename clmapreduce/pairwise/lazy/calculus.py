@@ -82,7 +82,7 @@ class Calculus(Vectors[C]):
         return formula, _check_variable(variable, name), inputs
 
 
-def _check_variable(given: Vector, name: str) -> Variable:
-    if not isinstance(given, Variable):
-        raise FormulaError(f"{name} differentiates by a variable, such as Vi(x) or Vj(1, 3), and {given!r} is none")
-    return given
+def _check_variable(vector: Vector, name: str) -> Variable:
+    if not isinstance(vector, Variable):
+        raise FormulaError(f"{name} differentiates by a variable, such as Vi(x) or Vj(1, 3), and {vector!r} is none")
+    return vector

@@ -18,8 +18,9 @@ class Choices:
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """Those that are made, as a reduction takes them."""
-        return {name: made for name, made in (("backend", self.backend), ("ranges", self.ranges)) if made is not None}
+        """Those that are not None, as a reduction takes them."""
+        choices = {"backend": self.backend, "ranges": self.ranges}
+        return {name: value for name, value in choices.items() if value is not None}
 
     def joined(self, other: Choices) -> Choices:
         """Those of both. Raises ModeError where they differ."""

@@ -41,13 +41,13 @@ class Matrix(Reductions[M]):
             raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
         if self.ndim != 1 + self.is_complex:
             raise ShapeError(f"K @ v needs a matrix of numbers; this LazyTensor of shape {self.shape} holds vectors")
-        given = as_array(v, "the array behind @")
-        if not given.ndim or (self.inputs.cols is not None and given.shape[-2:][0] != self.inputs.cols):
-            told = "a number" if not given.ndim else f"an array of shape {given.shape}"
-            raise ShapeError(f"K @ v: K has shape {self.shape} and v is {told}; it needs (N,) or (.., N, E)")
-        flat = given.ndim == 1
-        array = as_real(reshaped(given, (*given.shape, 1)) if flat else given)
-        operand = self._new(*variable_of(array, Category.J), is_complex=is_complex_data(given))
+        factor = as_array(v, "the array behind @")
+        if not factor.ndim or (self.inputs.cols is not None and factor.shape[-2:][0] != self.inputs.cols):
+            what = "a number" if not factor.ndim else f"an array of shape {factor.shape}"
+            raise ShapeError(f"K @ v: K has shape {self.shape} and v is {what}; it needs (N,) or (.., N, E)")
+        flat = factor.ndim == 1
+        array = as_real(reshaped(factor, (*factor.shape, 1)) if flat else factor)
+        operand = self._new(*variable_of(array, Category.J), is_complex=is_complex_data(factor))
         product = self * operand
         if not flat:
             return product.sum(product.dim() - 2, **kwargs)
@@ -110,7 +110,7 @@ class Matrix(Reductions[M]):
         count = self.nbatchdims
         key = _expanded(key, count + 3)
         if len(key) not in (count + 2, count + 3) or not all(map(_is_whole, key[:count])):
-            raise ShapeError(f"{_told(key)} does not index {self.shape}: whole batch axes (:), then rows and columns")
+            raise ShapeError(f"{_key(key)} does not index {self.shape}: whole batch axes (:), then rows and columns")
         lines = self._lines(key[count], key[count + 1])
         if len(key) == count + 2:
             return lines
@@ -136,15 +136,15 @@ class Matrix(Reductions[M]):
         return self._itself() if end - first == dim else self.extract(first, end - first)
 
     def _lines(self, rows: Any, cols: Any) -> M:
-        chosen = {Category.I: rows, Category.J: cols}
+        selection = {Category.I: rows, Category.J: cols}
         if self.ranges is not None and not (_is_whole(rows) and _is_whole(cols)):
             raise ModeError(f"{self.ranges!r} are of all rows and columns; set them after slices are taken")
         for slot in self.inputs.unbound:
-            if not _is_whole(chosen.get(slot.category, EVERYTHING)):
-                raise FormulaError(f"{slot.told} has no array yet; slice the array that the call is given")
+            if not _is_whole(selection.get(slot.category, EVERYTHING)):
+                raise FormulaError(f"{slot.label} has no array yet; slice the array that the call is given")
         for category, length in ((Category.I, self.inputs.rows), (Category.J, self.inputs.cols)):
-            _check_selection(chosen[category], length, "ij"[category])
-        slots = [_taken(slot, chosen.get(slot.category, EVERYTHING)) for slot in self.inputs.slots]
+            _check_selection(selection[category], length, "ij"[category])
+        slots = [_slice(slot, selection.get(slot.category, EVERYTHING)) for slot in self.inputs.slots]
         return self._like(self.formula, Inputs(slots), self.is_complex)
 
     # ---------------------------------------------------------------------------------------------------------- numbers
@@ -210,33 +210,35 @@ def _expanded(key: tuple[Any, ...], axes: int) -> tuple[Any, ...]:
     return (*key[: places[0]], *[EVERYTHING] * (axes + 1 - len(key)), *key[places[0] + 1 :])
 
 
-def _told(key: tuple[Any, ...]) -> str:
+def _key(key: tuple[Any, ...]) -> str:
     return f"[{', '.join(':' if _is_whole(k) else str(k) for k in key)}]"
 
 
-def _check_selection(chosen: Any, length: int | None, letter: str) -> None:
-    if not isinstance(chosen, SELECTION):
-        raise ShapeError(f"{chosen!r} chooses no {letter}; give a slice, a list of indices or a mask, e.g. K[3:4, :]")
-    if length is None and not (isinstance(chosen, slice) and len(range(1)[chosen]) == 1):
+def _check_selection(selection: Any, length: int | None, letter: str) -> None:
+    if not isinstance(selection, SELECTION):
+        raise ShapeError(
+            f"{selection!r} chooses no {letter}; give a slice, a list of indices or a mask, e.g. K[3:4, :]"
+        )
+    if length is None and not (isinstance(selection, slice) and len(range(1)[selection]) == 1):
         raise ShapeError(f"nothing of this LazyTensor depends on {letter}; take it whole (:)")
     try:
-        if length is not None and np.empty((length, 0))[chosen].ndim != 2:
+        if length is not None and np.empty((length, 0))[selection].ndim != 2:
             raise IndexError("one axis of indices is needed")
     except (IndexError, ValueError, TypeError) as error:  # also of steps of 0, and of what is no index
-        raise ShapeError(f"{chosen!r} does not index {length} values of {letter}: {error}") from None
+        raise ShapeError(f"{selection!r} does not index {length} values of {letter}: {error}") from None
 
 
-def _is_whole(chosen: Any) -> bool:
-    return isinstance(chosen, slice) and chosen == EVERYTHING
+def _is_whole(selection: Any) -> bool:
+    return isinstance(selection, slice) and selection == EVERYTHING
 
 
-def _taken(slot: Slot, chosen: Any) -> Slot:
-    if slot.array is None or _is_whole(chosen):
+def _slice(slot: Slot, selection: Any) -> Slot:
+    if slot.array is None or _is_whole(selection):
         return slot
-    return data_slot(_picked(slot.array, chosen), slot.category)
+    return data_slot(_lines_of(slot.array, selection), slot.category)
 
 
-def _picked(array: Array, chosen: Any) -> Array:
+def _lines_of(array: Array, selection: Any) -> Array:
     if isinstance(array, DeviceArray):
-        return upload(np.ascontiguousarray(array.to_numpy()[..., chosen, :]), array.context)
-    return array[..., chosen, :]
+        return upload(np.ascontiguousarray(array.to_numpy()[..., selection, :]), array.context)
+    return array[..., selection, :]

@@ -161,16 +161,16 @@ class Reductions(Calculus[R]):
     argKmin_reduction = argKmin
     Kmin_argKmin_reduction = Kmin_argKmin
 
-    # ------------------------------------------------------------------------------------------------------------- made
+    # ---------------------------------------------------------------------------------------------------------- helpers
     def _axis(self, axis: int | None, dim: int | None) -> int:
         """0 for i, 1 for j, INNER for the coordinates."""
-        given, count = axis if dim is None else dim, self.nbatchdims
-        if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-            place = given - count if given >= 0 else given + INNER + 1
+        number, count = axis if dim is None else dim, self.nbatchdims
+        if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
+            place = number - count if number >= 0 else number + INNER + 1
             if place in (0, 1, INNER):
                 return place
         raise ShapeError(
-            f"axis={given!r} cannot be reduced; this LazyTensor of shape {self.shape} offers {count} (over i), "
+            f"axis={number!r} cannot be reduced; this LazyTensor of shape {self.shape} offers {count} (over i), "
             f"{count + 1} (over j) or {count + 2}"
         )
 
@@ -202,8 +202,8 @@ class Reductions(Calculus[R]):
         if self.is_complex and inputs.dtype is not None:
             check_complex(inputs.dtype)
         finish = self._finished if self.is_complex else None
-        made = Reduced(reduction, axis, formula, inputs, weight, k, options, finish)
-        return made() if switch(call, "call") and not inputs.unbound else made
+        reduced = Reduced(reduction, axis, formula, inputs, weight, k, options, finish)
+        return reduced() if switch(call, "call") and not inputs.unbound else reduced
 
     def _finished(self, result: Any) -> Any:
         return result

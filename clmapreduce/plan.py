@@ -27,9 +27,8 @@ Arguments: TypeAlias = "tuple[str | Size, ...]"
 
 @dataclass(frozen=True)
 class Facts:
-    """What planning needs to know of a device; plain numbers, so that plans are tested without one. vocabulary: the
-    file of cl_templates/vendor that kernels are written with. The last five and exchange_width are as in
-    `hostsched.DriverTraits`.
+    """What planning needs to know of a device; plain numbers, so that plans are tested without one. A field is one of
+    `hostsched.DeviceFacts`, or of `hostsched.DriverTraits`, by the same name.
     """
 
     vocabulary: str

@@ -6,6 +6,7 @@ The scheduler's and the renderer's errors become ours here.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from dataclasses import fields
 from types import TracebackType
 from typing import Any
 
@@ -70,14 +71,10 @@ def translation(error: Exception) -> ClMapReduceError:
 
 
 def facts_of(device: hostsched.Device) -> Facts:
-    """What planning needs to know of a device."""
+    """What planning needs to know of a device: its own facts, and its driver's traits, by the names of their fields."""
     facts, traits = device.facts, device.facts.traits
-    return Facts(
-        traits.vocabulary, facts.kind, facts.compute_units, facts.max_group_size, facts.local_memory,
-        traits.exchange_width, facts.fp64, facts.lends_memory, facts.matrix_units, facts.sound_groups,
-        traits.register_fragments, traits.limits_registers, traits.groups_may_return, traits.halves_wide_calls,
-        traits.vectors_of_half,
-    )  # fmt: skip
+    names = (field.name for field in fields(Facts))
+    return Facts(**{name: getattr(facts if hasattr(facts, name) else traits, name) for name in names})
 
 
 def source_of(spec: KernelSpec) -> str:

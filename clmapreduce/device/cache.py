@@ -96,7 +96,9 @@ class PlanCache(Cache[Executable]):
 
 
 class Caches:
-    """What is kept of calls in one place: by a context, or by an owner in a context."""
+    """The caches of one owner: a context, or in a context ranges or a user's plan. plans: built plans by `PlanRequest`.
+    calls: ready calls by `CallRequest`.
+    """
 
     def __init__(self) -> None:
         self.plans = PlanCache()

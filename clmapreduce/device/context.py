@@ -1,4 +1,4 @@
-"""Devices and contexts: which device a call runs on, and what is kept for it between calls."""
+"""Devices and contexts: which device a call runs on, and its cache entries."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def select_device(spec: Any = None) -> Device:
     """The device for a wish.
 
     spec: None for $CLMR_DEVICE, else $PYOPENCL_CTX, else the best; "gpu" "cpu" "nvidia" "amd" "intel" "pocl"; part of a
-    name; "platform:device"; a Device. Raises DeviceError listing what was found when nothing fits or several do.
+    name; "platform:device"; a Device. Raises DeviceError listing the devices when nothing fits or several do.
     """
     with translated():
         return hostsched.select_device(spec)
@@ -100,7 +100,9 @@ class Context:
         _default.context, _default.outer = _default.outer
 
     def caches(self, owner: Any = None) -> Caches:
-        """The caches of this context; with an owner, those that go when either goes. No entry may refer to it."""
+        """The caches of this context; with an owner, ranges or a user's plan, those that go when either goes. No entry
+        may refer to the owner.
+        """
         if owner is None:
             return self._caches
         with self._lock:
@@ -110,7 +112,7 @@ class Context:
             return caches
 
     def executable(self, request: PlanRequest, owner: Any = None) -> Executable:
-        """The built plan of a request; equal requests share it. owner: what the plan is kept with, and only there."""
+        """The built plan of a request; equal requests share it. owner: of the cache, if not the context."""
         key = request.key
         with self._lock:
             plans = self.caches(owner).plans
@@ -123,10 +125,10 @@ class Context:
 
     def _sent(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""
-        entry = self._tables.get(table)
-        if entry is None:
-            entry = self._tables[table] = SentTable(table, self.queue)
-        return entry
+        copy = self._tables.get(table)
+        if copy is None:
+            copy = self._tables[table] = SentTable(table, self.queue)
+        return copy
 
     def cancel(self) -> None:
         """Drops what the long calls in progress here have not launched yet: each raises `cm.Cancelled` in its own
@@ -184,7 +186,7 @@ def current_context() -> Context:
 
 
 def context_of(context: Context | None) -> Context:
-    """The context that a call is given, or this thread's. Raises DeviceError for what is none."""
+    """The context of a call's keyword, or this thread's. Raises DeviceError for what is none."""
     if context is None:
         return current_context()
     if not isinstance(context, Context):
@@ -197,8 +199,8 @@ class use:
 
     def __init__(self, spec_or_device: Any) -> None:
         self._outer: Context | None = getattr(_default, "context", None)
-        wanted = spec_or_device
-        self.context = wanted if isinstance(wanted, Context) else shared_context(select_device(wanted))
+        spec = spec_or_device
+        self.context = spec if isinstance(spec, Context) else shared_context(select_device(spec))
         _default.context = self.context
 
     def __enter__(self) -> Context:

@@ -52,8 +52,8 @@ class Commands:
         self.log: list[tuple[cl.Event, str, int | None]] = []
         properties: Any = (_OUT_OF_ORDER if self.facts.out_of_order else 0) | (_PROFILING if self.profile else 0)
         try:
-            queue = self.space.idle_queues.take(properties)
-            self._queue = queue or opencl.new_queue(self.context, device.cl_device, properties)
+            idle = self.space.idle_queues.take(properties)
+            self._queue = idle or opencl.new_queue(self.context, device.cl_device, properties)
         except cl.Error as error:
             raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
         self._in_flight = InFlight()

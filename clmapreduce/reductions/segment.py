@@ -20,6 +20,7 @@ from clmapreduce.reductions import NAMED, operator
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Accumulate, Bound, ReductionOp
 from clmapreduce.reductions.moments import Moments
+from clmapreduce.reductions.sum import with_error
 
 MEAN = "mean"
 SPREADS = {"var": Moments("var", root=False), "std": Moments("std", root=True)}
@@ -79,10 +80,8 @@ class SegmentOp:
         if isinstance(self.whole, BoundArgument):
             return typed(Node, value) - cast(begin, self.result)
         if self.name == MEAN:
-            total = acc["total"]
+            total = with_error(acc) if "error" in acc else acc["total"]
             wide = total if total.dtype.kind in "fc" else cast(total, self.result)
-            if "error" in acc:
-                wide = wide + acc["error"]
             return cast(apply("divide", wide, cast(count, np.dtype(wide.dtype.char.lower()))), self.result)
         return value
 

@@ -78,9 +78,13 @@ class BoundCompensatedSum(Bound):
         return Record(total=total, error=a["error"] + b["error"] + lost)
 
     def finish(self, acc: Record) -> Value:
-        exact = acc["total"] + acc["error"]
-        # once a sum is infinite, what rounding lost is NaN
-        return cast(apply("where", exact == exact, exact, acc["total"]), self.result)
+        return cast(with_error(acc), self.result)
+
+
+def with_error(acc: Record) -> Node:
+    """A sum and the errors of its additions as one number; of an infinite sum they are NaN, and it counts alone."""
+    exact = acc["total"] + acc["error"]
+    return apply("where", exact == exact, exact, acc["total"])
 
 
 def two_sum(a: Node, b: Node) -> tuple[Node, Node]:

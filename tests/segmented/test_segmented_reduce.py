@@ -227,6 +227,9 @@ def test_nan_and_infinity(context: cm.Context, mode: str) -> None:
     how: dict[str, Any] = {"context": context, "mode": mode}
     assert_same(cm.segmented_reduce(x, [0, 3, 5, 7, 8], **how), np.array([np.nan, np.inf, np.nan, 5], "f4"))
     assert_same(cm.segmented_reduce(x, [0, 3, 5, 7, 8], "maximum", **how), np.array([np.nan, np.inf, np.inf, 5], "f4"))
+    for accumulate in ("auto", "compensated"):
+        means = cm.segmented_reduce(x, [0, 3, 5, 7, 8], "mean", accumulate=accumulate, **how)
+        assert_same(means, np.array([np.nan, np.inf, np.nan, 5], "f4"), accumulate)
 
 
 def test_widths_of_accumulators(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

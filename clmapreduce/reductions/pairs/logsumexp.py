@@ -165,11 +165,13 @@ class BoundShiftedSums(PairBound):
         for k, total in totals(acc, len(self.terms)):
             top = cast(acc[f"top{self.terms[k][0]}"], total.dtype)
             log = (top + apply("log2", total)) * (1 / self.scale)
-            logs.append(self._where_raised(acc, k, log, total * 0 - math.inf))
+            logs.append(self._where_raised(acc, k, log, total - math.inf))
         return logs
 
     def _where_raised(self, acc: Record, k: int, number: Node, otherwise: Node) -> Node:
-        """`number`; `otherwise` where sum k has met nothing above -inf."""
+        """`number`; `otherwise` where sum k has met nothing above -inf. It is the sum less something, so that it is NaN
+        where the sum is: Mesa's compiler takes the sum times 0 for 0.
+        """
         return apply("where", acc[f"top{self.terms[k][0]}"] > -self.farthest, number, otherwise)
 
     def _grown(self, acc: Record, values: Sequence[Values], d: int) -> Node:
@@ -234,7 +236,7 @@ class BoundSoftMax(BoundShiftedSums):
 
     def finished(self, acc: Record) -> list[Node]:
         below = acc["total0"]
-        return [self._where_raised(acc, k, t / below, t * 0) for k, t in totals(acc, len(self.terms))[1:]]
+        return [self._where_raised(acc, k, t / below, t - t) for k, t in totals(acc, len(self.terms))[1:]]
 
 
 class BoundMaxSumShift(BoundShiftedSums):
@@ -254,7 +256,7 @@ class BoundMaxSumShift(BoundShiftedSums):
     def finished(self, acc: Record) -> list[Node]:
         top = apply("where", acc["top0"] < self.farthest, acc["top0"], math.inf)
         parts = [apply("where", top > -self.farthest, top, -math.inf)]
-        return [*parts, *(self._where_raised(acc, k, t, t * 0) for k, t in totals(acc, len(self.terms)))]
+        return [*parts, *(self._where_raised(acc, k, t, t - t) for k, t in totals(acc, len(self.terms)))]
 
     def _grown(self, acc: Record, values: Sequence[Values], d: int) -> Node:
         top = acc[f"top{d}"]

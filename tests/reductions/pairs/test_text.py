@@ -186,3 +186,12 @@ def test_nothing_is_converted_or_called_per_column_of_floats(name: str) -> None:
     hot = [*(written.rarely() if bound.rare else []), *written.absorb()]
     assert not any("CONVERT" in line for line in hot)
     assert {call for line in hot for call in re.findall(r"\b([a-z]\w*)\(", line)} <= INLINED
+
+
+@pytest.mark.parametrize("name", ["LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"])
+def test_no_result_is_a_product_with_zero(name: str) -> None:
+    """A NaN is meant to pass, and some compilers take such a product for 0."""
+    written = Written(bind(name, weights=2), 1, 1)
+    (numbers,) = written.bound.finish_pairs(written.acc, written.block.variable("count", INT32))
+    written.block.assign({f"out{k}": number for k, number in enumerate(numbers)})
+    assert not any("* ((float)(0x0.0p+0f))" in line for line in written.new())

@@ -36,6 +36,8 @@ def test_records_of_a_queue_and_their_trace(device: Device, tmp_path: pathlib.Pa
     assert (fill.label, read.label, marker.label) == ("fill", "read", "marker")
     assert (fill.nbytes, read.nbytes, marker.nbytes) == (64, 64, None)
     assert all(record.queued <= record.submitted <= record.started <= record.ended for record in (fill, read))
+    if device.platform == "rusticl":
+        pytest.skip("rusticl 22.3.6 says 0, 1, 2, 3 of every command")
     assert fill.ended <= read.started
     profile.chrome_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

@@ -3,7 +3,8 @@
 `render(name, context)` gives complete OpenCL C: the prelude, the helper functions that the kernel's text calls, then
 the kernel. Helpers are the vendor vocabulary: a call of `cmr_exp_scaled_float16` asks for the def `exp_scaled` of the
 context's vendor with type "float16". `vendor/portable` holds the full contract in OpenCL C 1.2; `vendor/clang`
-overrides what drivers built on clang say better, and a vendor's own file comes before both.
+overrides what drivers built on clang say better, and a vendor's own file comes before both, `vendor/subgroups` before
+that where items exchange registers by OpenCL's sub-groups.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +37,24 @@ def template_names() -> list[str]:
 
 
 def vocabularies(vendor: str) -> tuple[str, ...]:
-    """The files of `vendor/` that a vendor's helpers come from, the first that has one wins."""
-    return ("portable",) if vendor == "portable" else (vendor, "clang", "portable")
+    """The files of `vendor/` that helpers come from; the first that has one wins. vendor: a file, or several: "a+b"."""
+    files = tuple(vendor.split("+"))
+    return files if files[-1] == "portable" else (*files, "clang", "portable")
 
 
 def render(name: str, context: Mapping[str, Any]) -> str:
     """The complete source of a kernel. Raises RenderError naming template, line and the missing or wrong value."""
     with _lock:
-        body = _render(f"{name}.cl.mako", context)
         if "vendor" not in context:
             raise RenderError(f"cannot render {name}.cl.mako: 'vendor' is not defined")
-        helpers = _helpers(body, str(context["vendor"]))
+        vendor = str(context["vendor"])
+        body = _render(f"{name}.cl.mako", {**context, "attribute": partial(_attribute, vendor)})
+        helpers = _helpers(body, vendor)
         words = list(_words(body + helpers))
         vectors = sorted((kind, int(lanes)) for kind, lanes in _matches(_VECTOR, words))
         types = {"scalars": {kind for (kind,) in _matches(_SCALAR, words)}, "vectors": vectors}
         within = "cmr_within" in words
-        macros = f"vendor/{'portable' if context['vendor'] == 'portable' else 'clang'}.cl.mako"
+        macros = f"vendor/{'clang' if 'clang' in vocabularies(vendor) else 'portable'}.cl.mako"
         prelude = _render("prelude.cl.mako", {**context, **types, "macros": macros, "within": within})
         return _tidy(prelude + helpers + body)
 
@@ -102,15 +105,24 @@ def _helpers(body: str, vendor: str) -> str:
     return "\n".join(done.values())
 
 
-@lru_cache(maxsize=1024)
 def _definition(function: str, kind: str, vendor: str) -> str | None:
+    return _text_of(vendor, function, "T", kind)
+
+
+def _attribute(vendor: str, width: int) -> str:
+    """What the head of a kernel says whose items exchange registers, `width` of them."""
+    return _text_of(vendor, "kernel_attribute", "width", width) or ""
+
+
+@lru_cache(maxsize=1024)
+def _text_of(vendor: str, word: str, argument: str, value: str | int) -> str | None:
     for file in vocabularies(vendor):
         try:
             template = _lookup.get_template(f"vendor/{file}.cl.mako")
-            if template.has_def(function):
-                return str(template.get_def(function).render_unicode(T=kind))
+            if template.has_def(word):
+                return str(template.get_def(word).render_unicode(**{argument: value}))
         except Exception as error:
-            raise RenderError(_told(f"vendor/{file}.cl.mako, {function}({kind})", error)) from error
+            raise RenderError(_told(f"vendor/{file}.cl.mako, {word}({value})", error)) from error
     return None
 
 

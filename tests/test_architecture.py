@@ -137,6 +137,11 @@ def test_rule_4_asm_stands_in_the_nvidia_template_only() -> None:
     assert all(name.startswith("vendor/nvidia") for name in users), users
 
 
+def test_rule_4_subgroups_stand_in_their_vocabulary_only() -> None:
+    users = {name for name, text in templates().items() if re.search(r"(?<!get_)\bsub_group_|\bintel_", without_comments(text))}
+    assert users == {"vendor/subgroups"}
+
+
 COMPILERS_WORDS = re.compile(
     r"\b__(builtin|has_|typeof|auto_type|extension|asm|GNUC|clang)\w*|\btypeof\b|\bvector_size\b|\bext_vector_type\b"
     r"|#\s*include\b|\(\{(?=\s)"

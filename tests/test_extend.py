@@ -75,7 +75,8 @@ from hostsched.device import traits
 
 assert traits.traits_of("amd").vocabulary == "amd" != traits.traits_of("other").vocabulary
 maker = context.device.vendor
-traits._TRAITS[maker] = replace(traits.traits_of(maker), vocabulary="amd")  # this device's kernels use AMD's words
+# this device's kernels use AMD's words
+traits._TRAITS[maker] = replace(traits.traits_of(maker), vocabulary="amd", cpu_subgroups=1)
 foreign = cm.Context(context.device)
 assert foreign.facts.vocabulary == "amd"
 assert "native_exp2" in definition("exp2_fast", "float", "amd")

@@ -1,12 +1,13 @@
 ## The mode vocabulary for `block` work-items per group: loops are shared out, arrays are local, trees of barriers are unrolled.
 ## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/architecture.md, traps).
-## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles).
+## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles). attribute: what the vocabulary
+## makes of that number in a kernel's head.
 ## CMR_GROUP: the group's number in the whole launch. A long launch goes out in pieces, whose first group the global offset says.
 ## items: of a group, where several of `block` that never meet make one. registers: NVIDIA's compiler obeys a limit only where it is not told the group's size.
 <%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
 #define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) / ${items or block}))
-__kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}
+__kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}${attribute(subgroup) if subgroup > 1 else ""}
 void ${name}(${", ".join(parameters)})
 </%def>
 ## Where the count is known and small, one guarded statement per round: PoCL takes seconds to build a loop between barriers.

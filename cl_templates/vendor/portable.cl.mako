@@ -336,7 +336,10 @@ INLINE int cmr_gathers_${T}(void) { return 0; }
 <%def name="ahead(T)">
 INLINE void cmr_ahead_${T}(__global const ${T} *p) {}
 </%def>
-## The value that another work-item of the sub-group holds. Here a sub-group is one work-item: it only has its own.
+## What a kernel's head says of how many items exchange registers.
+<%def name="kernel_attribute(width)"></%def>
+## The value that another work-item of the sub-group holds: the one so far behind, or before, or number `at`, counted round the sub-group. Who is beyond
+## it has anything. Here a sub-group is one work-item: it only has its own.
 <%def name="shuffle_down(T)">
 INLINE ${T} cmr_shuffle_down_${T}(${T} x, uint distance) { return x; }
 </%def>

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyopencl as cl
 
-from hostsched.device.traits import DriverTraits, traits_of
+from hostsched.device.traits import DriverTraits, traits_of, with_subgroups
 from hostsched.errors import WrongArgument
 
 __all__ = ["Device", "DeviceFacts", "read_facts"]
@@ -22,6 +22,11 @@ _DRIVER_MAKERS = (
     ("apple", "apple"),
 )
 _SUBGROUPS = {"nvidia": 32, "amd": 64}
+# What cl_templates/vendor/subgroups relies on; the last one takes the width of sub-groups from the kernel.
+_SUBGROUP_EXTENSIONS = frozenset((
+    "cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative", "cl_khr_subgroup_ballot",
+    "cl_intel_required_subgroup_size",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,14 @@ class DeviceFacts:
     `vendor` is who made the driver ("nvidia" "amd" "intel" "pocl" "apple" "other"), so an AMD processor driven by
     Intel's runtime is "intel". `kind` is "gpu", "cpu" or "accelerator". `lanes` is how many float32 an explicit vector
     should have: 16 on a CPU (one 512-bit or two 256-bit registers), 4 on a GPU (one 128-bit load). `subgroup` is the
-    width of the vendor's lock-step group, 1 where code may not rely on one. `matrix_units` says whether such groups
-    multiply matrices of float16 and copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment`
-    is the alignment the driver gives to its buffers. `maps_memory` is False where a mapped buffer cannot be unmapped:
-    in Mesa's rusticl (22.3.6) that fails, and pyopencl ends the process where it unmaps on its own. `sound_groups` is
-    False where the driver computes groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see
-    docs/architecture.md); groups of one item are right there.
+    width of the vendor's lock-step group, 1 where code may not rely on one. `sized_subgroups` says whether kernels may
+    ask for OpenCL's sub-groups of a width of their own, whose items exchange registers; `vector_floats` is how many
+    float32 one register of the device holds. `matrix_units` says whether such groups multiply matrices of float16 and
+    copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment` is the alignment the driver gives
+    to its buffers. `maps_memory` is False where a mapped buffer cannot be unmapped: in Mesa's rusticl (22.3.6) that
+    fails, and pyopencl ends the process where it unmaps on its own. `sound_groups` is False where the driver computes
+    groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see docs/architecture.md); groups of one item are
+    right there.
     """
 
     name: str
@@ -61,14 +68,19 @@ class DeviceFacts:
     little_endian: bool
     base_alignment: int
     subgroup: int
+    sized_subgroups: bool
+    vector_floats: int
     matrix_units: bool
     sound_groups: bool
     extensions: tuple[str, ...]
 
     @property
     def traits(self) -> DriverTraits:
-        """What is particular to the driver's maker."""
-        return traits_of(self.vendor)
+        """What is particular to the driver's maker, on this device."""
+        traits = traits_of(self.vendor)
+        width = traits.cpu_subgroups
+        chosen = self.kind == "cpu" and self.sized_subgroups and 1 < width <= self.vector_floats
+        return with_subgroups(traits, width) if chosen else traits
 
     @property
     def lends_memory(self) -> bool:
@@ -198,6 +210,8 @@ def read_facts(device: cl.Device) -> DeviceFacts:
         little_endian=bool(device.endian_little),
         base_alignment=max(1, device.mem_base_addr_align // 8),
         subgroup=_SUBGROUPS.get(vendor, 1) if kind == "gpu" else 1,
+        sized_subgroups=_SUBGROUP_EXTENSIONS.issubset(extensions),
+        vector_floats=device.native_vector_width_float,
         matrix_units=_capability(device, vendor) >= (8, 0),
         sound_groups=not (kind == "cpu" and pocl_version(platform.version) >= (5, 0)),
         extensions=extensions,

@@ -4,28 +4,30 @@ choice of a device by name, this is the only place that asks who made a driver.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["DriverTraits", "traits_of"]
+__all__ = ["DriverTraits", "traits_of", "with_subgroups"]
 
 
 @dataclass(frozen=True)
 class DriverTraits:
     """How kernels are written for a driver, and what its runtime does unlike others. Defaults are what OpenCL promises.
 
-    vocabulary: whose words kernels use, a file of cl_templates/vendor. exchange_width: how many work-items pass
-    registers to each other. register_fragments: whether work-items hold operands of matrix products in registers, in a
+    vocabulary: whose words kernels use, a file of cl_templates/vendor, or several: "a+b". exchange_width: how many
+    work-items pass registers to each other. cpu_subgroups: the same by OpenCL's sub-groups, on CPUs whose vectors
+    hold so many float32. register_fragments: whether work-items hold operands of matrix products in registers, in a
     layout that is known. limits_registers: whether the compiler takes a limit of an item's registers.
-    groups_may_return: whether a group may leave a loop with barriers early, all its items together. halves_wide_calls:
-    whether the library's functions take vectors of 256 bits at most. vectors_of_half: whether the compiler builds
-    vectors of float16. keeps_kernels: whether the driver keeps built kernels on disk itself. retry_pauses: seconds
-    before a build is tried again that failed without an error in its log. counts_versions: whether launches of one
-    kernel that differ must wait for each other. spin_us: for how long a wait asks the driver before it sleeps.
-    one_waiter: whether at most one thread may wait inside the driver.
+    groups_may_return: whether a group may leave a loop with barriers early, all its items together.
+    halves_wide_calls: whether the library's functions take vectors of 256 bits at most. vectors_of_half: whether the
+    compiler builds vectors of float16. keeps_kernels: whether the driver keeps built kernels on disk itself.
+    retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
+    whether launches of one kernel that differ must wait for each other. spin_us: for how long a wait asks the driver
+    before it sleeps. one_waiter: whether at most one thread may wait inside the driver.
     """
 
     vocabulary: str = "portable"
     exchange_width: int = 1
+    cpu_subgroups: int = 1
     register_fragments: bool = False
     limits_registers: bool = False
     groups_may_return: bool = False
@@ -43,7 +45,7 @@ _TRAITS = {
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
         vectors_of_half=False,
     ),
-    "intel": DriverTraits("intel", spin_us=20, one_waiter=True),
+    "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(
@@ -55,3 +57,9 @@ _TRAITS = {
 def traits_of(vendor: str) -> DriverTraits:
     """The traits of a maker's drivers ("nvidia", "pocl", …); OpenCL's promises where nothing else is known."""
     return _TRAITS.get(vendor, DriverTraits())
+
+
+def with_subgroups(traits: DriverTraits, width: int) -> DriverTraits:
+    """The same traits with the words of OpenCL's sub-groups before their own; `width` items exchange registers."""
+    files = traits.vocabulary.removeprefix("subgroups+")
+    return replace(traits, vocabulary=f"subgroups+{files}", exchange_width=width)

@@ -10,17 +10,21 @@ from support.plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, red
 from support.template_words import helper, signatures
 
 import clmapreduce as cm
+from cl_templates.loader import vocabularies
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
 
+VENDORS = ["portable", "clang", "nvidia", "pocl", "intel", "subgroups"]
+ATTRIBUTE = "kernel_attribute"
 
-@pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])
+
+@pytest.mark.parametrize("vendor", VENDORS)
 def test_every_helper_is_a_function_of_its_type_alone(vendor: str) -> None:
     for function, arguments in signatures(f"vendor/{vendor}").items():
-        assert arguments == "(T)", function
+        assert arguments == ("(width)" if function == ATTRIBUTE else "(T)"), function
 
 
-@pytest.mark.parametrize("vendor", ["clang", "nvidia", "pocl", "intel"])
+@pytest.mark.parametrize("vendor", VENDORS[1:])
 def test_a_vendor_only_overrides(vendor: str) -> None:
     assert set(signatures(f"vendor/{vendor}")) <= set(signatures("vendor/portable"))
 
@@ -63,10 +67,10 @@ RESULTS = {
 
 
 def test_every_helper_is_tried() -> None:
-    assert set(TYPES) == set(signatures("vendor/portable"))
+    assert {*TYPES, ATTRIBUTE} == set(signatures("vendor/portable"))
 
 
-@pytest.mark.parametrize("vendor", ["portable", "clang", "nvidia", "pocl", "intel"])
+@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("function", TYPES)
 def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: str) -> None:
     if function not in signatures(f"vendor/{vendor}"):
@@ -95,7 +99,7 @@ def test_every_part_of_every_operator_can_be_shuffled() -> None:
                 continue
             for accumulate in ("auto", "fast"):
                 for _, kind in OperatorText(NAMED[name].bind(np.dtype(code), accumulate, True), True).parts:
-                    assert helper("nvidia", "shuffle_down", kind)
+                    assert helper("nvidia", "shuffle_down", kind) and helper("subgroups", "shuffle_down", kind)
 
 
 def test_nvidia_uses_its_own_exponential_and_pocl_its_own_sines() -> None:
@@ -109,9 +113,28 @@ def test_nvidia_uses_its_own_exponential_and_pocl_its_own_sines() -> None:
         assert ("ex2.approx.ftz" in source) == (name == "nvidia")
 
 
-def test_warps_are_used_where_the_vendor_has_them() -> None:
+def test_registers_are_exchanged_where_the_vendor_can() -> None:
     plain = formula_of(lambda x: x, "f4")
     for plan in (reduce_plan, scan_plan):
         for name, facts in FACTS.items():
             source = source_of(plan("sum", plain, 10**6, PARALLEL, facts).stages[-1])
             assert ("shfl.sync" in source) == (name == "nvidia")
+            assert ("sub_group_shuffle" in source) == (name == "subgroups")
+
+
+def test_subgroups_have_the_width_that_the_kernel_names() -> None:
+    """No other vocabulary says it, and no kernel whose items work alone."""
+    plain = formula_of(lambda x: x, "f4")
+    for name, facts in FACTS.items():
+        for mode in (SEQUENTIAL, PARALLEL):
+            source = source_of(scan_plan("sum", plain, 10**6, mode, facts).stages[-1])
+            told = re.findall(r"__kernel .*\(intel_reqd_sub_group_size\((\d+)\)\)", source)
+            assert told == (["16"] if name == "subgroups" and mode is PARALLEL else [])
+
+
+def test_a_vocabulary_of_several_files_takes_the_first_that_has_a_word() -> None:
+    assert vocabularies("subgroups+intel") == ("subgroups", "intel", "clang", "portable")
+    assert vocabularies("subgroups+portable") == ("subgroups", "portable") and vocabularies("portable") == ("portable",)
+    both = "subgroups+intel"
+    assert helper(both, "shuffle_up", "int") == helper("subgroups", "shuffle_up", "int") != helper("intel", "shuffle_up", "int")
+    assert helper(both, "cos", "float") == helper("intel", "cos", "float") != helper("portable", "cos", "float")

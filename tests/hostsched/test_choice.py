@@ -9,6 +9,7 @@ import pytest
 
 from hostsched import Device, DeviceFacts, DeviceNotFound, devices, platforms, select_device
 from hostsched.device.choice import merit, rank
+from hostsched.device.traits import traits_of, with_subgroups
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,8 @@ def facts(**changes: object) -> DeviceFacts:
         little_endian=True,
         base_alignment=128,
         subgroup=1,
+        sized_subgroups=False,
+        vector_floats=8,
         matrix_units=False,
         sound_groups=True,
         extensions=(),
@@ -162,3 +165,13 @@ def test_what_fits_nothing_lists_what_there_is_and_what_to_install(spec: str) ->
         select_device(spec)
     message = str(caught.value)
     assert all(repr(device) in message for device in devices()) and 'pip install "clmapreduce[cpu]"' in message
+
+
+def test_registers_are_exchanged_by_subgroups_where_a_row_says_so_and_the_device_can() -> None:
+    wide = {"kind": "cpu", "sized_subgroups": True, "vector_floats": 16}
+    chosen = facts(vendor="intel", **wide).traits
+    assert (chosen.vocabulary, chosen.exchange_width) == ("subgroups+intel", 16)
+    for change in ({"sized_subgroups": False}, {"vector_floats": 8}, {"kind": "gpu"}, {"vendor": "pocl"}):
+        given = facts(**({"vendor": "intel"} | wide | change))
+        assert given.traits == traits_of(given.vendor) and "subgroups" not in given.traits.vocabulary
+    assert with_subgroups(chosen, 8) == dataclasses.replace(chosen, exchange_width=8)

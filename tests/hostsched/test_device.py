@@ -20,6 +20,7 @@ def test_facts_are_plain_frozen_and_sensible(device: Device) -> None:
     assert facts.lanes == (16 if facts.kind == "cpu" else 4)
     assert facts.subgroup in (1, 32, 64) and (facts.kind == "gpu" or facts.subgroup == 1)
     assert facts.name == facts.name.strip() and facts.driver and facts.platform and facts.platform_version
+    assert not facts.sized_subgroups or device.cl_device.max_num_sub_groups > 0
     for size in (facts.compute_units, facts.max_group_size, facts.local_memory, facts.base_alignment):
         assert type(size) is int and size > 0
     assert 0 < facts.max_allocation <= facts.global_memory

@@ -96,8 +96,10 @@ def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
             context = dict(kernel_spec("map", Target.of(mode, facts, True, streaming=True), {}, {}).context())
-            assert context["vendor"] == (name if name in ("nvidia", "pocl", "intel") else "portable")
-            assert context["subgroup"] == (32 if name == "nvidia" and mode is PARALLEL else 1)
+            named = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
+            assert context["vendor"] == named.get(name, name)
+            width = {"nvidia": 32, "subgroups": 16}.get(name, 1)
+            assert context["subgroup"] == (width if mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")
             assert context["streaming"] == context["cpu"]
     assert kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}).kernel == "cmr_map"

@@ -41,6 +41,7 @@ MODES = [SEQUENTIAL, PARALLEL]
 INTEL = Facts("intel", "cpu", 2, 8192, 1 << 18, 1, True, True)
 FACTS = {
     "intel": INTEL,
+    "subgroups": Facts("subgroups+intel", "cpu", 2, 8192, 1 << 18, 16, True, True),
     "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
     "nvidia": Facts(
         "nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True, register_fragments=True, limits_registers=True,
@@ -49,7 +50,7 @@ FACTS = {
     "amd": Facts("portable", "gpu", 60, 256, 64 << 10, 1, True, False),
     "small": Facts("portable", "gpu", 1, 32, 16 << 10, 1, False, False),
 }
-"""`nvidia` has matrix units; `small` has no float64, and groups of 32."""
+"""`intel` is its CPU runtime without sub-groups. `nvidia` has matrix units; `small` has no float64, and groups of 32."""
 
 PAIR = np.dtype([("a", "f4"), ("b", "i8")], align=True)
 MATRIX = Operator(

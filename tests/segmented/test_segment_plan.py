@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -131,6 +133,20 @@ def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.rando
     for given in (held, cm.array(held, context)):
         got = plan.reduce(given, pairs, init=record[()], mode=mode)
         assert_same(np.asarray(got)["b"], np.full(4, 2, "i4"))
+
+
+def test_a_plan_takes_its_calls_along(context: cm.Context) -> None:
+    """The context that holds its cache holds neither it nor its arrays."""
+    own = cm.Context(context.device)
+    plan = cm.SegmentPlan([0, 2, 5], 5, context=own)
+    x = cm.array(np.ones(5, "f4"), own)
+    for _ in range(2):
+        np.testing.assert_array_equal(plan.reduce(x).to_numpy(), [2, 3])
+    assert len(plan._calls) == 1
+    left, offsets = weakref.ref(plan), weakref.ref(plan._geometry.offsets)
+    del plan
+    gc.collect()
+    assert left() is None and offsets() is None
 
 
 @pytest.mark.drawn

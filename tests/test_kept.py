@@ -71,7 +71,7 @@ def test_threads_that_drop_each_others_plans(few: cm.Context) -> None:
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(work, range(6))) == [None] * 6
     gc.collect()
-    assert len(few.caches().plans) == len(few._kernels) == KEPT
+    assert len(few.caches().plans) == KEPT and len(few._kernels) <= KEPT, "plans of equal formulas share a kernel"
 
 
 def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,11 @@ same function are other objects, of equal content.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -52,25 +53,44 @@ class HasContent:
 
 
 def content_of(value: Any) -> Hashable:
-    """The content of an object, or of a value made of such objects, whose contents are not computed again."""
-    if type(value) in _SIMPLE:
+    """The content of an object, or of a value made of such objects, whose contents are not computed again. A named
+    tuple is a simple value.
+    """
+    kind: Any = type(value)
+    if kind in _SIMPLE:
         simple: Hashable = value
         return simple
     if isinstance(value, HasContent):
         return value.content
-    if isinstance(value, tuple):
+    if kind is tuple:
         return tuple(map(content_of, value))
-    if is_dataclass(value):
-        return type(value), *(content_of(part) for part in _parts(value))
+    if hasattr(kind, "__dataclass_fields__"):
+        return kind, *contents(value)
+    if isinstance(value, Node):
+        return Content(_Walk().whole(value))
     itself: Hashable = value
     return itself
 
 
+def contents(value: Any) -> list[Hashable]:
+    """The contents of what a dataclass is made of."""
+    kind: Any = type(value)
+    return [part if type(part) in _SIMPLE else content_of(part) for part in _getter(kind)(value)]
+
+
+@cache
+def _getter(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """Gives the fields of a dataclass that make its content."""
+    names = [field.name for field in fields(kind) if field.init and field.compare]
+    return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
+
+
 def _parts(value: Any) -> tuple[Any, ...]:
-    if is_dataclass(value):
-        return tuple(getattr(value, field.name) for field in fields(value) if field.init and field.compare)
-    found = ((name, getattr(type(value), name, None)) for name in vars(value))
-    return tuple((name, vars(value)[name]) for name, kind in found if not isinstance(kind, cached_property))
+    kind: Any = type(value)
+    if hasattr(kind, "__dataclass_fields__"):
+        return _getter(kind)(value)
+    found = ((name, getattr(kind, name, None)) for name in vars(value))
+    return tuple((name, vars(value)[name]) for name, defined in found if not isinstance(defined, cached_property))
 
 
 class _Walk:
@@ -101,7 +121,7 @@ class _Walk:
             for node in postorder([value], self._numbers):
                 self._add(node, (type(node), *(self.of(part) for part in _slots(node))))
         elif id(value) not in self._numbers:
-            if not isinstance(value, HasContent) and not is_dataclass(value):
+            if not isinstance(value, HasContent) and not hasattr(value, "__dataclass_fields__"):
                 itself: Hashable = value  # a function, above all
                 return itself
             parts = value.content_parts if isinstance(value, HasContent) else _parts(value)

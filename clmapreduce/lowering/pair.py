@@ -13,6 +13,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from clmapreduce.dtypes import BOOL, DType, is_float
+from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 
 
@@ -26,7 +27,7 @@ class Role(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class PairInput:
+class PairInput(HasContent):
     """One array: (..., rows or columns, dim), or (..., dim) for a parameter.
 
     name: in plans and kernels. dtype: in memory. symbols: one per coordinate, in the dtype that is computed with.
@@ -96,7 +97,7 @@ class Bilinear:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(HasContent):
     """The scalars reduced over the columns: `width` of the formula, then those of the weights. Compared by identity.
 
     expansion: where the value is a long vector, how it is made from scalars of the pair, which are the values then.

@@ -10,10 +10,10 @@ ${mode.kernel_head("cmr_map", parameters + ["const idx n", "const idx share"])} 
     for (; t + ${tile} <= end; t += ${tile}) {
 % for k in range(unroll):
         { const idx i = t + (${k * block} + CMR_LOCAL_ID) * ${lanes};
-        ${map(formula, "i", lanes)} }
+        ${store(formula, "i", lanes)} }
 % endfor
     }
     <%mode:each i="i" begin="t" end="end">
-        ${map(formula, "i", 1)}
+        ${store(formula, "i", 1)}
     </%mode:each>
 }

@@ -7,14 +7,14 @@
 <%
 result = last.result
 *leading, own = result.texts  # what a row is given once, and what for every sum
-base = f"(size_t)row * {len(leading) + size}"
+base = f"(size_t)row * {len(leading) + last.size}"
 %>
 ${mode.kernel_head("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
-        const idx row = at / ${size}, d = at % ${size};
+        const idx row = at / ${last.size}, d = at % ${last.size};
 % for k, (type, name) in enumerate(last.accumulator):
-        const ${type} ${name} = ${f"marks[row * {marks} + {k}]" if k + 1 < len(last.accumulator) else "sums[at]"};
+        const ${type} ${name} = ${f"marks[row * {last.marks} + {k}]" if k + 1 < len(last.accumulator) else "sums[at]"};
 % endfor
         ${result.statements}
 % for k, text in enumerate(leading):

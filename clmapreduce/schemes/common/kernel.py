@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
+from clmapreduce.formula.content import content_of
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Value
@@ -28,7 +29,7 @@ Store = Callable[..., str]
 
 @dataclass(frozen=True, eq=False)
 class _Listed(KernelSpec):
-    """A kernel whose key is a list of numbers and of ids."""
+    """A kernel whose key is a list of numbers and of contents."""
 
     path: str
     target: Target
@@ -36,9 +37,7 @@ class _Listed(KernelSpec):
     made: Callable[[], Mapping[str, Any]]
     shared: Callable[[], tuple[LocalArray, ...]]
 
-    @property
-    def template(self) -> str:
-        return f"kernel/{self.path}"
+    template = property(lambda self: f"kernel/{self.path}")
 
     @property
     def registers(self) -> int:
@@ -67,16 +66,15 @@ def kernel_spec(
     texts: Callable[[], Mapping[str, Any]] = dict, arrays: Arrays = tuple,
 ) -> KernelSpec:  # fmt: skip
     """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
-    (compared by identity) make its key and enter its context; `texts` adds what follows from them. arrays: in local
-    memory, that the template declares; in the sequential mode they are private.
+    (by content) make its key and enter its context; `texts` adds what follows from them. arrays: in local memory, that
+    the template declares; in the sequential mode they are private.
     """
     name = template.rpartition("/")[2]
-    key = (target, *numbers.items(), *((name, id(value)) for name, value in objects.items()))
-    kept = dict(objects)  # ids in the key stay unique while the spec lives
+    key = (target, *numbers.items(), *((name, content_of(value)) for name, value in objects.items()))
 
     def context() -> Mapping[str, Any]:
         declared = {array.name: array for array in arrays()}
-        return {"name": name, **target.words, "local_arrays": declared, **numbers, **kept, **texts()}
+        return {"name": name, **target.words, "local_arrays": declared, **numbers, **objects, **texts()}
 
     shared = tuple if target.mode is ComputeMode.SEQUENTIAL else arrays
     return _Listed(template, target, key, context, shared)

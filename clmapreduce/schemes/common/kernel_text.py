@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from clmapreduce.formula.content import content_of
+from clmapreduce.formula.content import Content, contents
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, LocalArray
 
@@ -87,26 +87,14 @@ class KernelText(KernelSpec):
         return {"name": self.template.rpartition("/")[2], "local_arrays": declared, **self.target.words, **seen}
 
     @cached_property
-    def _key(self) -> tuple[Hashable, ...]:
-        return type(self), self.target, *[content_of(getattr(self, name)) for name in _compared(type(self))]
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
+    def _key(self) -> Content:
+        return Content((type(self), *contents(self)))
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, KernelText) and self._hash == other._hash and self._key == other._key
-
-
-@cache
-def _compared(kind: type[KernelText]) -> Sequence[str]:
-    """The names of the fields that make the key, beside the target."""
-    return tuple(field.name for field in fields(kind) if field.compare and field.name != "target")
+        return self is other or (isinstance(other, KernelText) and self._key == other._key)
 
 
 @cache

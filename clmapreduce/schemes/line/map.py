@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
@@ -10,7 +9,7 @@ from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import lanes_of, map_text
+from clmapreduce.schemes.common.kernel import Store, lanes_of, map_text
 from clmapreduce.schemes.common.kernel_text import Target
 from clmapreduce.schemes.line.line_text import LineText
 
@@ -30,7 +29,7 @@ class MapText(LineText):
         return self.formula.inputs
 
     @property
-    def map(self) -> Callable[[Formula, str, int], str]:
+    def store(self) -> Store:
         """Loads, computes and stores at an index."""
         return map_text(self.outputs, self.narrow, self.past_caches)
 

@@ -13,11 +13,12 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel import PADDING
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
@@ -25,6 +26,52 @@ from clmapreduce.schemes.pairs.scheme import GROUPS, PairScheme
 
 PRIVATE_BYTES = 1 << 16
 """Bytes of one private array of sums, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class WideText(PairKernel):
+    """rows_taken, numbers_taken: rows of an item, and numbers of each. stage: columns of one. size: numbers of a row.
+    flags: of a group, of another scheme. unroll, loads: as in a `WideBox`. scattered: a stage's columns may lie apart.
+    """
+
+    template = "kernel/pairs/pairwise_wide"
+    rows_taken: int
+    numbers_taken: int
+    stage: int
+    size: int
+    flags: int
+    unroll: int
+    loads: int
+    scattered: bool
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        expansion, stage, kind = self.pairs.expansion, self.stage, self.pairs.kind
+        scalars = (f"s{k}_tile" for k in range(len(expansion.scalars)))
+        parts = (f"w{k}_tile" for k in range(len(expansion.columns)))
+        numbers = stage * self.rows_taken * self.numbers_taken
+        return (
+            *(LocalArray(name, kind, stage * self.block, aligned=True) for name in scalars),
+            *(LocalArray(name, kind, numbers, aligned=True) for name in parts),
+            *self.pairs.tile(stage), *places(self.scattered, stage),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class WideRowsText(PairKernel):
+    """As `WideText`, where an item is alone. taken: columns at once."""
+
+    template = "kernel/pairs/pairwise_wide_rows"
+    rows_taken: int
+    numbers_taken: int
+    stage: int
+    size: int
+    flags: int
+    taken: int
+
+    @property
+    def lanes(self) -> int:
+        return self.pairs.lanes
 
 
 @dataclass(frozen=True)
@@ -103,39 +150,22 @@ class _Wide:
         )
         return domain.partition(limits, self.size)
 
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
-        if not self.parallel:
-            return ()
-        expansion, stage, kind = self.text.expansion, self.columns, self.text.kind
-        scalars = (f"s{k}_tile" for k in range(len(expansion.scalars)))
-        parts = (f"w{k}_tile" for k in range(len(expansion.columns)))
-        return (
-            *(LocalArray(name, kind, stage * self.box.block, aligned=True) for name in scalars),
-            *(LocalArray(name, kind, stage * self.numbers, aligned=True) for name in parts),
-            *self.text.tile(stage), *places(self.domain.scattered, stage),
-        )  # fmt: skip
-
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        pair, bound, box, domain = self.layout.pair, self.layout.bound, self.box, self.domain
+        box, domain = self.box, self.domain
         (_, across), text, partition = self.blocks, self.text, self.partition
         targets, out = targets_of(partition, self.layout.outputs)
-        numbers = {
-            "block": box.block, "rows_taken": box.rows, "numbers_taken": box.numbers if self.parallel else self.numbers,
-            "stage": self.columns, "partial": partition.partial, "size": self.size, "domain": partition.word,
-            "flags": self.after.across if self.after is not None else 0,
-        }  # fmt: skip
+        flags, loop = self.after.across if self.after is not None else 0, (self.columns, self.size)
+        target, cut = Target.of(self.mode, self.facts, domain.narrow), (box.block, partition.word, partition.partial)
+        spec: KernelText
         if self.parallel:
-            numbers |= {"unroll": box.unroll, "loads": box.loads}
+            spec = WideText(
+                target, text, tuple(out), *cut, box.rows, box.numbers, *loop, flags, box.unroll, box.loads,
+                domain.scattered,
+            )  # fmt: skip
         else:
-            numbers |= {"taken": box.taken, "lanes": self.lanes}
-        spec = kernel_spec(
-            "pairs/pairwise_wide" if self.parallel else "pairs/pairwise_wide_rows",
-            Target.of(self.mode, self.facts, domain.narrow), numbers, {"pair": pair, "bound": bound},
-            lambda: {"pairs": text, "parameters": text.parameters() + out},
-            arrays=self._local_arrays,
-        )  # fmt: skip
-        names = tuple(given.name for given in pair.inputs)
+            spec = WideRowsText(target, text, tuple(out), *cut, box.rows, self.numbers, *loop, flags, box.taken)
+        names = tuple(given.name for given in text.pair.inputs)
         told = (self.after.flags,) if self.after is not None else ()
         arguments: Arguments = (*names, *targets, *partition.behind, ("idx", across), *told)
         groups = across * partition.groups * domain.batch

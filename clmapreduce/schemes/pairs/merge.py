@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Stage
+from clmapreduce.plan import Facts, LocalArray, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""
+
+
+@dataclass(frozen=True, eq=False)
+class MergeText(KernelText):
+    """pairs: only statements of the operator and of the outputs are asked for. team: a group merges one row's
+    accumulators. domain: its vocabulary. some: not all rows are to have results.
+    """
+
+    template = "kernel/pairs/pairwise_merge"
+    bound: PairBound
+    outputs: tuple[DType, ...]
+    pairs: PairText = field(compare=False)
+    parameters: tuple[str, ...]
+    block: int
+    team: bool
+    domain: str
+    some: bool
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return accumulators(self.bound, self.block) if self.team else ()
 
 
 def merge_stage(
@@ -36,13 +56,10 @@ def merge_stage(
     bound = text.bound
     narrow = domain.narrow
     whole = replace(text, lanes=1, staged=False)
-    numbers = {"block": block, "team": team, "domain": partition.word, "some": bool(wanted)}
     given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
-    spec = kernel_spec(
-        "pairs/pairwise_merge", Target.of(mode, facts, narrow), numbers, {"bound": bound},
-        lambda: {"pairs": whole, "parameters": [*given, *out_parameters(text.outputs)]},
-        arrays=lambda: accumulators(bound, block) if team else (),
-    )  # fmt: skip
+    target = Target.of(mode, facts, narrow)
+    parameters = (*given, *out_parameters(text.outputs))
+    spec = MergeText(target, bound, text.outputs, whole, parameters, block, team, partition.word, bool(wanted))
     targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
     return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *partition.merge_tables), targets)
 

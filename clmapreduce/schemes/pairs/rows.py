@@ -4,7 +4,7 @@ would grow too long, columns are split over groups as well and accumulators merg
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from clmapreduce.domain.partition import Partition, PartitionLimits
@@ -12,12 +12,12 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
@@ -26,6 +26,39 @@ SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""
 SHARED_BYTES = 64
 """Bytes of an accumulator that items which share rows hand over."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsText(PairKernel):
+    """vectors: of rows of an item. tile: columns of one. taken: columns at once. unroll: times that the loop over them
+    is written out. sharing: items share rows. scattered: columns of a tile may lie apart.
+    """
+
+    template = "kernel/pairs/pairwise"
+    vectors: int
+    tile: int
+    taken: int
+    unroll: int
+    sharing: bool
+    scattered: bool
+
+    @property
+    def lanes(self) -> int:
+        return self.pairs.lanes
+
+    @property
+    def staged(self) -> bool:
+        return self.pairs.staged
+
+    @property
+    def single(self) -> PairText:
+        """The statements of one row."""
+        return replace(self.pairs, lanes=1)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        staged = (*self.pairs.tile(self.tile), *places(self.scattered, self.tile)) if self.staged else ()
+        return (*staged, *(accumulators(self.pairs.bound, self.block) if self.sharing else ()))
 
 
 class Rows(PairScheme[PairBox]):
@@ -40,7 +73,6 @@ class Rows(PairScheme[PairBox]):
             "vectors": (1, 8), "taken": (1, 16), "tile": (16, 1024), "unroll": (1, 8), "groups": (1, 64),
         },
     }  # fmt: skip
-    template: ClassVar[str] = "pairs/pairwise"
 
     @property
     def suits(self) -> bool:
@@ -95,29 +127,17 @@ class Rows(PairScheme[PairBox]):
         )  # fmt: skip
         return self.domain.partition(limits)
 
-    def _loop(self, text: PairText, box: PairBox, sharing: bool) -> dict[str, int]:
-        """The numbers of the kernel's loop over columns."""
-        return {"taken": box.taken, "unroll": box.unroll, "staged": text.staged, "sharing": sharing}
-
-    def _local_arrays(self, text: PairText, box: PairBox, sharing: bool) -> tuple[LocalArray, ...]:
-        staged = (*text.tile(box.tile), *places(self.domain.scattered, box.tile)) if text.staged else ()
-        return (*staged, *(accumulators(text.bound, box.block) if sharing else ()))
+    def _kernel(self, text: PairText, box: PairBox, partition: Partition, sharing: bool, out: list[str]) -> KernelText:
+        return RowsText(
+            Target.of(self.mode, self.facts, self.domain.narrow), text, tuple(out), box.block, partition.word,
+            partition.partial, box.vectors, box.tile, box.taken, box.unroll, sharing, self.domain.scattered,
+        )  # fmt: skip
 
     def _stage(self, text: PairText, box: PairBox, partition: Partition, sharing: bool) -> Stage:
         """The launch over all pairs. sharing: as in PartitionLimits."""
-        pair, bound = self.layout.pair, self.layout.bound
-        numbers = {
-            "block": box.block, "lanes": text.lanes, "vectors": box.vectors, "tile": box.tile,
-            "partial": partition.partial, "domain": partition.word, **self._loop(text, box, sharing),
-        }  # fmt: skip
         targets, out = targets_of(partition, text.outputs)
-        spec = kernel_spec(
-            self.template, Target.of(self.mode, self.facts, self.domain.narrow),
-            numbers, {"pair": pair, "bound": bound},
-            lambda: {"pairs": text, "single": replace(text, lanes=1), "parameters": text.parameters() + out},
-            arrays=lambda: self._local_arrays(text, box, sharing),
-        )  # fmt: skip
-        names = tuple(given.name for given in pair.inputs)
+        spec = self._kernel(text, box, partition, sharing, out)
+        names = tuple(given.name for given in text.pair.inputs)
         arguments: Arguments = (*names, *targets, *partition.behind)
         groups = partition.groups * self.domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *partition.read), targets)

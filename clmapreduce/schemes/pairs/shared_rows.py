@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
+from clmapreduce.domain.partition import Partition
 from clmapreduce.lowering.pair import Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import LocalArray, Plan
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, few_box
 from clmapreduce.schemes.pairs.merge import group_of
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.rows import Rows, cost_of, in_order
 
 
+@dataclass(frozen=True, eq=False)
+class SharedRowsText(PairKernel):
+    """vectors: rows at once. tile: columns of one."""
+
+    template = "kernel/pairs/pairwise_few"
+    vectors: int
+    tile: int
+
+    @property
+    def lanes(self) -> int:
+        return self.pairs.lanes
+
+    @property
+    def single(self) -> PairText:
+        """The statements of one column."""
+        return replace(self.pairs, lanes=1)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return accumulators(self.pairs.bound, self.block)
+
+
 class SharedRows(Rows):
     """Where the planner has found too few rows for items to own some."""
-
-    template: ClassVar[str] = "pairs/pairwise_few"
 
     @property
     def suits(self) -> bool:
@@ -48,8 +70,7 @@ class SharedRows(Rows):
     def _text(self, box: PairBox) -> PairText:
         return replace(super()._text(box), staged=False, along=Role.COLUMN)
 
-    def _loop(self, text: PairText, box: PairBox, sharing: bool) -> dict[str, int]:
-        return {}
-
-    def _local_arrays(self, text: PairText, box: PairBox, sharing: bool) -> tuple[LocalArray, ...]:
-        return accumulators(text.bound, box.block)
+    def _kernel(self, text: PairText, box: PairBox, partition: Partition, sharing: bool, out: list[str]) -> KernelText:
+        target = Target.of(self.mode, self.facts, self.domain.narrow)
+        cut = (box.block, partition.word, partition.partial)
+        return SharedRowsText(target, text, tuple(out), *cut, box.vectors, box.tile)

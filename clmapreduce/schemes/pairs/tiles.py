@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,12 +14,13 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, parameters_of
-from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel import PADDING
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of, norms_of
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
@@ -46,6 +47,66 @@ def suits_tiles(pair: Pair, bound: PairBound, mode: ComputeMode) -> bool:
 def _words(bound: PairBound) -> int:
     """Of 32 bits, of an accumulator."""
     return sum(-(-c.dtype.itemsize // 4) for c in bound.components)
+
+
+@dataclass(frozen=True, eq=False)
+class TilesText(PairKernel):
+    """tiles: the statements, which follow from the pair and the numbers. rows_taken, columns_taken: of an item. depth,
+    folded, unroll: as in a `TileBox`. local_memory: bytes for stages and accumulators. products: a distance comes from
+    products. flags: C text of which of another scheme's flags is a group's.
+    """
+
+    template = "kernel/pairs/pairwise_tiles"
+    tiles: TileNumbers = field(compare=False)
+    rows_taken: int
+    columns_taken: int
+    depth: int
+    folded: int
+    unroll: int
+    local_memory: int
+    products: bool
+    flags: str
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        shape = self.tiles.shape
+        norms = (LocalArray("doubts", "int", 2), LocalArray("norms", "float", shape.tile_rows))
+        return (
+            LocalArray("memory", self.tiles.kind, self.tiles.memory, aligned=True),
+            *(norms if self.products else ()),
+            *places(self.tiles.scattered, 3 * shape.tile_columns),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PackText(KernelText):
+    """kind: the C type that is computed with. depth: coordinates of a packed row."""
+
+    template = "kernel/pairs/pairwise_pack"
+    parameters = staticmethod(parameters_of)
+    element = staticmethod(element)
+    given: PairInput
+    kind: str
+    block: int
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class NormsKernel(KernelText):
+    """norms: the statements, which follow from the pair. product: which of its products has these. padded: numbers of
+    the centre.
+    """
+
+    template = "kernel/pairs/pairwise_norms"
+    pair: Pair
+    product: int
+    norms: CentredNorms = field(compare=False)
+    block: int
+    padded: int
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return (LocalArray("middle", "float", self.padded),)
 
 
 @dataclass(frozen=True)
@@ -121,55 +182,31 @@ class _Tiling:
         """The launch that packs one input."""
         domain, block, padded = self.domain, self.box.block, self._padded(given)
         blocks, batch = -(-padded // block), self.domain.batch if given.rank else 1
-        kind = c_name(self.layout.pair.dtype)
-        numbers = {"block": block, "depth": self.tiles.padded(given)}
-        spec = kernel_spec(
-            "pairs/pairwise_pack", Target.of(self.mode, self.facts, domain.narrow), numbers, {"given": given},
-            lambda: {"element": element, "kind": kind, "parameters": parameters_of([given])},
-        )  # fmt: skip
+        kind, narrow = c_name(self.layout.pair.dtype), domain.narrow
+        spec = PackText(Target.of(self.mode, self.facts, narrow), given, kind, block, self.tiles.padded(given))
         count = domain.rows if given.role is Role.ROW else domain.columns
         arguments: Arguments = (given.name, target, ("idx", count), ("idx", padded), ("idx", blocks))
         return Stage(spec, blocks * batch, block, arguments, (given.name,), (target,))
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        pair, bound = self.layout.pair, self.layout.bound
         box, domain, distance = self.box, self.domain, self.distance
         text, partition = self.text, self.partition
         targets, out = targets_of(partition, text.outputs)
-        numbers = {
-            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "depth": box.depth,
-            "folded": box.folded, "unroll": box.unroll, "partial": partition.partial,
-            "local_memory": self._local_memory, "products": distance is not None, "domain": partition.word,
-            "flags": self._flag,
-        }  # fmt: skip
-        tiles = self.tiles
-        spec = kernel_spec(
-            "pairs/pairwise_tiles", Target.of(self.mode, self.facts, domain.narrow), numbers, {"pair": pair,
-            "bound": bound},
-            lambda: {"pairs": text, "tiles": tiles, "parameters": [*text.parameters(), *tiles.parameters(), *out]},
-            arrays=self._local_arrays,
+        flag = ""
+        if self.after is not None:
+            flag = "batch * rows + first" if self.after.of_rows else "CMR_GROUP"
+        tiles, narrow = self.tiles, domain.narrow
+        spec = TilesText(
+            Target.of(self.mode, self.facts, narrow), text, (*tiles.parameters(), *out), box.block, partition.word,
+            partition.partial, tiles, box.rows, box.columns, box.depth, box.folded, box.unroll, self._local_memory,
+            distance is not None, flag,
         )  # fmt: skip
-        names = (*(given.name for given in pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
+        names = (*(given.name for given in text.pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
         told = (self.after.flags,) if self.after is not None else ()
         arguments: Arguments = (*names, *targets, *partition.behind, *told)
         reads = (*names, *partition.read, *told)
         return Stage(spec, partition.groups * domain.batch, box.block, arguments, reads, targets)
-
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
-        norms = (LocalArray("doubts", "int", 2), LocalArray("norms", "float", self.shape.tile_rows))
-        return (
-            LocalArray("memory", self.tiles.kind, self.tiles.memory, aligned=True),
-            *(norms if self.distance is not None else ()),
-            *places(self.domain.scattered, 3 * self.shape.tile_columns),
-        )
-
-    @property
-    def _flag(self) -> str:
-        """C text of which of the flags of another scheme is a group's; empty where there are none."""
-        if self.after is None:
-            return ""
-        return "batch * rows + first" if self.after.of_rows else "CMR_GROUP"
 
     def pack_stages(self) -> list[Stage]:
         """The launches that pack the inputs."""
@@ -233,11 +270,7 @@ def norms_stage(
     """
     left = norms_of(norms.number)
     blocks = -(-(domain.rows + domain.columns) // block)
-    spec = kernel_spec(
-        "pairs/pairwise_norms", Target.of(mode, facts, domain.narrow), {"block": block, "padded": padded,
-        "product": norms.number}, {"pair": pair}, lambda: {"norms": norms},
-        arrays=lambda: (LocalArray("middle", "float", padded),),
-    )  # fmt: skip
+    spec = NormsKernel(Target.of(mode, facts, domain.narrow), pair, norms.number, norms, block, padded)
     names = tuple(one.name for one in norms.inputs)
     arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
     return Stage(spec, blocks * domain.batch, block, arguments, names, left)

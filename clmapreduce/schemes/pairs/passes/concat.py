@@ -11,8 +11,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.outputs import OutputArray
 
 
@@ -47,6 +46,15 @@ class Parts:
         return OutputArray("out0", self.output)
 
 
+@dataclass(frozen=True, eq=False)
+class PartsKernel(KernelText):
+    """parts: the statements."""
+
+    template = "kernel/pairs/pairwise_parts"
+    parts: Parts
+    block: int
+
+
 def plan_parts(
     plans: Sequence[Plan], sizes: tuple[int, ...], dtype: DType, output: DType, domain: Pairwise, mode: ComputeMode,
     facts: Facts,
@@ -59,11 +67,7 @@ def plan_parts(
     rows = domain.rows * domain.batch
     total, block = rows * sum(sizes), launch_box("map", mode, facts).block
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total // (facts.compute_units * 8))
-    side_by_side = Parts(sizes, dtype, output)
-    spec = kernel_spec(
-        "pairs/pairwise_parts", Target.of(mode, facts, domain.narrow),
-        {"block": block, "sizes": sizes, "dtype": dtype.str, "output": output.str}, {}, lambda: {"parts": side_by_side},
-    )  # fmt: skip
+    spec = PartsKernel(Target.of(mode, facts, domain.narrow), Parts(sizes, dtype, output), block)
     arguments: Arguments = (*names, "out0", ("idx", total), ("idx", share))
     stage = Stage(spec, -(-total // share), block, arguments, tuple(names), ("out0",))
     scratch = passes.scratch | {

@@ -14,8 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.pairs.parts.results import Result
 
@@ -57,6 +56,15 @@ class LastResults:
         return Result(OutputArray("out0", self.output), str(block), texts)
 
 
+@dataclass(frozen=True, eq=False)
+class LastKernel(KernelText):
+    """last: the statements."""
+
+    template = "kernel/pairs/pairwise_last"
+    last: LastResults
+    block: int
+
+
 def plan_weighted(
     first: Plan, second: Plan, last: LastResults, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> Plan:
@@ -67,11 +75,7 @@ def plan_weighted(
     total, itemsize = domain.rows * domain.batch, bound.components[-1].dtype.itemsize
     block = launch_box("map", mode, facts).block
     share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
-    spec = kernel_spec(
-        "pairs/pairwise_last", Target.of(mode, facts, domain.narrow),
-        {"block": block, "marks": marks, "size": size, "output": last.output.str}, {"bound": bound},
-        lambda: {"last": last},
-    )  # fmt: skip
+    spec = LastKernel(Target.of(mode, facts, domain.narrow), last, block)
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
     stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
     strides: Arguments = (("idx", domain.batch), ("idx", domain.rows * marks))

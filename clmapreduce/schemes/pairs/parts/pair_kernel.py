@@ -1,0 +1,25 @@
+"""What kernels over pairs have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clmapreduce.schemes.common.kernel_text import KernelText
+from clmapreduce.schemes.pairs.parts.pair_text import PairText
+
+
+@dataclass(frozen=True, eq=False)
+class PairKernel(KernelText):
+    """pairs: the statements. behind: parameters behind those of the pair's inputs. domain: its vocabulary. partial:
+    accumulators are left where columns are split.
+    """
+
+    pairs: PairText
+    behind: tuple[str, ...]
+    block: int
+    domain: str
+    partial: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        return [*self.pairs.parameters(), *self.behind]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from clmapreduce.dtypes import c_name
 from clmapreduce.plan import LocalArray
@@ -16,3 +16,26 @@ Arrays: TypeAlias = "Callable[[], tuple[LocalArray, ...]]"
 def accumulators(bound: Bound, count: int, name: str = "scratch") -> tuple[LocalArray, ...]:
     """`count` accumulators, an array per component."""
     return tuple(LocalArray(f"{name}_{c.name}", c_name(c.dtype), count) for c in bound.components)
+
+
+class _Sized(Protocol):
+    """What has been made for a launch box."""
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]: ...
+
+
+B = TypeVar("B")
+S = TypeVar("S", bound=_Sized)
+
+
+def shrink_to_fit(
+    box: B, build: Callable[[B], S], smaller: Callable[[B], B | None], memory: int
+) -> tuple[B, S]:  # fmt: skip
+    """The box, or a smaller one whose arrays take no more than so many bytes, and what is built for it. smaller: gives
+    the next box; None for the last one, which is taken whatever it needs.
+    """
+    built = build(box)
+    while sum(array.nbytes for array in built.arrays) > memory and (less := smaller(box)) is not None:
+        box, built = less, build(less)
+    return box, built

@@ -14,6 +14,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
 from clmapreduce.schemes.pairs.matrix.chained_numbers import ChainedNumbers
@@ -96,7 +97,8 @@ class _Chained(LongSides):
         """The arrays that launches leave to the next ones, in bytes."""
         return super().scratch | self.weights.scratch
 
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
         text, apart = self.text, places(self.domain.scattered, 3 * self.box.tile)
         return (*text.operand_arrays(text.words, 2), *apart, *text.doubt_arrays)
 
@@ -115,12 +117,18 @@ class _Chained(LongSides):
             Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             numbers, {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]},
-            arrays=self._local_arrays,
+            arrays=lambda: self.arrays,
         )  # fmt: skip
         made = (*OPERANDS, *weights.made)
         arguments: Arguments = (*weights.names, *made, *targets, *partition.behind, *weights.behind)
         reads = (*weights.names, *made, *partition.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+
+
+def _shallower(box: MatrixChainedBox) -> MatrixChainedBox | None:
+    if box.depth > 1:
+        return replace(box, depth=box.depth // 2)
+    return replace(box, columns=box.columns // 2) if box.columns > 1 else None
 
 
 class Chained(MatrixScheme[MatrixChainedBox]):
@@ -159,11 +167,7 @@ class Chained(MatrixScheme[MatrixChainedBox]):
 
     def plan(self, box: MatrixChainedBox) -> Plan:
         """Stages are as deep as the box says, or as local memory allows."""
-        chained = self._tiling(box)
-        while box.depth * box.columns > 1 and chained.text.least_memory > self.facts.local_memory:
-            shallow = box.depth == 1
-            box = replace(box, columns=box.columns // 2) if shallow else replace(box, depth=box.depth // 2)
-            chained = self._tiling(box)
+        box, chained = shrink_to_fit(box, self._tiling, _shallower, self.facts.local_memory)
         weights, layout, narrow = chained.weights, self.long_form, self.domain.narrow
         partition, cells = weights.partition, f"{weights.text.cells}, {box.tile} columns at once"
         stages = [*chained.before(), weights.stage(), chained.stage(), weights.redo_stage()]

@@ -20,7 +20,6 @@ from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
 from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
 from clmapreduce.schemes.pairs.parts.computed import Computed
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""
@@ -85,13 +84,6 @@ class ChainedNumbers(LongResults):
     def words(self) -> int:
         """Words of local memory."""
         return max(self.weighted.end, len(GATHERED) * len(self.warps.mine) * self.box.block if self.differs else 0)
-
-    @property
-    def least_memory(self) -> int:
-        """Bytes of local memory that a group needs."""
-        rows, columns = (side.facts for side in self.sides)
-        known = 4 * (rows * self.rows + 2 * columns * self.box.tile + 4)
-        return 4 * self.words + known + 3 * PLACE_BYTES * self.box.tile * self.scattered
 
     @property
     def known(self) -> str:

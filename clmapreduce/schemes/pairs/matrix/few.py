@@ -17,7 +17,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
@@ -26,7 +26,7 @@ from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
@@ -87,16 +87,6 @@ class _Matrix:
         text = self.text
         return sample_of(text, self.domain, self.mode, self.facts) if isinstance(text, NearOperands) else None
 
-    @property
-    def local_memory(self) -> int:
-        """Bytes that a group needs."""
-        text, box = self.text, self.box
-        places = PLACE_BYTES * self.domain.scattered
-        staged = 0 if isinstance(text, NearOperands) else text.pairs.column_bytes + text.exact.column_bytes
-        tile = box.tile * (staged + places)
-        numbers = 4 * (self.text.words + 3 * len(self.text.products) + 4)
-        return numbers + tile + box.block * self.layout.bound.layout.itemsize
-
     @cached_property
     def partition(self) -> Partition:
         """How the domain is cut."""
@@ -105,7 +95,8 @@ class _Matrix:
         limits = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend)
         return self.domain.partition(limits)
 
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
         text, tile, apart = self.text, self.box.tile, self.domain.scattered
         shared, sums = places(apart, tile), accumulators(self.layout.bound, self.box.block)
         if isinstance(text, NearOperands):
@@ -129,13 +120,22 @@ class _Matrix:
             "matrix/pairwise_matrix_filter" if isinstance(text, NearOperands) else "matrix/pairwise_matrix",
             Target.of(self.mode, self.facts, self.domain.narrow), numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
-            arrays=self._local_arrays,
+            arrays=lambda: self.arrays,
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
         read = ("scratch2",) if bars else ()
         arguments: Arguments = (*names, *targets, *read, *partition.behind)
         groups = partition.groups * self.domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), targets)
+
+
+def _smaller(box: MatrixBox) -> MatrixBox | None:
+    """Shorter tiles, or smaller groups."""
+    if box.tile <= 8 and box.block <= 32:
+        return None
+    if box.tile > SHORT_TILE or box.block == 32:
+        return replace(box, tile=box.tile // 2)
+    return replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
 
 
 class FewNumbers(MatrixScheme[MatrixBox]):
@@ -185,13 +185,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         """Tiles are as long as the box says, or as local memory allows; where little is left for them, groups are
         smaller.
         """
-        matrix = self._tiling(box)
-        while (box.tile > 8 or box.block > 32) and matrix.local_memory + PADDING > self.facts.local_memory:
-            if box.tile > SHORT_TILE or box.block == 32:
-                box = replace(box, tile=box.tile // 2)
-            else:
-                box = replace(box, block=box.block // 2, across=min(box.across, box.block // 64))
-            matrix = self._tiling(box)
+        box, matrix = shrink_to_fit(box, self._tiling, _smaller, self.facts.local_memory - PADDING)
         text, partition, sample = matrix.text, matrix.partition, matrix.sample
         cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
         why = f"{partition.why}; {cells}"

@@ -20,10 +20,11 @@ from functools import cached_property
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Stage
+from clmapreduce.plan import Facts, LocalArray, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, sample_box
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
@@ -62,9 +63,8 @@ class SampleOperands(NearOperands):
         return f"(({warp}lane % 4) * {self.chains} + {c})"
 
     @property
-    def bytes(self) -> int:
-        """Of local memory."""
-        return 4 * (self.words + 3 * len(self.products) + 4)
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.operand_arrays(4)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Sample:
             "matrix/pairwise_matrix_sample", Target.of(self.mode, self.facts, domain.narrow), numbers,
             {"pair": pair, "bound": bound},
             lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
-            arrays=lambda: text.operand_arrays(4),
+            arrays=lambda: text.arrays,
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         arguments = (*names, "scratch1", *partition.behind)
@@ -157,14 +157,15 @@ class Order:
         return Stage(spec, groups, self.block, (*names, *behind), reads, names[1:])
 
 
+def _shorter(box: MatrixBox) -> MatrixBox | None:
+    return replace(box, tile=box.tile // 2) if box.tile > 8 else None
+
+
 def sample_of(text: NearOperands, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Sample | None:
     """The launches that find bars for a filter; None where its box wants none, or they would not pay."""
     if domain.scattered or not text.box.sample:
         return None
-    box = sample_box(text.box, facts)
-    found = SampleOperands(text.exact, text.factoring, box, text.registers)
-    while box.tile > 8 and found.bytes > facts.local_memory:
-        box = replace(box, tile=box.tile // 2)
-        found = replace(found, box=box)
+    found = SampleOperands(text.exact, text.factoring, sample_box(text.box, facts), text.registers)
+    _, found = shrink_to_fit(found.box, lambda box: replace(found, box=box), _shorter, facts.local_memory)
     sample = Sample(found, domain, mode, facts)
     return sample if sample.pays else None

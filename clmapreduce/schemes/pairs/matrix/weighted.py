@@ -14,6 +14,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
@@ -24,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
+from clmapreduce.schemes.pairs.problem import PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 
 SHORTEST = 13
@@ -75,12 +76,7 @@ class _Weighted:
         return tile * max(2, -(-self.box.block // tile))
 
     @property
-    def bytes(self) -> int:
-        """Bytes of local memory of a group."""
-        each = self.text.pairs.column_bytes + PLACE_BYTES * self.text.scattered
-        return 4 * (self.text.end + 4) + 2 * self.batch * each
-
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
+    def arrays(self) -> tuple[LocalArray, ...]:
         memory = LocalArray("memory", "uint", self.text.end, aligned=True)
         tiles = self.text.pairs.tile(2 * self.batch, aligned=True)
         return memory, LocalArray("given_up", "int", 1), *tiles, *places(self.text.scattered, 2 * self.batch)
@@ -99,11 +95,15 @@ class _Weighted:
             Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
-            arrays=self._local_arrays,
+            arrays=lambda: self.arrays,
         )  # fmt: skip
         arguments: Arguments = (*weights.names, *weights.made, *targets, *partition.behind, *weights.behind)
         reads = (*weights.names, *weights.made, *partition.read)
         return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+
+
+def _narrower(box: MatrixWeightedBox) -> MatrixWeightedBox | None:
+    return replace(box, columns=box.columns // 2) if box.columns > 1 else None
 
 
 class Weighted(MatrixScheme[MatrixWeightedBox]):
@@ -139,10 +139,7 @@ class Weighted(MatrixScheme[MatrixWeightedBox]):
 
     def plan(self, box: MatrixWeightedBox) -> Plan:
         """Tiles are as broad as the box says, or as local memory allows."""
-        made = self._tiling(box)
-        while box.columns > 1 and made.bytes > self.facts.local_memory:
-            box = replace(box, columns=box.columns // 2)
-            made = self._tiling(box)
+        box, made = shrink_to_fit(box, self._tiling, _narrower, self.facts.local_memory)
         weights = made.weights
         partition = weights.partition
         stages = [weights.stage(), made.stage(), weights.redo_stage()]

@@ -15,7 +15,6 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Epilogue, Facts, KernelSpec, Layout, LocalArray
 from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.common.local_arrays import Arrays
 
 AHEAD = 2048
 """Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
@@ -35,7 +34,7 @@ class _Listed(KernelSpec):
     target: Target
     key: tuple[Any, ...]
     made: Callable[[], Mapping[str, Any]]
-    shared: Callable[[], tuple[LocalArray, ...]]
+    shared: tuple[LocalArray, ...]
 
     template = property(lambda self: f"kernel/{self.path}")
 
@@ -49,7 +48,7 @@ class _Listed(KernelSpec):
 
     @property
     def local_arrays(self) -> tuple[LocalArray, ...]:
-        return self.shared()
+        return self.shared
 
     def context(self) -> Mapping[str, Any]:
         return self.made()
@@ -63,7 +62,7 @@ class _Listed(KernelSpec):
 
 def kernel_spec(
     template: str, target: Target, numbers: Mapping[str, Any], objects: Mapping[str, Any],
-    texts: Callable[[], Mapping[str, Any]] = dict, arrays: Arrays = tuple,
+    texts: Callable[[], Mapping[str, Any]] = dict, arrays: tuple[LocalArray, ...] = (),
 ) -> KernelSpec:  # fmt: skip
     """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
     (by content) make its key and enter its context; `texts` adds what follows from them. arrays: in local memory, that
@@ -73,10 +72,10 @@ def kernel_spec(
     key = (target, *numbers.items(), *((name, content_of(value)) for name, value in objects.items()))
 
     def context() -> Mapping[str, Any]:
-        declared = {array.name: array for array in arrays()}
+        declared = {array.name: array for array in arrays}
         return {"name": name, **target.words, "local_arrays": declared, **numbers, **objects, **texts()}
 
-    shared = tuple if target.mode is ComputeMode.SEQUENTIAL else arrays
+    shared = () if target.mode is ComputeMode.SEQUENTIAL else arrays
     return _Listed(template, target, key, context, shared)
 
 

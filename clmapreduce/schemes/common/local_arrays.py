@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from clmapreduce.dtypes import c_name
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.base import Bound
-
-Arrays: TypeAlias = "Callable[[], tuple[LocalArray, ...]]"
-"""The arrays of a kernel: asked for when its text is written, or its bytes are counted."""
 
 
 def accumulators(bound: Bound, count: int, name: str = "scratch") -> tuple[LocalArray, ...]:

@@ -117,7 +117,7 @@ class _Chained(LongSides):
             Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             numbers, {"pair": self.wide.pair, "bound": self.wide.bound},
             lambda: {"matrix": text, "parameters": [*given, *out]},
-            arrays=lambda: self.arrays,
+            arrays=self.arrays,
         )  # fmt: skip
         made = (*OPERANDS, *weights.made)
         arguments: Arguments = (*weights.names, *made, *targets, *partition.behind, *weights.behind)

@@ -110,7 +110,7 @@ class _Wide:
             "matrix/pairwise_matrix_pack", Target.of(self.mode, self.facts, self.domain.narrow), self._numbers(),
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weights": text, "parameters": text.wide.parameters()},
-            arrays=lambda: _weight_arrays(text.numbers),
+            arrays=_weight_arrays(text.numbers),
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
         arguments: Arguments = (*self._given, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
@@ -137,7 +137,7 @@ class _Wide:
             {**self._numbers(), "partial": partition.partial, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
-            arrays=self._local_arrays,
+            arrays=self._local_arrays(),
         )  # fmt: skip
         reads = (*(given.name for given in layout.pair.inputs), PACKED, *partition.read)
         arguments: Arguments = (*self._given, PACKED, *targets, *partition.behind, ("idx", self.stages), REDO)
@@ -161,7 +161,7 @@ class _Wide:
             Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             sizes, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
-            arrays=lambda: _redo_arrays(text, tile, box.numbers * box.across),
+            arrays=_redo_arrays(text, tile, box.numbers * box.across),
         )  # fmt: skip
         reads = (*self._given, *partition.read, REDO)
         arguments: Arguments = (*self._given, *targets, *partition.behind, REDO)

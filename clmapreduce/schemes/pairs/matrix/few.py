@@ -120,7 +120,7 @@ class _Matrix:
             "matrix/pairwise_matrix_filter" if isinstance(text, NearOperands) else "matrix/pairwise_matrix",
             Target.of(self.mode, self.facts, self.domain.narrow), numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
-            arrays=lambda: self.arrays,
+            arrays=self.arrays,
         )  # fmt: skip
         names = tuple(given.name for given in layout.pair.inputs)
         read = ("scratch2",) if bars else ()

@@ -87,7 +87,7 @@ class _Tiling(LongSides):
             "matrix/pairwise_matrix_long", Target.of(self.mode, self.facts, self.domain.narrow), numbers,
             {"pair": layout.pair, "bound": layout.bound},
             lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
-            arrays=self._local_arrays,
+            arrays=self._local_arrays(),
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
         flags = (REDO,) if self.may_give_up else ()

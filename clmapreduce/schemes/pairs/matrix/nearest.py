@@ -171,7 +171,7 @@ class _Nearest(LongSides):
         spec = kernel_spec(
             "matrix/pairwise_matrix_nearest", Target.of(self.mode, self.facts, self.domain.narrow), numbers,
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
-            arrays=lambda: (*text.operand_arrays(2 * text.stage), *places(self.domain.scattered, 2 * box.tile)),
+            arrays=(*text.operand_arrays(2 * text.stage), *places(self.domain.scattered, 2 * box.tile)),
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
         arguments: Arguments = (*names, *left, *read, *partition.behind)
@@ -196,7 +196,7 @@ class _Nearest(LongSides):
             "matrix/pairwise_nearest", Target.of(self.mode, self.facts, domain.narrow),
             {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": partition.word},
             {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
-            arrays=lambda: (LocalArray("doubts", "int", 1),),
+            arrays=(LocalArray("doubts", "int", 1),),
         )  # fmt: skip
         names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
         written = (REDO, *out_names(layout.outputs))

@@ -124,7 +124,7 @@ class Sample:
             "matrix/pairwise_matrix_sample", Target.of(self.mode, self.facts, domain.narrow), numbers,
             {"pair": pair, "bound": bound},
             lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
-            arrays=lambda: text.arrays,
+            arrays=text.arrays,
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         arguments = (*names, "scratch1", *partition.behind)

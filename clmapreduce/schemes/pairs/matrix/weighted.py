@@ -95,7 +95,7 @@ class _Weighted:
             Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
             numbers, {"pair": layout.pair, "bound": layout.bound},
             lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
-            arrays=lambda: self.arrays,
+            arrays=self.arrays,
         )  # fmt: skip
         arguments: Arguments = (*weights.names, *weights.made, *targets, *partition.behind, *weights.behind)
         reads = (*weights.names, *weights.made, *partition.read)

@@ -27,6 +27,7 @@ from support.drawing import mark_the_rest, mark_what_is_not_drawn  # noqa: E402
 import clmapreduce as cm  # noqa: E402  # the cache's folder must be named before
 
 DEVICES = cm.devices()
+USUAL_LOCAL_MEMORY = 48 << 10
 
 
 def _ids() -> list[str]:
@@ -68,8 +69,8 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Skips what the library refuses on a device: float64 where there is none, and groups of several work-items where
-    the driver computes those wrongly.
+    """Skips what the library refuses on a device: float64 where there is none, groups of several work-items where the
+    driver computes those wrongly, and launch boxes of the tests' own where local memory is small.
     """
     known = getattr(item, "funcargs", {})
     context = known.get("context")
@@ -77,12 +78,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         pytest.skip(f"{context.device.name} computes groups of several work-items wrongly")
     try:
         return (yield)
-    except (cm.DTypeError, cm.DeviceError) as error:
+    except (cm.DTypeError, cm.DeviceError, cm.DeviceMemoryError) as error:
         if context is None:
             raise
         lacks_float64 = not context.facts.fp64 and "has no float64, which" in str(error)
         lacks_groups = not context.facts.sound_groups and "groups of several work-items wrongly" in str(error)
-        if not (lacks_float64 or lacks_groups):
+        lacks_memory = context.facts.local_memory < USUAL_LOCAL_MEMORY and "bytes of local memory" in str(error)
+        if not (lacks_float64 or lacks_groups or lacks_memory):
             raise
         pytest.skip(str(error))
 

@@ -115,9 +115,9 @@ def fields(identity: Any, dtype: DType, what: str) -> Any:
         raise DTypeError(f"{what} {identity!r} is no {dtype}: {error}") from None
     if array.ndim:
         raise DTypeError(f"{what} {identity!r} is not one value but {array.shape}")
-    array = np.asarray(identity, dtype=_untyped(dtype))
+    untyped = np.asarray(identity, dtype=_untyped(dtype))
     for leaf, (part, _) in leaves(dtype).items():
-        number(leaf_view(array, leaf)[()], part, f"{what}, field {leaf if isinstance(leaf, str) else leaf[0]!r}:")
+        number(leaf_view(untyped, leaf)[()], part, f"{what}, field {leaf if isinstance(leaf, str) else leaf[0]!r}:")
     return array
 
 

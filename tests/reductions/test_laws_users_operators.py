@@ -16,6 +16,7 @@ from clmapreduce.formula.node import Apply, Node, Record, Symbol
 from clmapreduce.formula.source import SOURCE_MARK, c_source
 from clmapreduce.primitives.reduce import fitted
 from clmapreduce.reductions import NAMED, Operator
+from clmapreduce.reductions.user import fields
 
 # --------------------------------------------------------------------------------------------------- users' operators
 MATRIX = np.dtype([("p", "i8"), ("q", "i8"), ("r", "i8"), ("s", "i8")])
@@ -142,6 +143,11 @@ def test_fields_may_have_any_name(names: tuple[str, str]) -> None:
     made = twin(Operator(lambda a, b: {first: a[first] + b[first], second: a[second] | b[second]}, (0, 0), pair), pair)
     assert made.reduced(np.array([(1, 1), (2, 4), (3, 8)], pair)).tolist() == (6, 13)
     assert all(c.name.isidentifier() and c.name.isascii() for c in made.bound.components)
+
+
+def test_fields_are_of_the_dtype_asked_for() -> None:
+    for value in ((3, 4), np.array((3, 4), PAIR)[()]):
+        assert fields(value, PAIR, "a pair").dtype == PAIR
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,16 @@ bars every item begins with nothing: L items that share a row compute about L k 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, LocalArray, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, sample_box
@@ -65,6 +65,30 @@ class SampleOperands(NearOperands):
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
         return self.operand_arrays(4)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleKernel(KernelText):
+    """matrix: the statements, which follow from the pair and the operator. domain: its vocabulary. The others: as in a
+    `MatrixBox`.
+    """
+
+    template = "kernel/matrix/pairwise_matrix_sample"
+    pair: Pair
+    bound: PairBound
+    matrix: SampleOperands = field(compare=False)
+    parameters: tuple[str, ...]
+    domain: str
+    block: int
+    blocks: int
+    tile: int
+    across: int
+    ahead: int
+    sample: int
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.matrix.arrays
 
 
 @dataclass(frozen=True)
@@ -116,21 +140,28 @@ class Sample:
         text, box, domain, partition = self.text, self.box, self.domain, self.partition
         exact = text.exact
         pair, bound = exact.pair, exact.bound
-        numbers = {
-            "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "ahead": box.ahead,
-            "sample": box.sample, "domain": partition.word,
-        }  # fmt: skip
-        looking = kernel_spec(
-            "matrix/pairwise_matrix_sample", Target.of(self.mode, self.facts, domain.narrow), numbers,
-            {"pair": pair, "bound": bound},
-            lambda: {"matrix": text, "parameters": [*exact.parameters(), "__global float *restrict buckets"]},
-            arrays=text.arrays,
+        looking = SampleKernel(
+            Target.of(self.mode, self.facts, domain.narrow), pair, bound, text,
+            (*exact.parameters(), "__global float *restrict buckets"), partition.word, box.block, box.blocks, box.tile,
+            box.across, box.ahead, box.sample,
         )  # fmt: skip
         names = tuple(given.name for given in pair.inputs)
         arguments = (*names, "scratch1", *partition.behind)
         look = Stage(looking, partition.groups * domain.batch, box.block, arguments, names, ("scratch1",))
         order = Order(bound, text.least, text.buckets, partition, min(BARS_BLOCK, self.facts.max_group_size))
         return [look, order.stage(domain, self.mode, self.facts, ("scratch1", "scratch2"))]
+
+
+@dataclass(frozen=True, eq=False)
+class BarsKernel(KernelText):
+    """least, buckets, block: as in an `Order`. domain: its vocabulary."""
+
+    template = "kernel/matrix/pairwise_matrix_bars"
+    bound: PairBound
+    least: bool
+    buckets: int
+    domain: str
+    block: int
 
 
 @dataclass(frozen=True)
@@ -147,11 +178,8 @@ class Order:
 
     def stage(self, domain: Pairwise, mode: ComputeMode, facts: Facts, names: tuple[str, str]) -> Stage:
         """names: of the arrays of buckets and of bars."""
-        numbers = {"block": self.block, "least": self.least, "buckets": self.buckets, "domain": self.partition.word}
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_bars", Target.of(mode, facts, domain.narrow),
-            numbers, {"bound": self.bound}, lambda: {},
-        )  # fmt: skip
+        target = Target.of(mode, facts, domain.narrow)
+        spec = BarsKernel(target, self.bound, self.least, self.buckets, self.partition.word, self.block)
         groups, behind = self.partition.rows_launch(domain.rows, domain.columns, domain.batch, self.block)
         reads = (*names[:1], *self.partition.merge_tables)
         return Stage(spec, groups, self.block, (*names, *behind), reads, names[1:])

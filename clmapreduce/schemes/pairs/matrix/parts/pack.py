@@ -5,15 +5,14 @@ operands of matrix instructions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.lowering.pair import Role
+from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LongPairs
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, SideOperands
@@ -40,6 +39,19 @@ def products_of(layout: PairProblem, mode: ComputeMode, facts: Facts) -> tuple[L
         return ()
     found = long_products(layout.pair, bound)
     return found if all(4 * (product.size + DEPTH) <= facts.local_memory for product in found) else ()
+
+
+@dataclass(frozen=True, eq=False)
+class OperandsKernel(KernelText):
+    """side: the statements of one side, which follow from the pair. tile, bounded: as in an `SideOperands`."""
+
+    template = "kernel/matrix/pairwise_operands"
+    pair: Pair
+    side: SideOperands = field(compare=False)
+    side_number: int
+    tile: int
+    bounded: bool
+    block: int
 
 
 @dataclass(frozen=True)
@@ -108,11 +120,8 @@ class LongSides(ABC):
         domain, block, padded = self.domain, self.box.block, self._padded(side)
         blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)
         count = domain.rows if side.role is Role.ROW else domain.columns
-        spec = kernel_spec(
-            "matrix/pairwise_operands", Target.of(self.mode, self.facts, domain.narrow),
-            {"block": block, "tile": side.tile, "side_number": k, "bounded": side.bounded},
-            {"pair": self.layout.pair}, lambda: {"side": side},
-        )  # fmt: skip
+        target = Target.of(self.mode, self.facts, domain.narrow)
+        spec = OperandsKernel(target, self.layout.pair, side, k, side.tile, side.bounded, block)
         norms = [norms_of(part.number) for part in self._distances()]
         read = (*names, *(name for made in norms for name in (made[0], made[1 + k])))
         written = (OPERANDS[k], OPERANDS[2 + k])

@@ -4,15 +4,17 @@ computes the columns' numbers, and one after it, for groups that were left undon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common.kernel_text import KernelText, Target
 from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
@@ -24,6 +26,20 @@ WEIGHTS = "weights0"
 """The columns' numbers, in whole blocks."""
 TAKEN = 8
 """Numbers that an item of the launch over the weights takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightsKernel(KernelText):
+    """weighted: the statements, which follow from the pair and the operator. numbers: of a block."""
+
+    template = "kernel/matrix/pairwise_weights"
+    taken: ClassVar[int] = TAKEN
+    pair: Pair
+    bound: PairBound
+    weighted: WeightedNumbers = field(compare=False)
+    parameters: tuple[str, ...]
+    block: int
+    numbers: int
 
 
 @dataclass(frozen=True)
@@ -85,12 +101,8 @@ class Weights:
         text, domain, padded = self.text, self.domain, self.padded
         block = text.box.block
         groups = -(-padded * text.numbers // (block * TAKEN))
-        spec = kernel_spec(
-            "matrix/pairwise_weights", Target.of(self.mode, self.facts, domain.narrow),
-            {"block": block, "taken": TAKEN, "numbers": text.numbers},
-            {"pair": self.wide.pair, "bound": self.wide.bound},
-            lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.centres]},
-        )  # fmt: skip
+        target, parameters = Target.of(self.mode, self.facts, domain.narrow), (*text.wide.parameters(), *text.centres)
+        spec = WeightsKernel(target, self.wide.pair, self.wide.bound, text, parameters, block, text.numbers)
         sizes: Arguments = (("idx", domain.columns), ("idx", padded), ("idx", groups))
         arguments: Arguments = (*self.names, *self._centre, WEIGHTS, *sizes)
         return Stage(

@@ -55,10 +55,10 @@ def test_whatever_changes_the_text_changes_the_key() -> None:
 def test_local_memory_is_counted() -> None:
     arrays = (LocalArray("a", "float", 10), LocalArray("b", "uint4", 3, aligned=True), LocalArray("c", "double", 2))
     spec = kernel_spec(
-        "line/map", Target.of(PARALLEL, INTEL, True), {}, {}, arrays=lambda: (*arrays, LocalArray("d", "idx", 4))
+        "line/map", Target.of(PARALLEL, INTEL, True), {}, {}, arrays=(*arrays, LocalArray("d", "idx", 4))
     )
     assert spec.local_bytes == 40 + 48 + 16 + 32, "an index may be a long"
-    private = kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}, arrays=lambda: arrays)
+    private = kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}, arrays=arrays)
     assert private.local_bytes == 0
 
 

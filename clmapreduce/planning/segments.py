@@ -19,7 +19,7 @@ from clmapreduce.schemes.segments.places import plan_expand
 from clmapreduce.schemes.segments.registry import choose
 from clmapreduce.schemes.segments.run_ends import plan_marks
 from clmapreduce.schemes.segments.runs import RunsProblem
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from clmapreduce.schemes.segments.boxes import (
 )
 from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.schemes.segments.registry import choose
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.segmented.chunk_starts import ChunkStarts, Cutting
 
 Front = Callable[..., Any]

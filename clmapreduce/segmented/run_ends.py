@@ -20,7 +20,7 @@ from clmapreduce.planning.segments import ByKeyRequest, RunEndsRequest
 from clmapreduce.schemes.segments.boxes import TeamBox, marked_team_box
 from clmapreduce.schemes.segments.by_key import suits_marks
 from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.segmented.call import Element, SegmentCall, inputs_of, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_among, counted

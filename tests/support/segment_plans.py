@@ -22,7 +22,7 @@ from clmapreduce.schemes.segments.boxes import TeamBox, lanes_box, team_box, wal
 from clmapreduce.schemes.segments.by_key import plan_keyed, suits_marks
 from clmapreduce.schemes.segments.chunks import plan_cuts
 from clmapreduce.schemes.segments.lanes import Lanes, takes_lanes
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.schemes.segments.team import Teams, suits_teams
 from clmapreduce.schemes.segments.walk import Walk
 

@@ -14,7 +14,7 @@ from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Epilogue, Facts, KernelSpec, Layout, LocalArray
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 
 AHEAD = 2048
 """Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""

@@ -27,9 +27,9 @@ from clmapreduce.schemes.common.kernel import (
     store_text,
     store_value,
 )
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_text import LineText
+from clmapreduce.schemes.line.line_kernel import LineText
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""

@@ -10,8 +10,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import Store, lanes_of, map_text
-from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.line.line_text import LineText
+from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.line.line_kernel import LineText
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel_text import Target
-from clmapreduce.schemes.line.line_text import LineText
+from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.line.line_kernel import LineText
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import vectorisable
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_text import LineText, inputs_of
+from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""

@@ -18,9 +18,9 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import lanes_of, vectorisable
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_text import LineText, inputs_of
+from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 from clmapreduce.schemes.line.reduce import merge_stage
 
 

@@ -11,9 +11,9 @@ from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_text import LineText
+from clmapreduce.schemes.line.line_kernel import LineText
 
 
 @dataclass(frozen=True, eq=False)

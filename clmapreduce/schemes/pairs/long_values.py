@@ -14,12 +14,12 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, PairScheme

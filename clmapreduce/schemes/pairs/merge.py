@@ -11,10 +11,10 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, LocalArray, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import Box
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 TEAM_ROWS = 4096
 """Where groups work side by side: up to this many rows a whole group merges one row's accumulators."""

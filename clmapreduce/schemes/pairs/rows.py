@@ -12,13 +12,13 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import targets_of
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
 

@@ -16,7 +16,7 @@ from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import merge_stage
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import PairProblem
 
 B = TypeVar("B", bound=Box)

@@ -8,12 +8,12 @@ from clmapreduce.domain.partition import Partition
 from clmapreduce.lowering.pair import Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import LocalArray, Plan
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, few_box
 from clmapreduce.schemes.pairs.merge import group_of
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.rows import Rows, cost_of, in_order
 
 

@@ -14,7 +14,7 @@ from clmapreduce.formula.node import postorder
 from clmapreduce.lowering.pair import Contraction, PairInput, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.parts.centred import LEAST, Distance
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.tile_shape import Shape
 
 

@@ -15,13 +15,13 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, parameters_of
 from clmapreduce.schemes.common.kernel import PADDING
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of, norms_of
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme

@@ -11,12 +11,12 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.segment import MEAN
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.chunks import join_stage, scratch
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.schemes.segments.team import suits_teams
-from clmapreduce.schemes.segments.team_text import TEAM, TeamText
+from clmapreduce.schemes.segments.team_kernel import TEAM, TeamText
 
 WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 

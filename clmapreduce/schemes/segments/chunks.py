@@ -17,10 +17,10 @@ from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
-from clmapreduce.schemes.segments.segment_text import SegmentText
+from clmapreduce.schemes.segments.segment_kernel import SegmentText
 
 GATE = "gate"
 """An array whose first byte says that there is nothing to be done: offsets found wrong while the kernel was waiting."""

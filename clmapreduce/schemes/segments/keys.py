@@ -8,7 +8,7 @@ from clmapreduce.dtypes import c_name
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.statements import Statements
 from clmapreduce.schemes.common.outputs import OutputArray
-from clmapreduce.schemes.segments.segment_text import Computed
+from clmapreduce.schemes.segments.segment_kernel import Computed
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
-from clmapreduce.schemes.segments.lanes_text import LanesText, window_formula
+from clmapreduce.schemes.segments.lanes_kernel import LanesText, window_formula
 from clmapreduce.schemes.segments.scheme import SegmentScheme
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 
 GATHER_AHEAD = 1024
 """Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""

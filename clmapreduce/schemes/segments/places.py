@@ -11,7 +11,7 @@ from clmapreduce.dtypes import DType, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 
 STRETCH = 8
 """Elements per item and step: the search for their segment is paid once for all."""

@@ -10,7 +10,7 @@ from clmapreduce.plan import Facts
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.schemes.segments.lanes import Lanes
 from clmapreduce.schemes.segments.scheme import SegmentScheme
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.schemes.segments.team import Teams
 from clmapreduce.schemes.segments.walk import Walk
 

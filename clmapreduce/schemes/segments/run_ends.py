@@ -18,11 +18,11 @@ from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import vectorisable
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.segments.keys import KeysText
-from clmapreduce.schemes.segments.segment_text import Computed
-from clmapreduce.schemes.segments.team_text import TEAM
+from clmapreduce.schemes.segments.segment_kernel import Computed
+from clmapreduce.schemes.segments.team_kernel import TEAM
 
 ADDED = operator("sum").bind(INT64, "auto", True)
 """Adds up numbers of marks."""

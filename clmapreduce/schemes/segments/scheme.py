@@ -12,7 +12,7 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 
 B = TypeVar("B", bound="SegmentBox | TeamBox")
 

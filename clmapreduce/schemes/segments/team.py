@@ -8,12 +8,12 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan
 from clmapreduce.schemes.common.kernel import vectorisable
-from clmapreduce.schemes.common.kernel_text import Target, subgroup
+from clmapreduce.schemes.common.kernel_data import Target, subgroup
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
-from clmapreduce.schemes.segments.segment_text import SegmentLayout
-from clmapreduce.schemes.segments.team_text import TEAM, TeamText
+from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
+from clmapreduce.schemes.segments.team_kernel import TEAM, TeamText
 
 
 def suits_teams(layout: SegmentLayout, facts: Facts, columns: int = 1) -> bool:

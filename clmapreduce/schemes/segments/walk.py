@@ -8,11 +8,11 @@ from clmapreduce.dtypes import is_complex
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Plan
 from clmapreduce.schemes.common.kernel import vectorisable
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.segments.boxes import SegmentBox, walk_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
-from clmapreduce.schemes.segments.segment_text import SegmentText
+from clmapreduce.schemes.segments.segment_kernel import SegmentText
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from support.pair_plans import DISTANCE, layout_of
 from clmapreduce.formula.node import Symbol
 from clmapreduce.schemes.pairs.boxes import TileBox
 from clmapreduce.schemes.pairs.parts.column_packs import packs_of
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.tile_numbers import TileNumbers
 from clmapreduce.schemes.pairs.tile_shape import Shape
 

@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, SideOperands
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm
 from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
 from clmapreduce.schemes.pairs.parts.computed import Computed
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 SPREAD = 8
 """How much larger than the differences the numbers may be that they are made from."""

@@ -21,7 +21,7 @@ from clmapreduce.schemes.pairs.matrix.parts.guard import DigitGuard
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, HalfOperands, power_of_two
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScaledScalars
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 LARGEST = 14
 """Weights are scaled to about 2^14: below 65,504, where 16 bits end."""

@@ -15,7 +15,7 @@ from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
@@ -24,7 +24,7 @@ from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import WideCut, flat
 from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
 

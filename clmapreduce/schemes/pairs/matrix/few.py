@@ -16,7 +16,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandP
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 FILTERED = 6

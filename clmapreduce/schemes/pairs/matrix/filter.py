@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clmapreduce.schemes.pairs.matrix.parts.halves import LARGEST_COLUMN, HalfOperands, power_of_two
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 LARGEST_ADDEND = 4
 """Rows' addends are scaled to about 2⁴, and all else with them."""

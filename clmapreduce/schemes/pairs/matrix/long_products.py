@@ -12,7 +12,7 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
@@ -22,7 +22,7 @@ from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO,
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles

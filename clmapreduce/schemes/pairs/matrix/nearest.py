@@ -15,7 +15,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixNearestBox, matrix_nearest_box
@@ -28,7 +28,7 @@ from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
 from clmapreduce.schemes.pairs.merge import merge_stage, out_names, out_parameters
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles

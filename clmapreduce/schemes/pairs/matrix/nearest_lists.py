@@ -22,7 +22,7 @@ from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest
 from clmapreduce.schemes.pairs.parts.computed import Computed
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 LISTS = ("list_bounds", "list_columns")
 """The bounds and the columns of every list: [list of a split][place], and then as accumulators are left."""

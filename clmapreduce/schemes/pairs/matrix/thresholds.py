@@ -23,7 +23,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, LocalArray, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, sample_box

@@ -13,7 +13,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_text import Target
+from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
@@ -23,7 +23,7 @@ from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumb
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_text import PairText, is_product
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.schemes.common.kernel_text import KernelText
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.common.kernel_data import KernelText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 
 @dataclass(frozen=True, eq=False)

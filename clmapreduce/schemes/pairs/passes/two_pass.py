@@ -14,7 +14,7 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, lent
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.pairs.parts.results import Result
 

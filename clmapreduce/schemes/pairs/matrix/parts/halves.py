@@ -27,7 +27,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.parts.computed import Several
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 DEPTH = 16
 """Pieces that one instruction takes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, MatrixWideBox
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 
 class LongNumbers:

@@ -15,7 +15,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, SideOperands
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 LONGEST = 20
 """Steps that are added up by instructions alone: what they cut off adds up too."""

@@ -21,7 +21,7 @@ from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST, LongPairs
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
 from clmapreduce.schemes.pairs.parts.computed import Computed, Several
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 RELATIVE, ABSOLUTE = 12, 16
 """A distance may be off by so many 2⁻²² of itself, an exponent by so many 2⁻²²."""

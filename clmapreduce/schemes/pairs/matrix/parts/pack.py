@@ -12,7 +12,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LongPairs
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, OperandPart, SideOperands

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 from clmapreduce.lowering.factors import quotient_of, written
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role
-from clmapreduce.schemes.pairs.parts.pair_text import is_product
+from clmapreduce.schemes.pairs.parts.pair_formulas import is_product
 from clmapreduce.schemes.pairs.parts.sides import Side, side_of
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
-from clmapreduce.schemes.pairs.parts.pair_text import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 BESIDE = 4
 """Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""

@@ -14,7 +14,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.common.kernel_text import KernelText, Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.pairs.fallback import Unfinished
 from clmapreduce.schemes.pairs.long_values import redo_groups
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO

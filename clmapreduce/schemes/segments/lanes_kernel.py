@@ -13,7 +13,7 @@ from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Record, Symbol, components
 from clmapreduce.formula.statements import Statements
-from clmapreduce.schemes.segments.segment_text import Computed, SegmentText
+from clmapreduce.schemes.segments.segment_kernel import Computed, SegmentText
 
 WINDOW = "window"
 """The name of the array that elements are computed into."""

@@ -17,7 +17,7 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.sum import BoundSum
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.segments.segment_text import Computed, SegmentText
+from clmapreduce.schemes.segments.segment_kernel import Computed, SegmentText
 
 TEAM = 32
 """Work-items of a team, a group of their own."""

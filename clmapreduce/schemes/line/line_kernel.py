@@ -9,7 +9,7 @@ from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Input, in_parameters
 from clmapreduce.plan import Epilogue
 from clmapreduce.schemes.common.kernel import Store, out_parameters, stores
-from clmapreduce.schemes.common.kernel_text import KernelText
+from clmapreduce.schemes.common.kernel_data import KernelText
 
 
 @dataclass(frozen=True, eq=False)

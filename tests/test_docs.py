@@ -115,3 +115,20 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), link
         headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), flags=re.M) if anchor else []
         assert not anchor or anchor in [re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings], anchor
+
+
+HOMES = ("", "clmapreduce", "clmapreduce/schemes", "cl_templates", "cl_templates/kernel", "hostsched")
+ENDINGS = ("", ".py", ".cl.mako")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_paths_name_files(page: Path) -> None:
+    """`folder/file` in a page is there, perhaps with the name of something in it behind a dot."""
+    for path in re.findall(r"`(\w+(?:/\w+)+(?:\.\w+)*)`", page.read_text(encoding="utf-8")):
+        names = (path, path.rpartition(".")[0] or path)
+        assert any((ROOT / home / f"{name}{ending}").exists() for home in HOMES for name in names for ending in ENDINGS), path
+
+
+def test_the_glossary_is_short() -> None:
+    words = [word for word, _ in rows("architecture.md", "Words")]
+    assert len(words) <= 60 and words == sorted(set(words))

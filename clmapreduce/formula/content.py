@@ -94,10 +94,11 @@ def _parts(value: Any) -> tuple[Any, ...]:
 
 
 class _Walk:
-    """Numbers what it meets, so that what is shared is told apart from what is equal."""
+    """Gives every object a number when it is first met: an object that is shared differs from two equal ones."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
+        self._alive: list[Any] = []
         self._records: list[Hashable] = []
 
     def whole(self, value: Any) -> Hashable:
@@ -130,6 +131,7 @@ class _Walk:
 
     def _add(self, value: Any, record: Hashable) -> None:
         self._numbers[id(value)] = len(self._records)
+        self._alive.append(value)  # no other object may get its address meanwhile
         self._records.append(record)
 
 

@@ -72,7 +72,7 @@ def own(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_arity(function: Callable[..., Any], count: int, what: str) -> None:
-    """Raises FormulaError when `function` cannot take `given` positional arguments."""
+    """Raises FormulaError when `function` cannot take `count` positional arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -53,7 +53,7 @@ def devices() -> list[Device]:
 
 
 def rank(candidates: Sequence[Device]) -> list[Device]:
-    """`found`, best first, less the exact duplicates of a PoCL that is installed twice."""
+    """The candidates, best first, less the exact duplicates of a PoCL that is installed twice."""
     best: list[Device] = []
     for device in sorted(candidates, key=lambda device: merit(device.facts), reverse=True):
         if device.vendor != "pocl" or device.kind != "cpu" or all(device.facts != other.facts for other in best):

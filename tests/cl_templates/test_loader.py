@@ -76,8 +76,8 @@ def test_a_missing_name_is_told_with_its_template() -> None:
             try:
                 text = render(template, less)
             except RenderError as error:
-                told = rf"cannot render (kernel/[\w/]+|[a-z_]+|(matrix|domain|mode|vendor)/\w+)\.cl\.mako.*{name}"
-                assert re.search(told, str(error)), str(error)
+                message = rf"cannot render (kernel/[\w/]+|[a-z_]+|(matrix|domain|mode|vendor)/\w+)\.cl\.mako.*{name}"
+                assert re.search(message, str(error)), str(error)
             else:
                 assert name not in always and text == render(template, context), (template, name)
 

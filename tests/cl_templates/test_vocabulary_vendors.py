@@ -128,8 +128,8 @@ def test_subgroups_have_the_width_that_the_kernel_names() -> None:
     for name, facts in FACTS.items():
         for mode in (SEQUENTIAL, PARALLEL):
             source = source_of(scan_plan("sum", plain, 10**6, mode, facts).stages[-1])
-            told = re.findall(r"__kernel .*\(intel_reqd_sub_group_size\((\d+)\)\)", source)
-            assert told == (["16"] if name == "subgroups" and mode is PARALLEL else [])
+            widths = re.findall(r"__kernel .*\(intel_reqd_sub_group_size\((\d+)\)\)", source)
+            assert widths == (["16"] if name == "subgroups" and mode is PARALLEL else [])
 
 
 def test_a_vocabulary_of_several_files_takes_the_first_that_has_a_word() -> None:

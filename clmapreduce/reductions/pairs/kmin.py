@@ -147,10 +147,10 @@ def chosen(condition: Node, entry: Entry, otherwise: Entry) -> Entry:
 
 
 class KMin(PairReduction):
-    """`asked`: whether the values and whether the places are outputs. Needs `PairOptions.k`."""
+    """wanted: whether the values and whether the places are outputs. Needs `PairOptions.k`."""
 
     def __init__(self, name: str, wanted: tuple[bool, bool]) -> None:
-        self.name, self._asked = name, wanted
+        self.name, self._wanted = name, wanted
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         k = options.k
@@ -162,7 +162,7 @@ class KMin(PairReduction):
                 f"{self.name} keeps {what} per row, each in a variable of the kernel; at most {MOST_KEPT} are "
                 "possible, sort the rows for more"
             )
-        return BoundKMin(value, width, k, index, self._asked)
+        return BoundKMin(value, width, k, index, self._wanted)
 
 
 LEAST_K: tuple[PairReduction, ...] = (

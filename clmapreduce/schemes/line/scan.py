@@ -31,8 +31,8 @@ class Prefixes:
 
 @dataclass(frozen=True, eq=False)
 class ScanText(LineText):
-    """bound, carried: as `narrow` and `wide` of `Prefixes`. lanes: numbers of a
-    vector. rows: vectors of an item and tile.
+    """bound, carried: as `narrow` and `wide` of `Prefixes`. lanes: numbers of a vector. rows: vectors of an item and
+    tile.
     """
 
     template = "kernel/line/scan"

@@ -44,9 +44,9 @@ def assert_sum(found, terms, errors):
     assert (abs(np.reshape(found, wanted.shape) - wanted) <= allowed).all()
 
 
-# Eight roundings of the exponent, and 2e-6 of the term, which every vocabulary promises.
-def gaussian_errors(squares):
-    return np.exp(-squares) * (8 * unit * squares + 2e-6)
+# Eight roundings of the exponent and 2e-6 of the term, which every vocabulary promises.
+def exponential_errors(exponents):
+    return np.exp(-exponents) * (8 * unit * exponents + 2e-6)
 """
 PROGRAMS = {
     "operator": """
@@ -70,16 +70,17 @@ for mode in modes:
     scale = abs(e[:, None] * wide)  # (rows, columns, coordinates)
     assert_sum(slope, e[:, None] * (1 - t * t)[..., None] * wide, scale * (2 * errors + 4 * unit)[..., None])
 """,
+    # Matrix units have no formula of absolute values: the planner asks the portable schemes on every device.
     "scheme": """
-squares = ((x[:, None].astype("f8") - y[None]) ** 2).sum(2)
-gaussian = pairs("Exp(-SqDist(x, y))")
+distances = abs(x[:, None].astype("f8") - y[None]).sum(2)
+laplacian = pairs("Exp(-Sum(Abs(x - y)))")
 for mode in modes:
     for columns in (1, 20):
         out = cm.array(np.full((500, 1), np.nan, "f4"))
-        found = gaussian(x, y[:columns], mode=mode, out=out).to_numpy()
-        assert_sum(found, np.exp(-squares[:, :columns]), gaussian_errors(squares[:, :columns]))
-    assert "read where they lie" in str(gaussian.explain(x, y, mode=mode))
-    assert "read where they lie" not in str(gaussian.explain(y, x, mode=mode))
+        found = laplacian(x, y[:columns], mode=mode, out=out).to_numpy()
+        assert_sum(found, np.exp(-distances[:, :columns]), exponential_errors(distances[:, :columns]))
+    assert "read where they lie" in str(laplacian.explain(x, y, mode=mode))
+    assert "read where they lie" not in str(laplacian.explain(y, x, mode=mode))
 """,
     "vocabulary": """
 from dataclasses import replace
@@ -98,7 +99,8 @@ squares = ((x[:, None].astype("f8") - y[None]) ** 2).sum(2)
 gaussian = pairs("Exp(-SqDist(x, y))")
 for mode in modes:
     found = gaussian(x, y, mode=mode, context=foreign)
-    assert_sum(found, np.exp(-squares), gaussian_errors(squares))
+    # Another maker's native_exp2 is less exact than AMD's: Intel's is off by 7.5e-5 on CPUs without AVX-512.
+    assert_sum(found, np.exp(-squares), exponential_errors(squares) + 1e-4 * np.exp(-squares))
 """,
 }
 

@@ -275,8 +275,8 @@ def test_rule_9_imports_in_hostsched_point_to_rows_above() -> None:
 
 
 def named_by_schemes() -> set[str]:
-    """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `kernel_spec`, which
-    may also be `x if … else y`, or of `ChunkKernel`, or as a class's `template`.
+    """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `ChunkKernel`, which
+    may also be `x if … else y`, or as a class's `template`.
     """
     named: set[str] = set()
     for path in python_files("clmapreduce/schemes"):
@@ -286,7 +286,7 @@ def named_by_schemes() -> set[str]:
                     named.add(text)
                 case ast.AnnAssign(target=ast.Name(id="template"), value=ast.Constant(value=str(text))):
                     named.add(f"kernel/{text}")
-                case ast.Call(func=ast.Name(id="kernel_spec" | "ChunkKernel"), args=[first, *_]):
+                case ast.Call(func=ast.Name(id="ChunkKernel"), args=[first, *_]):
                     chosen = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
                     named |= {f"kernel/{text.value}" for text in chosen if isinstance(text, ast.Constant)}
     return named

@@ -119,6 +119,11 @@ class Pair(HasContent):
         object.__setattr__(self, "terms", find_terms((*self.values, *self.factors), self.loops, self.inputs, known))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs' names."""
+        return tuple(pair_input.name for pair_input in self.inputs)
+
+    @property
     def loops(self) -> tuple[Contraction, ...]:
         """Whatever is walked coordinate by coordinate."""
         expansion = self.expansion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from support.plans import (
@@ -23,7 +23,19 @@ import clmapreduce as cm
 from clmapreduce.formula.formula import Formula, Input, symbol
 from clmapreduce.formula.node import Node
 from clmapreduce.plan import LocalArray
-from clmapreduce.schemes.common.kernel import Target, kernel_spec, out_parameters, store_text
+from clmapreduce.schemes.common.kernel import out_parameters, store_text
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
+
+
+@dataclass(frozen=True, eq=False)
+class MapWithArrays(KernelText):
+    template = "kernel/line/map"
+    declared: tuple[LocalArray, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.declared
+
 
 PLAIN = formula_of(lambda x: x * 2, "f4")
 F4 = np.dtype("f4")
@@ -54,11 +66,9 @@ def test_whatever_changes_the_text_changes_the_key() -> None:
 
 def test_local_memory_is_counted() -> None:
     arrays = (LocalArray("a", "float", 10), LocalArray("b", "uint4", 3, aligned=True), LocalArray("c", "double", 2))
-    spec = kernel_spec(
-        "line/map", Target.of(PARALLEL, INTEL, True), {}, {}, arrays=(*arrays, LocalArray("d", "idx", 4))
-    )
+    spec = MapWithArrays(Target.of(PARALLEL, INTEL, True), (*arrays, LocalArray("d", "idx", 4)))
     assert spec.local_bytes == 40 + 48 + 16 + 32, "an index may be a long"
-    private = kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}, arrays=arrays)
+    private = MapWithArrays(Target.of(SEQUENTIAL, INTEL, True), arrays)
     assert private.local_bytes == 0
 
 
@@ -95,14 +105,14 @@ def test_a_users_combine_is_never_taken_for_another() -> None:
 def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
-            context = dict(kernel_spec("map", Target.of(mode, facts, True, streaming=True), {}, {}).context())
+            context = MapWithArrays(Target.of(mode, facts, True, streaming=True)).context()
             named = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
             assert context["vendor"] == named.get(name, name)
             width = {"nvidia": 32, "subgroups": 16}.get(name, 1)
             assert context["subgroup"] == (width if mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")
             assert context["streaming"] == context["cpu"]
-    assert kernel_spec("line/map", Target.of(SEQUENTIAL, INTEL, True), {}, {}).kernel == "cmr_map"
+    assert MapWithArrays(Target.of(SEQUENTIAL, INTEL, True)).kernel == "cmr_map"
 
 
 def test_results_are_stored_by_kind() -> None:

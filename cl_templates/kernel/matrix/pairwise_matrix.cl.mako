@@ -19,7 +19,7 @@ inner = pairs.inner
 acc = "part" if inner is not None else "acc"
 op = inner if inner is not None else pairs.outer
 exact_op = exact.inner if inner is not None else exact.outer
-mine, across, together = matrix.places.mine, matrix.box.across, matrix.together
+mine, across, together = matrix.places.mine, box.across, matrix.together
 place = domain.attr.place
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 %>
@@ -114,7 +114,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             ${exact.row(v, [f"row{v}"])}
             ${accumulators.open_tile(exact, v) if inner is not None else ""}
 % endfor
-            ${walk(matrix.exact_together, max(1, min(2, unroll) // matrix.exact_together), True)}
+            ${walk(matrix.exact_together, max(1, min(2, box.unroll) // matrix.exact_together), True)}
 % for v in mine:
             ${accumulators.close_tile(exact, v) if inner is not None else ""}
 % endfor
@@ -122,7 +122,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % for v in mine:
             ${accumulators.open_tile(pairs, v) if inner is not None else ""}
 % endfor
-            ${walk(together, max(1, unroll // together))}
+            ${walk(together, max(1, box.unroll // together))}
 % for v in mine:
             ${accumulators.close_tile(pairs, v) if inner is not None else ""}
 % endfor

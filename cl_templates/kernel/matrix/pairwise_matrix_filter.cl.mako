@@ -10,8 +10,8 @@
 <%namespace name="folding" file="/pairs/folding.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
-exact = matrix.exact
-mine, step, place = matrix.places.mine, across * ahead, domain.attr.place
+exact, across, blocks = matrix.exact, box.across, box.blocks
+mine, step, place = matrix.places.mine, across * box.ahead, domain.attr.place
 own_warp = f" + warp % {across}" if across > 1 else ""
 %>
 ## The accumulators of the item's rows lie in arrays, kept_{component}, by the row's number: declares `acc` as that of row v, and makes it that.

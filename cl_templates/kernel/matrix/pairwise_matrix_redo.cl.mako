@@ -10,7 +10,8 @@
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
-exact = wide.matrix.exact
+exact, tile, across = wide.matrix.exact, box.tile, box.across
+vectors, numbers, unroll = box.rows, box.numbers, box.unroll
 values = [exact.values(v, 0) for v in range(vectors)]
 beside, apart = numbers * across, block // across  # numbers of a column in local memory; rows of one item lie so far from each other
 %>

@@ -21,7 +21,7 @@
 <%namespace name="terms" file="/pairs/terms.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
-matrix, scalars, box = wide.matrix, wide.scalars, wide.box
+matrix, scalars = wide.matrix, wide.scalars
 pairs, exact = matrix.pairs, matrix.exact
 mine, rows_taken = matrix.places.mine, matrix.places.rows
 here = domain.attr.here

@@ -1,20 +1,15 @@
-"""What every scheme shares: the context all kernels need, and the text that stores results."""
+"""What schemes share: the text that stores results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
-from clmapreduce.formula.content import content_of
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
-from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Epilogue, Facts, KernelSpec, Layout, LocalArray
-from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.plan import Epilogue, Facts, Layout
 
 AHEAD = 2048
 """Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
@@ -24,59 +19,6 @@ PADDING = 128
 
 Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Listed(KernelSpec):
-    """A kernel whose key is a list of numbers and of contents."""
-
-    path: str
-    target: Target
-    key: tuple[Any, ...]
-    made: Callable[[], Mapping[str, Any]]
-    shared: tuple[LocalArray, ...]
-
-    template = property(lambda self: f"kernel/{self.path}")
-
-    @property
-    def registers(self) -> int:
-        return self.target.registers
-
-    @property
-    def narrow(self) -> bool:
-        return self.target.narrow
-
-    @property
-    def local_arrays(self) -> tuple[LocalArray, ...]:
-        return self.shared
-
-    def context(self) -> Mapping[str, Any]:
-        return self.made()
-
-    def __hash__(self) -> int:
-        return hash((self.path, self.key))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Listed) and (self.path, self.key) == (other.path, other.key)
-
-
-def kernel_spec(
-    template: str, target: Target, numbers: Mapping[str, Any], objects: Mapping[str, Any],
-    texts: Callable[[], Mapping[str, Any]] = dict, arrays: tuple[LocalArray, ...] = (),
-) -> KernelSpec:  # fmt: skip
-    """A kernel's spec. template: its path below cl_templates/kernel. `numbers` (hashable values) and `objects`
-    (by content) make its key and enter its context; `texts` adds what follows from them. arrays: in local memory, that
-    the template declares; in the sequential mode they are private.
-    """
-    name = template.rpartition("/")[2]
-    key = (target, *numbers.items(), *((name, content_of(value)) for name, value in objects.items()))
-
-    def context() -> Mapping[str, Any]:
-        declared = {array.name: array for array in arrays}
-        return {"name": name, **target.words, "local_arrays": declared, **numbers, **objects, **texts()}
-
-    shared = () if target.mode is ComputeMode.SEQUENTIAL else arrays
-    return _Listed(template, target, key, context, shared)
 
 
 def out_parameters(outputs: Sequence[DType]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from clmapreduce.dtypes import c_name
@@ -15,8 +15,13 @@ def accumulators(bound: Bound, count: int, name: str = "scratch") -> tuple[Local
     return tuple(LocalArray(f"{name}_{c.name}", c_name(c.dtype), count) for c in bound.components)
 
 
+def bytes_of(arrays: Sequence[LocalArray]) -> int:
+    """What arrays take."""
+    return sum(array.nbytes for array in arrays)
+
+
 class _Sized(Protocol):
-    """What has been made for a launch box."""
+    """A problem, cut by a launch box."""
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]: ...
@@ -33,6 +38,6 @@ def shrink_to_fit(
     the next box; None for the last one, which is taken whatever it needs.
     """
     built = build(box)
-    while sum(array.nbytes for array in built.arrays) > memory and (less := smaller(box)) is not None:
+    while bytes_of(built.arrays) > memory and (less := smaller(box)) is not None:
         box, built = less, build(less)
     return box, built

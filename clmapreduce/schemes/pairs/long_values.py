@@ -165,7 +165,7 @@ class _Wide:
             )  # fmt: skip
         else:
             spec = WideRowsText(target, text, tuple(out), *cut, box.rows, self.numbers, *loop, flags, box.taken)
-        names = tuple(given.name for given in text.pair.inputs)
+        names = text.pair.names
         told = (self.after.flags,) if self.after is not None else ()
         arguments: Arguments = (*names, *targets, *partition.behind, ("idx", across), *told)
         groups = across * partition.groups * domain.batch

@@ -137,7 +137,7 @@ class Rows(PairScheme[PairBox]):
         """The launch over all pairs. sharing: as in PartitionLimits."""
         targets, out = targets_of(partition, text.outputs)
         spec = self._kernel(text, box, partition, sharing, out)
-        names = tuple(given.name for given in text.pair.inputs)
+        names = text.pair.names
         arguments: Arguments = (*names, *targets, *partition.behind)
         groups = partition.groups * self.domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *partition.read), targets)

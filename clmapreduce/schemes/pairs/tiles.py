@@ -202,7 +202,7 @@ class _Tiling:
             partition.partial, tiles, box.rows, box.columns, box.depth, box.folded, box.unroll, self._local_memory,
             distance is not None, flag,
         )  # fmt: skip
-        names = (*(given.name for given in text.pair.inputs), *self.packs, *(NORMS if distance is not None else ()))
+        names = (*text.pair.names, *self.packs, *(NORMS if distance is not None else ()))
         told = (self.after.flags,) if self.after is not None else ()
         arguments: Arguments = (*names, *targets, *partition.behind, *told)
         reads = (*names, *partition.read, *told)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from clmapreduce.plan import Facts
 
@@ -214,6 +215,21 @@ class MatrixLongBox:
     def tile(self) -> int:
         """Columns that a group computes at once."""
         return 8 * self.columns * self.across
+
+
+L = TypeVar("L", bound=MatrixLongBox)
+
+
+def narrower(box: L) -> L | None:
+    """Warps of half the columns; where they have one block of columns, of half the rows."""
+    if box.columns > 1:
+        return replace(box, columns=box.columns // 2)
+    return replace(box, rows=box.rows // 2) if box.rows > 1 else None
+
+
+def within_registers(box: L, two_sums: bool) -> L:
+    """The box whose blocks of pairs an item holds. two_sums: of every pair."""
+    return replace(box, columns=16 // box.rows) if two_sums and box.rows * box.columns > 16 else box
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixChainedBox, matrix_chained_box
 from clmapreduce.schemes.pairs.matrix.chained_numbers import ChainedNumbers
+from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
@@ -66,6 +66,33 @@ def own_distance(term: LongTerm, expansion: Expansion, products: Sequence[LongPr
     return None
 
 
+@dataclass(frozen=True, eq=False)
+class ChainedKernel(MatrixKernel):
+    """pairs: the statements of the long value. matrix: those of its scalars, and operands."""
+
+    template = "kernel/matrix/pairwise_matrix_chained"
+    matrix: ChainedNumbers
+
+    @property
+    def box(self) -> MatrixChainedBox:
+        return self.matrix.box
+
+    @property
+    def depth(self) -> int:
+        return self.box.depth
+
+    @property
+    def parameters(self) -> list[str]:
+        matrix = self.matrix
+        return [*self.pairs.parameters(), *matrix.parameters(), *matrix.weighted.parameters, *self.behind]
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        matrix = self.matrix
+        apart = places(matrix.scattered, 3 * self.tile)
+        return (*matrix.operand_arrays(matrix.words, 2), *apart, *matrix.doubt_arrays)
+
+
 @dataclass(frozen=True)
 class _Chained(LongSides):
     """One problem cut into tiles. layout: of the scalars. wide: of the long value."""
@@ -97,32 +124,26 @@ class _Chained(LongSides):
         """The arrays that launches leave to the next ones, in bytes."""
         return super().scratch | self.weights.scratch
 
+    @cached_property
+    def kernel(self) -> ChainedKernel:
+        """The kernel over all pairs."""
+        box, text, partition = self.box, self.text, self.weights.partition
+        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers)
+        out = tuple(targets_of(partition, self.layout.outputs)[1])
+        return ChainedKernel(target, text.wide, out, box.block, partition.word, partition.partial, text)
+
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        text, apart = self.text, places(self.domain.scattered, 3 * self.box.tile)
-        return (*text.operand_arrays(text.words, 2), *apart, *text.doubt_arrays)
+        return self.kernel.arrays
 
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much say so."""
-        layout, box, text, weights = self.layout, self.box, self.text, self.weights
-        partition = weights.partition
-        targets, out = targets_of(partition, layout.outputs)
-        numbers = {
-            "block": box.block, "rows_taken": box.rows, "tile": box.tile, "depth": box.depth, "taken": box.numbers,
-            "chains": box.chains, "batched": text.batched, "partial": partition.partial, "domain": partition.word,
-        }  # fmt: skip
-        given = [*text.wide.parameters(), *text.parameters(), *text.weighted.parameters]
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_chained",
-            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
-            numbers, {"pair": self.wide.pair, "bound": self.wide.bound},
-            lambda: {"matrix": text, "parameters": [*given, *out]},
-            arrays=self.arrays,
-        )  # fmt: skip
-        made = (*OPERANDS, *weights.made)
-        arguments: Arguments = (*weights.names, *made, *targets, *partition.behind, *weights.behind)
-        reads = (*weights.names, *made, *partition.read)
-        return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+        weights, partition = self.weights, self.weights.partition
+        targets = targets_of(partition, self.layout.outputs)[0]
+        packed = (*OPERANDS, *weights.packed)
+        arguments: Arguments = (*weights.names, *packed, *targets, *partition.behind, *weights.behind)
+        reads = (*weights.names, *packed, *partition.read)
+        return Stage(self.kernel, weights.groups, self.box.block, arguments, reads, (*targets, REDO))
 
 
 def _shallower(box: MatrixChainedBox) -> MatrixChainedBox | None:

@@ -8,7 +8,7 @@ exceeds `SPREAD` times Σ |s| |x − y|, the group is computed again as well. Al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -32,13 +32,14 @@ LINES = (16, 8)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChainedNumbers(LongResults):
     """What kernel/matrix/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
-    expansion. term: that of the expansion. own: which product is the distance whose differences these are, if any.
+    expansion. term: that of the expansion, from which it follows. own: which product is the distance whose differences
+    these are, if any.
     registers: whether items hold operands themselves; else these wait in local memory.
     """
 
     box: MatrixChainedBox
     wide: PairText
-    term: LongTerm
+    term: LongTerm = field(compare=False)
     own: int
     registers: bool
     spread: ClassVar[int] = SPREAD

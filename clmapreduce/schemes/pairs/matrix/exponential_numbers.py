@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.parts.guard import DigitGuard
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, HalfOperands, power_of_two
@@ -93,11 +94,15 @@ class ExponentialNumbers(LongNumbers):
         return self._held_at + held
 
     @property
-    def bytes(self) -> int:
-        """Bytes of local memory of a group."""
-        tops = 0 if self.registers else 2 * self.matrix.rows
-        columns = 2 * self.batch * self.matrix.pairs.column_bytes
-        return 4 * (self.words + 3 * len(self.matrix.products) + 8 + tops) + columns
+    def arrays(self) -> tuple[LocalArray, ...]:
+        """What a group needs in local memory."""
+        sizes = {
+            "largest": 3 * len(self.matrix.products), "far": 2, "small_stage": 2 * self.scattered, "given_up": 2,
+            "tops": 0 if self.registers else 2 * self.matrix.rows,
+        }  # fmt: skip
+        numbers = (LocalArray(name, "int", size) for name, size in sizes.items() if size)
+        tiles = self.matrix.pairs.tile(2 * self.batch, aligned=True)
+        return LocalArray("memory", "uint", self.words, aligned=True), *numbers, *tiles
 
     @property
     def weights_at(self) -> int:

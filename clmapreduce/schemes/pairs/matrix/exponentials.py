@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
@@ -14,19 +14,21 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
-from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
+from clmapreduce.schemes.common.local_arrays import bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, matrix_wide_box, redo_box, whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, RedoBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
+from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.value_blocks import WideCut, flat
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES, PairProblem, places
+from clmapreduce.schemes.pairs.problem import PairProblem, places
 
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""
@@ -47,6 +49,69 @@ def wide_factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | Non
     if len(expansion.scalars) != 1 or expansion.rows or not is_product(expansion) or layout.pair.dtype != FLOAT32:
         return None
     return factoring_of(replace(layout, pair=replace(layout.pair, expansion=None)), mode)
+
+
+PARAMETERS = ("__global const uint *restrict packed",)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightOperandsKernel(KernelText):
+    """The kernel that makes operands of weights."""
+
+    template = "kernel/matrix/pairwise_matrix_pack"
+    weights: ExponentialNumbers
+
+    @property
+    def block(self) -> int:
+        return self.weights.box.block
+
+    @property
+    def tile(self) -> int:
+        return self.weights.box.tile
+
+    @property
+    def parameters(self) -> list[str]:
+        return self.weights.wide.parameters()
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        """The largest weight of every number, how many are far below it, and what scalars may not be below."""
+        sizes = {"largest": self.weights.numbers, "small": self.weights.numbers, "need": 1}
+        return tuple(LocalArray(name, "int", size) for name, size in sizes.items())
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialsKernel(MatrixKernel):
+    """pairs: the statements of the long value. wide: operands, and the statements of scalars."""
+
+    template = "kernel/matrix/pairwise_matrix_wide"
+    wide: ExponentialNumbers
+
+    @property
+    def box(self) -> MatrixWideBox:
+        return self.wide.box
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.wide.arrays
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialsAgainKernel(PairKernel):
+    """What groups have given up, as the formula says. pairs: the statements of the long value. wide: how groups were
+    cut. box: of these groups.
+    """
+
+    template = "kernel/matrix/pairwise_matrix_redo"
+    wide: ExponentialNumbers
+    box: RedoBox
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        """A tile of weights, and of the columns' terms."""
+        box, tile = self.box, self.box.tile
+        weights = LocalArray("weights", "float", tile * box.numbers * box.across, aligned=True)
+        return (weights, *self.wide.matrix.exact.tile(tile), *places(self.wide.scattered, tile))
 
 
 @dataclass(frozen=True)
@@ -70,7 +135,7 @@ class _Wide:
         """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
         box = self.box
         found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
-        fitting = [text for text in found if text.bytes <= self.facts.local_memory]
+        fitting = [text for text in found if bytes_of(text.arrays) <= self.facts.local_memory]
         return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
     def _text(self, batch: int) -> ExponentialNumbers:
@@ -83,6 +148,10 @@ class _Wide:
         wide = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         scattered = self.domain.scattered
         return ExponentialNumbers(matrix, wide, self.box, self._registers, batch, scattered)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.text.arrays
 
     @property
     def stages(self) -> int:
@@ -105,66 +174,38 @@ class _Wide:
 
     def pack_stage(self) -> Stage:
         """The launch that packs the weights."""
-        layout, box, text = self.layout, self.box, self.text
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_pack", Target.of(self.mode, self.facts, self.domain.narrow), self._numbers(),
-            {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"weights": text, "parameters": text.wide.parameters()},
-            arrays=_weight_arrays(text.numbers),
-        )  # fmt: skip
-        names = tuple(given.name for given in layout.pair.inputs)
-        arguments: Arguments = (*self._given, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
+        box, text, names = self.box, self.text, self.layout.pair.names
+        spec = WeightOperandsKernel(Target.of(self.mode, self.facts, self.domain.narrow), text)
+        arguments: Arguments = (*names, PACKED, ("idx", self.domain.columns), ("idx", self.stages))
         groups = self.stages * text.across * self.domain.batch
         return Stage(spec, groups, box.block, arguments, names, (PACKED,))
 
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
-        text = self.text
-        sizes = {
-            "largest": 3 * len(text.matrix.products), "far": 2, "small_stage": 2 * text.scattered, "given_up": 2,
-            "tops": 0 if text.registers else 2 * text.matrix.rows,
-        }  # fmt: skip
-        numbers = (LocalArray(name, "int", size) for name, size in sizes.items() if size)
-        tiles = text.matrix.pairs.tile(2 * text.batch, aligned=True)
-        return LocalArray("memory", "uint", text.words, aligned=True), *numbers, *tiles
-
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums would be off by too much give up."""
-        layout, box, text, partition = self.layout, self.box, self.text, self.partition
-        targets, out = targets_of(partition, layout.outputs)
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_wide",
-            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
-            {**self._numbers(), "partial": partition.partial, "domain": partition.word},
-            {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *PARAMETERS, *out]},
-            arrays=self._local_arrays(),
+        box, text, partition, names = self.box, self.text, self.partition, self.layout.pair.names
+        targets, out = targets_of(partition, self.layout.outputs)
+        spec = ExponentialsKernel(
+            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers), text.wide,
+            (*PARAMETERS, *out), box.block, partition.word, partition.partial, text,
         )  # fmt: skip
-        reads = (*(given.name for given in layout.pair.inputs), PACKED, *partition.read)
-        arguments: Arguments = (*self._given, PACKED, *targets, *partition.behind, ("idx", self.stages), REDO)
+        reads = (*names, PACKED, *partition.read)
+        arguments: Arguments = (*names, PACKED, *targets, *partition.behind, ("idx", self.stages), REDO)
         return Stage(spec, self._groups, box.block, arguments, reads, (*targets, REDO))
 
     def redo_stage(self) -> Stage:
         """The launch that computes those again."""
-        layout, text, partition = self.layout, self.text, self.partition
-        targets, out = targets_of(partition, layout.outputs)
-        box = redo_box(text.matrix.rows, min(text.numbers, text.size))
-        each = text.matrix.exact.column_bytes + 4 * box.numbers * box.across + PLACE_BYTES * text.scattered
-        tile = box.tile
-        while tile > 1 and tile * each > self.facts.local_memory:
-            tile //= 2
-        sizes = {
-            "block": box.block, "tile": tile, "vectors": box.rows, "numbers": box.numbers, "across": box.across,
-            "unroll": box.unroll, "taken": self.box.numbers, "partial": partition.partial, "domain": partition.word,
-        }  # fmt: skip
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_redo",
-            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
-            sizes, {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"wide": text, "parameters": [*text.wide.parameters(), *out]},
-            arrays=_redo_arrays(text, tile, box.numbers * box.across),
-        )  # fmt: skip
-        reads = (*self._given, *partition.read, REDO)
-        arguments: Arguments = (*self._given, *targets, *partition.behind, REDO)
+        text, partition, names = self.text, self.partition, self.layout.pair.names
+        targets, out = targets_of(partition, self.layout.outputs)
+        full = redo_box(text.matrix.rows, min(text.numbers, text.size))
+        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=full.registers)
+
+        def kernel(box: RedoBox) -> ExponentialsAgainKernel:
+            cut, partial = partition.word, partition.partial
+            return ExponentialsAgainKernel(target, text.wide, tuple(out), box.block, cut, partial, text, box)
+
+        box, spec = shrink_to_fit(full, kernel, _halved, self.facts.local_memory)
+        reads = (*names, *partition.read, REDO)
+        arguments: Arguments = (*names, *targets, *partition.behind, REDO)
         return Stage(spec, self._groups, box.block, arguments, reads, targets)
 
     @property
@@ -172,32 +213,13 @@ class _Wide:
         """Groups of the launches over pairs."""
         return self.text.across * self.partition.groups * self.domain.batch
 
-    @property
-    def _given(self) -> tuple[str, ...]:
-        """The names of the pair's inputs."""
-        return tuple(given.name for given in self.layout.pair.inputs)
 
-    def _numbers(self) -> dict[str, Any]:
-        box, text = self.box, self.text
-        return {
-            "block": box.block, "blocks": box.blocks, "tile": box.tile, "taken": box.numbers, "share": box.share,
-            "batch": text.batch, "chains": (box.chains, 0 if text.scalars.kept else box.unroll),
-        }  # fmt: skip
+def _shorter(box: MatrixWideBox) -> MatrixWideBox | None:
+    return replace(box, tile=box.tile // 2 // DEPTH * DEPTH) if box.tile > DEPTH else None
 
 
-def _weight_arrays(numbers: int) -> tuple[LocalArray, ...]:
-    """The largest weight of every number, how many are far below it, and what scalars may not be below."""
-    sizes = {"largest": numbers, "small": numbers, "need": 1}
-    return tuple(LocalArray(name, "int", size) for name, size in sizes.items())
-
-
-def _redo_arrays(text: ExponentialNumbers, tile: int, numbers: int) -> tuple[LocalArray, ...]:
-    """A tile of so many weights a column, and of the columns' terms."""
-    weights = LocalArray("weights", "float", tile * numbers, aligned=True)
-    return (weights, *text.matrix.exact.tile(tile), *places(text.scattered, tile))
-
-
-PARAMETERS = ("__global const uint *restrict packed",)
+def _halved(box: RedoBox) -> RedoBox | None:
+    return replace(box, tile=box.tile // 2) if box.tile > 1 else None
 
 
 class Exponentials(MatrixScheme[MatrixWideBox]):
@@ -239,15 +261,15 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
 
     def plan(self, box: MatrixWideBox) -> Plan:
         """Stages are as long as the box says, or as local memory allows."""
-        assert self.factoring is not None
         layout, domain = self.long_form, self.domain
-        wide = _Wide(layout, self.factoring, domain, self.mode, self.facts, box)
-        while box.tile > DEPTH and wide.text.bytes > self.facts.local_memory:
-            box = replace(box, tile=box.tile // 2 // DEPTH * DEPTH)
-            wide = _Wide(layout, self.factoring, domain, self.mode, self.facts, box)
+        box, wide = shrink_to_fit(box, self._tiling, _shorter, self.facts.local_memory)
         text, partition = wide.text, wide.partition
         cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
         stages = [wide.pack_stage(), wide.stage(), wide.redo_stage()]
         why = f"{partition.why}; {cells}, by matrix instructions"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
         return self.with_merge(Launches(stages, wide.scratch), exact, box, partition, why, flat(domain, text.size))
+
+    def _tiling(self, box: MatrixWideBox) -> _Wide:
+        assert self.factoring is not None
+        return _Wide(self.long_form, self.factoring, self.domain, self.mode, self.facts, box)

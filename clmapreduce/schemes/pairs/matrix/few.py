@@ -15,12 +15,13 @@ from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING, kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
+from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
@@ -54,6 +55,45 @@ def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
 
 SHORT_TILE = 64
 """Columns of a tile below which smaller groups are the better way to need less local memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class _FewKernel(MatrixKernel):
+    """matrix: operands, and the statements behind products. scattered: columns of a tile may lie apart."""
+
+    matrix: HalfOperands
+    scattered: bool
+
+    @property
+    def box(self) -> MatrixBox:
+        return self.matrix.box
+
+
+@dataclass(frozen=True, eq=False)
+class FewNumbersKernel(_FewKernel):
+    """Exponents are products."""
+
+    template = "kernel/matrix/pairwise_matrix"
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        matrix, tile = self.matrix, self.tile
+        tiles = (*matrix.pairs.tile(tile, aligned=True), *self.pairs.tile(tile, aligned=True))
+        apart, sums = places(self.scattered, tile), accumulators(self.pairs.bound, self.block)
+        return (*matrix.operand_arrays(2), *tiles, *apart, *sums)
+
+
+@dataclass(frozen=True, eq=False)
+class FilterKernel(_FewKernel):
+    """Products decide which columns are computed as the formula says. barred: a launch before has left bars."""
+
+    template = "kernel/matrix/pairwise_matrix_filter"
+    barred: bool
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        apart, sums = places(self.scattered, self.tile), accumulators(self.pairs.bound, self.block)
+        return (*self.matrix.operand_arrays(4), *apart, *sums)
 
 
 @dataclass(frozen=True)
@@ -95,38 +135,34 @@ class _Matrix:
         limits = PartitionLimits(rows, 1, box.tile, least, most, groups, parts, self.layout.backend)
         return self.domain.partition(limits)
 
+    @cached_property
+    def kernel(self) -> MatrixKernel:
+        """The kernel over all pairs."""
+        text, partition, scattered = self.text, self.partition, self.domain.scattered
+        target, out = Target.of(self.mode, self.facts, self.domain.narrow), targets_of(partition, text.exact.outputs)[1]
+        block, barred = self.box.block, self.sample is not None
+        if not isinstance(text, NearOperands):
+            return FewNumbersKernel(
+                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered
+            )
+        behind = (*out, *(["__global const float *restrict bars"] if barred else []))
+        return FilterKernel(
+            target, text.exact, behind, block, partition.word, partition.partial, text, scattered, barred
+        )
+
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        text, tile, apart = self.text, self.box.tile, self.domain.scattered
-        shared, sums = places(apart, tile), accumulators(self.layout.bound, self.box.block)
-        if isinstance(text, NearOperands):
-            return (*text.operand_arrays(4), *shared, *sums)
-        tiles = (*text.pairs.tile(tile, aligned=True), *text.exact.tile(tile, aligned=True))
-        return (*text.operand_arrays(2), *tiles, *shared, *sums)
+        return self.kernel.arrays
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        layout, box, partition, text = self.layout, self.box, self.partition, self.text
-        targets, out = targets_of(partition, layout.outputs)
-        bars = ["__global const float *restrict bars"] if self.sample is not None else []
-        numbers = {
-            "block": box.block, "blocks": box.blocks, "tile": box.tile, "across": box.across, "share": box.share,
-            "ahead": box.ahead, "partial": partition.partial, "domain": partition.word,
-            "barred": self.sample is not None,
-        }  # fmt: skip
-        if not isinstance(text, NearOperands):
-            numbers |= {"unroll": box.unroll, "half": self.half}
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_filter" if isinstance(text, NearOperands) else "matrix/pairwise_matrix",
-            Target.of(self.mode, self.facts, self.domain.narrow), numbers, {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"matrix": text, "parameters": text.exact.parameters() + out + bars},
-            arrays=self.arrays,
-        )  # fmt: skip
-        names = tuple(given.name for given in layout.pair.inputs)
-        read = ("scratch2",) if bars else ()
-        arguments: Arguments = (*names, *targets, *read, *partition.behind)
+        layout, partition = self.layout, self.partition
+        targets = targets_of(partition, layout.outputs)[0]
+        names = tuple(pair_input.name for pair_input in layout.pair.inputs)
+        bars = ("scratch2",) if self.sample is not None else ()
+        arguments: Arguments = (*names, *targets, *bars, *partition.behind)
         groups = partition.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), targets)
+        return Stage(self.kernel, groups, self.box.block, arguments, (*names, *bars, *partition.read), targets)
 
 
 def _smaller(box: MatrixBox) -> MatrixBox | None:

@@ -11,11 +11,12 @@ from typing import ClassVar
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box, narrower, within_registers
+from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
@@ -23,9 +24,36 @@ from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, places
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
+
+
+@dataclass(frozen=True, eq=False)
+class LongProductsKernel(MatrixKernel):
+    """may_give_up: groups leave tiles with too many pairs in doubt to a launch behind; stops: they return then."""
+
+    template = "kernel/matrix/pairwise_matrix_long"
+    matrix: LongTiles
+    may_give_up: bool
+    stops: bool
+
+    @property
+    def box(self) -> MatrixLongBox:
+        return self.matrix.box
+
+    @property
+    def parameters(self) -> list[str]:
+        return [*self.pairs.parameters(), *self.matrix.parameters(), *self.behind]
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        matrix, bound, block, spilled = self.matrix, self.pairs.bound, self.block, self.matrix.spilled
+        return (
+            *matrix.walk_arrays, *accumulators(bound, block),
+            *(accumulators(bound, block * spilled, "spilled") if spilled else ()),
+            *(matrix.doubt_arrays if self.may_give_up else ()),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,34 +94,29 @@ class _Tiling(LongSides):
         found = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
         return replace(found, scratch=found.scratch | {REDO: 4 * self.partition.groups * self.domain.batch})
 
-    def _local_arrays(self) -> tuple[LocalArray, ...]:
-        text, bound, block = self.text, self.layout.bound, self.box.block
-        return (
-            *text.operand_arrays(2 * text.stage), *accumulators(bound, block),
-            *(accumulators(bound, block * text.spilled, "spilled") if text.spilled else ()),
-            *places(self.domain.scattered, 2 * self.box.tile), *(text.doubt_arrays if self.may_give_up else ()),
+    @cached_property
+    def kernel(self) -> LongProductsKernel:
+        """The kernel over all pairs."""
+        text, partition = self.text, self.partition
+        return LongProductsKernel(
+            Target.of(self.mode, self.facts, self.domain.narrow), text.pairs,
+            tuple(targets_of(partition, self.layout.outputs)[1]), self.box.block, partition.word, partition.partial,
+            text, self.may_give_up, self.facts.groups_may_return,
         )  # fmt: skip
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.kernel.arrays
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        layout, box, partition, text = self.layout, self.box, self.partition, self.text
-        targets, out = targets_of(partition, layout.outputs)
-        numbers = {
-            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
-            "batched": text.batched, "spilled": text.spilled, "partial": partition.partial, "domain": partition.word,
-            "may_give_up": self.may_give_up, "stops": self.facts.groups_may_return,
-        }  # fmt: skip
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_long", Target.of(self.mode, self.facts, self.domain.narrow), numbers,
-            {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"matrix": text, "parameters": [*text.pairs.parameters(), *text.parameters(), *out]},
-            arrays=self._local_arrays(),
-        )  # fmt: skip
-        names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
+        layout, box, partition = self.layout, self.box, self.partition
+        targets = targets_of(partition, layout.outputs)[0]
+        names = (*layout.pair.names, *OPERANDS)
         flags = (REDO,) if self.may_give_up else ()
         arguments: Arguments = (*names, *targets, *partition.behind, *flags)
         groups = partition.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *partition.read), (*targets, *flags))
+        return Stage(self.kernel, groups, box.block, arguments, (*names, *partition.read), (*targets, *flags))
 
 
 class LongProducts(MatrixScheme[MatrixLongBox]):
@@ -124,15 +147,9 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
 
     def plan(self, box: MatrixLongBox) -> Plan:
         """Warps are as broad as the box says, or as registers and local memory allow."""
-        tiling = self._tiling(box)
-        several = len(self.products) > 1 or tiling.text.steps > LONGEST  # two sums per pair
-        if several and box.rows * box.columns > 16:
-            box = replace(box, columns=16 // box.rows)
-            tiling = self._tiling(box)
-        while box.rows * box.columns > 1 and tiling.text.least_memory > self.facts.local_memory:
-            columns = max(1, box.columns // 2)
-            box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
-            tiling = self._tiling(box)
+        two_sums = len(self.products) > 1 or self._tiling(box).text.steps > LONGEST
+        box = within_registers(box, two_sums)
+        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory - PADDING)
         text, partition = tiling.text, tiling.partition
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
         if tiling.may_give_up:

@@ -4,7 +4,7 @@ formula says which of these they are. Where it might be one that is on no list, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,11 +14,19 @@ from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
-from clmapreduce.schemes.common.kernel import kernel_spec
+from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixNearestBox, matrix_nearest_box
+from clmapreduce.schemes.pairs.matrix.boxes import (
+    MatrixLongBox,
+    MatrixNearestBox,
+    matrix_nearest_box,
+    narrower,
+    within_registers,
+)
+from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.nearest_lists import LISTS, ListedColumns, NearestLists
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
@@ -29,7 +37,8 @@ from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
 from clmapreduce.schemes.pairs.merge import merge_stage, out_names, out_parameters
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
+from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles
 
@@ -39,6 +48,46 @@ LISTED_BLOCK = 64
 """Work-items of a group that makes results of lists, a row each, about."""
 BUCKETS_LEFT, BARS = "buckets0", "bars0"
 """The best bounds of every row's buckets, and its bar."""
+
+
+@dataclass(frozen=True, eq=False)
+class NearestKernel(MatrixKernel):
+    """matrix: lists, or buckets of some columns. Nothing is merged."""
+
+    template = "kernel/matrix/pairwise_matrix_nearest"
+    matrix: NearestLists
+
+    @property
+    def box(self) -> MatrixLongBox:
+        return self.matrix.box
+
+    @property
+    def kept(self) -> int:
+        return self.matrix.kept
+
+    @property
+    def chains(self) -> int:
+        return self.matrix.chains
+
+    @property
+    def parameters(self) -> list[str]:
+        return [*self.pairs.parameters(), *self.matrix.parameters(), *self.behind]
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.matrix.walk_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class ListedKernel(PairKernel):
+    """listed: how results are made of lists. Nothing is merged."""
+
+    template = "kernel/matrix/pairwise_nearest"
+    listed: ListedColumns
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return (LocalArray("doubts", "int", 1),)
 
 
 @dataclass(frozen=True)
@@ -57,6 +106,10 @@ class _Nearest(LongSides):
     @cached_property
     def text(self) -> NearestLists:
         return self._text(1, self.barred)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.text.walk_arrays
 
     def _text(self, sample: int, barred: bool) -> NearestLists:
         lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
@@ -162,18 +215,9 @@ class _Nearest(LongSides):
     ) -> Stage:  # fmt: skip
         """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
         layout, box = self.layout, self.box
-        numbers = {
-            "block": box.block, "rows_taken": box.rows, "columns_taken": box.columns, "tile": box.tile,
-            "batched": text.batched, "kept": text.kept, "sample": text.sample, "chains": text.chains,
-            "barred": text.barred, "domain": partition.word,
-        }  # fmt: skip
-        given = [*text.pairs.parameters(), *text.parameters()]
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_nearest", Target.of(self.mode, self.facts, self.domain.narrow), numbers,
-            {"pair": layout.pair, "bound": layout.bound}, lambda: {"matrix": text, "parameters": [*given, *arrays]},
-            arrays=(*text.operand_arrays(2 * text.stage), *places(self.domain.scattered, 2 * box.tile)),
-        )  # fmt: skip
-        names = (*(given.name for given in layout.pair.inputs), *OPERANDS)
+        target = Target.of(self.mode, self.facts, self.domain.narrow)
+        spec = NearestKernel(target, text.pairs, tuple(arrays), box.block, partition.word, False, text)
+        names = (*layout.pair.names, *OPERANDS)
         arguments: Arguments = (*names, *left, *read, *partition.behind)
         groups = partition.groups * self.domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), left)
@@ -187,18 +231,13 @@ class _Nearest(LongSides):
         text = ListedColumns(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
         groups, behind = partition.rows_launch(domain.rows, domain.columns, domain.batch, block)
-        parameters = [
-            *exact.parameters(), "__global const float *restrict list_bounds",
-            "__global const int *restrict list_columns", *bars, "__global int *restrict redo",
-            *out_parameters(layout.outputs),
-        ]  # fmt: skip
-        spec = kernel_spec(
-            "matrix/pairwise_nearest", Target.of(self.mode, self.facts, domain.narrow),
-            {"block": block, "kept": text.kept, "lists": text.lists, "barred": text.barred, "domain": partition.word},
-            {"pair": layout.pair, "bound": layout.bound}, lambda: {"listed": text, "parameters": parameters},
-            arrays=(LocalArray("doubts", "int", 1),),
+        parameters = (
+            "__global const float *restrict list_bounds", "__global const int *restrict list_columns", *bars,
+            "__global int *restrict redo", *out_parameters(layout.outputs),
         )  # fmt: skip
-        names = (*(given.name for given in layout.pair.inputs), *LISTS, *((BARS,) if bars else ()))
+        target = Target.of(self.mode, self.facts, domain.narrow)
+        spec = ListedKernel(target, exact, parameters, block, partition.word, False, text)
+        names = (*layout.pair.names, *LISTS, *((BARS,) if bars else ()))
         written = (REDO, *out_names(layout.outputs))
         arguments: Arguments = (*names, *written, *behind)
         return Stage(spec, groups, block, arguments, (*names, *partition.merge_tables), written)
@@ -254,26 +293,21 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
 
     def plan(self, box: MatrixNearestBox) -> Plan:
         """Warps are as broad as the box says, or as registers and local memory allow."""
-        made = self._tiling(box)
-        if made.text.steps > LONGEST and box.rows * box.columns > 16:  # two sums per pair
-            box = replace(box, columns=16 // box.rows)
-            made = self._tiling(box)
-        while box.rows * box.columns > 1 and made.text.least_memory > self.facts.local_memory:
-            columns = max(1, box.columns // 2)
-            box = replace(box, columns=columns, rows=box.rows if columns < box.columns else box.rows // 2)
-            made = self._tiling(box)
-        text, partition, fallback = made.text, made.partition, made.fallback
+        two_sums = self._tiling(box).text.steps > LONGEST
+        box = within_registers(box, two_sums)
+        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory - PADDING)
+        text, partition, fallback = tiling.text, tiling.partition, tiling.fallback
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
         lists = text.lists_each * partition.splits
         why = f"{partition.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
-        if made.barred:
-            buckets = made.buckets * made.looked.splits
+        if tiling.barred:
+            buckets = tiling.buckets * tiling.looked.splits
             why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
-        stages = [*made.before(), *made.bar_stages(), made.stage(), made.listed_stage(), *fallback.stages]
+        stages = [*tiling.before(), *tiling.bar_stages(), tiling.stage(), tiling.listed_stage(), *fallback.stages]
         domain, mode, tables = self.domain, self.mode, partition.tables
         if fallback.partition.partial:
-            stages.append(merge_stage(made.exact, domain, mode, self.facts, fallback.box, fallback.partition, REDO))
-        return Plan(tuple(stages), made.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
+            stages.append(merge_stage(tiling.exact, domain, mode, self.facts, fallback.box, fallback.partition, REDO))
+        return Plan(tuple(stages), tiling.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
 
     def _tiling(self, box: MatrixNearestBox) -> _Nearest:
         found = self.nearest

@@ -13,7 +13,7 @@ as many columns as are wanted are known to be as good as the bar is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from clmapreduce.lowering.pair import Contraction, Pair, Role
@@ -50,13 +50,13 @@ class Way:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NearestLists(LongTiles):
-    """What kernel/matrix/pairwise_matrix_nearest asks for. pairs: as the formula says, under its
-    operator. lists: the operator of a list, which keeps the least of some numbers and their places. sample: one tile of
-    so many is looked at, for bars; 1 for lists of all. chains: buckets of an item for each of its rows. barred: whether
-    there are bars.
+    """What kernel/matrix/pairwise_matrix_nearest asks for. pairs: as the formula says, under its operator. nearest: the
+    product and the ranking, which follow from the pair. lists: the operator of a list, which keeps the least of some
+    numbers and their places. sample: one tile of so many is looked at, for bars; 1 for lists of all. chains: buckets of
+    an item for each of its rows. barred: whether there are bars.
     """
 
-    nearest: Nearest
+    nearest: Nearest = field(compare=False)
     lists: PairBound
     sample: int
     chains: int
@@ -66,11 +66,6 @@ class NearestLists(LongTiles):
     def kept(self) -> int:
         """Columns of a list."""
         return self.lists.kept
-
-    @property
-    def least_memory(self) -> int:
-        """Bytes of local memory that a group needs."""
-        return self.walk_memory
 
     @property
     def listed(self) -> PairText:
@@ -111,12 +106,12 @@ class NearestLists(LongTiles):
 
 @dataclass(frozen=True, eq=False)
 class ListedColumns:
-    """What kernel/matrix/pairwise_nearest asks for. pairs: as the formula says. kept: columns of a list.
-    lists: of a row in one split. barred: whether they began with bars.
+    """What kernel/matrix/pairwise_nearest asks for. pairs: as the formula says. nearest: follows from the pair. kept:
+    columns of a list. lists: of a row in one split. barred: whether they began with bars.
     """
 
     pairs: PairText
-    nearest: Nearest
+    nearest: Nearest = field(compare=False)
     kept: int
     lists: int
     barred: bool

@@ -14,7 +14,7 @@ bars every item begins with nothing: L items that share a row compute about L k 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.dense import Pairwise
@@ -69,14 +69,14 @@ class SampleOperands(NearOperands):
 
 @dataclass(frozen=True, eq=False)
 class SampleKernel(KernelText):
-    """matrix: the statements, which follow from the pair and the operator. domain: its vocabulary. The others: as in a
+    """matrix: the statements. domain: its vocabulary. The others: as in a
     `MatrixBox`.
     """
 
     template = "kernel/matrix/pairwise_matrix_sample"
     pair: Pair
     bound: PairBound
-    matrix: SampleOperands = field(compare=False)
+    matrix: SampleOperands
     parameters: tuple[str, ...]
     domain: str
     block: int
@@ -145,7 +145,7 @@ class Sample:
             (*exact.parameters(), "__global float *restrict buckets"), partition.word, box.block, box.blocks, box.tile,
             box.across, box.ahead, box.sample,
         )  # fmt: skip
-        names = tuple(given.name for given in pair.inputs)
+        names = pair.names
         arguments = (*names, "scratch1", *partition.behind)
         look = Stage(looking, partition.groups * domain.batch, box.block, arguments, names, ("scratch1",))
         order = Order(bound, text.least, text.buckets, partition, min(BARS_BLOCK, self.facts.max_group_size))

@@ -12,11 +12,11 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import kernel_spec
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
+from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
 from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
@@ -41,6 +41,32 @@ def suits_weights(layout: PairProblem, mode: ComputeMode) -> bool:
     if expansion is None or pair.contractions or pair.dtype != FLOAT32 or mode is ComputeMode.SEQUENTIAL:
         return False
     return len(expansion.scalars) == 1 and not expansion.rows and is_product(expansion) and layout.bound.commutative
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedKernel(MatrixKernel):
+    """pairs: the statements of the long value. weighted: those of its scalars, and operands. batch: columns whose terms
+    are brought to local memory at once.
+    """
+
+    template = "kernel/matrix/pairwise_matrix_weighted"
+    weighted: WeightedNumbers
+    batch: int
+
+    @property
+    def box(self) -> MatrixWeightedBox:
+        return self.weighted.box
+
+    @property
+    def parameters(self) -> list[str]:
+        return [*self.pairs.parameters(), *self.weighted.parameters, *self.behind]
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        weighted, columns = self.weighted, 2 * self.batch
+        memory = LocalArray("memory", "uint", weighted.end, aligned=True)
+        tiles = weighted.pairs.tile(columns, aligned=True)
+        return memory, LocalArray("given_up", "int", 1), *tiles, *places(weighted.scattered, columns)
 
 
 @dataclass(frozen=True)
@@ -75,31 +101,25 @@ class _Weighted:
         tile = self.box.tile
         return tile * max(2, -(-self.box.block // tile))
 
+    @cached_property
+    def kernel(self) -> WeightedKernel:
+        """The kernel over all pairs."""
+        box, text, partition = self.box, self.text, self.weights.partition
+        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers)
+        out = tuple(targets_of(partition, self.layout.outputs)[1])
+        return WeightedKernel(target, text.wide, out, box.block, partition.word, partition.partial, text, self.batch)
+
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        memory = LocalArray("memory", "uint", self.text.end, aligned=True)
-        tiles = self.text.pairs.tile(2 * self.batch, aligned=True)
-        return memory, LocalArray("given_up", "int", 1), *tiles, *places(self.text.scattered, 2 * self.batch)
+        return self.kernel.arrays
 
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums are not finite say so."""
-        layout, box, text, weights = self.layout, self.box, self.text, self.weights
-        partition = weights.partition
-        targets, out = targets_of(partition, layout.outputs)
-        numbers = {
-            "block": box.block, "rows_taken": box.rows, "tile": box.tile, "batch": self.batch, "taken": box.numbers,
-            "chains": box.chains, "partial": partition.partial, "domain": partition.word,
-        }  # fmt: skip
-        spec = kernel_spec(
-            "matrix/pairwise_matrix_weighted",
-            Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers),
-            numbers, {"pair": layout.pair, "bound": layout.bound},
-            lambda: {"weighted": text, "parameters": [*text.wide.parameters(), *text.parameters, *out]},
-            arrays=self.arrays,
-        )  # fmt: skip
-        arguments: Arguments = (*weights.names, *weights.made, *targets, *partition.behind, *weights.behind)
-        reads = (*weights.names, *weights.made, *partition.read)
-        return Stage(spec, weights.groups, box.block, arguments, reads, (*targets, REDO))
+        weights, partition = self.weights, self.weights.partition
+        targets = targets_of(partition, self.layout.outputs)[0]
+        arguments: Arguments = (*weights.names, *weights.packed, *targets, *partition.behind, *weights.behind)
+        reads = (*weights.names, *weights.packed, *partition.read)
+        return Stage(self.kernel, weights.groups, self.box.block, arguments, reads, (*targets, REDO))
 
 
 def _narrower(box: MatrixWeightedBox) -> MatrixWeightedBox | None:
@@ -139,13 +159,13 @@ class Weighted(MatrixScheme[MatrixWeightedBox]):
 
     def plan(self, box: MatrixWeightedBox) -> Plan:
         """Tiles are as broad as the box says, or as local memory allows."""
-        box, made = shrink_to_fit(box, self._tiling, _narrower, self.facts.local_memory)
-        weights = made.weights
+        box, tiling = shrink_to_fit(box, self._tiling, _narrower, self.facts.local_memory)
+        weights = tiling.weights
         partition = weights.partition
-        stages = [weights.stage(), made.stage(), weights.redo_stage()]
-        why = f"{partition.why}; {made.text.cells}, {box.tile} columns at once, by matrix instructions"
-        numbers = flat(self.domain, made.text.size)
-        return self.with_merge(Launches(stages, weights.scratch), made.text.wide, box, partition, why, numbers)
+        stages = [weights.stage(), tiling.stage(), weights.redo_stage()]
+        why = f"{partition.why}; {tiling.text.cells}, {box.tile} columns at once, by matrix instructions"
+        numbers = flat(self.domain, tiling.text.size)
+        return self.with_merge(Launches(stages, weights.scratch), tiling.text.wide, box, partition, why, numbers)
 
     def _tiling(self, box: MatrixWeightedBox) -> _Weighted:
         return _Weighted(self.long_form, self.domain, self.mode, self.facts, box)

@@ -13,7 +13,7 @@ range of 16 bits where the bound holds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -74,13 +74,13 @@ class OperandPieces:
 
 @dataclass(frozen=True, eq=False)
 class HalfOperands:
-    """What kernel/matrix/pairwise_matrix asks for. exact: the pair as it was given. factoring: its
-    products. registers: whether items hold the rows' operands themselves, so that their place serves the columns. half:
-    as for Warps.
+    """What kernel/matrix/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products, which
+    follow from the pair. registers: whether items hold the rows' operands themselves, so that their place serves the
+    columns. half: as for Warps.
     """
 
     exact: PairText
-    factoring: Factoring
+    factoring: Factoring = field(compare=False)
     box: MatrixBox
     registers: bool
     half: bool = False

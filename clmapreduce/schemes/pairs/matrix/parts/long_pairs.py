@@ -5,7 +5,7 @@ where operands lie, and how products are added up.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -23,13 +23,14 @@ LONGEST = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LongPairs(ABC):
-    """What templates take for tiles of pairs of long vectors. pairs: one lane, nothing staged. batched: whether the
+    """What templates take for tiles of pairs of long vectors. pairs: one lane, nothing staged. products:
+    follow from the pair. batched: whether the
     operands of rows, and of columns, have a part for every element of the batch. scattered: whether a tile's columns
     may lie apart, and a group's rows begin anywhere.
     """
 
     pairs: PairText
-    products: tuple[LongProduct, ...]
+    products: tuple[LongProduct, ...] = field(compare=False)
     box: MatrixLongBox
     batched: tuple[bool, bool]
     scattered: bool = False

@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
+from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.common.kernel import PADDING
+from clmapreduce.schemes.common.local_arrays import bytes_of
 from clmapreduce.schemes.pairs.matrix.parts.long_results import LongResults
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, SideOperands
-from clmapreduce.schemes.pairs.problem import PLACE_BYTES
+from clmapreduce.schemes.pairs.problem import places
 
 OPERAND = 16 * DEPTH
 """Words of both pieces of 16 rows in a step; of 8 columns, half of it."""
@@ -40,16 +42,9 @@ class LongTiles(LongResults):
         return self.rows if self.scattered and side.role is Role.ROW else 0
 
     @property
-    def walk_memory(self) -> int:
-        """Bytes of local memory that a group needs to walk tiles."""
-        known = 4 * sum(side.facts * count for side, count in zip(self.sides, (self.rows, self.box.tile), strict=True))
-        known += 2 * PLACE_BYTES * self.box.tile if self.scattered else 0
-        return 8 * self.stage + known + PADDING
-
-    @property
-    def least_memory(self) -> int:
-        """Bytes of local memory that a group needs."""
-        return self.walk_memory + self.box.block * self.pairs.bound.layout.itemsize
+    def walk_arrays(self) -> tuple[LocalArray, ...]:
+        """What walks over tiles need in local memory."""
+        return (*self.operand_arrays(2 * self.stage), *places(self.scattered, 2 * self.box.tile))
 
     @property
     def spilled(self) -> int:
@@ -57,4 +52,5 @@ class LongTiles(LongResults):
         leaves registers to the sums.
         """
         each = self.box.block * self.pairs.bound.layout.itemsize
-        return max(0, min(len(self.warps.mine), (self.local_memory - self.least_memory) // each))
+        least = bytes_of(self.walk_arrays) + each + PADDING
+        return max(0, min(len(self.warps.mine), (self.local_memory - least) // each))

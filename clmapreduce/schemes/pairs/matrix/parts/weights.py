@@ -4,7 +4,7 @@ computes the columns' numbers, and one after it, for groups that were left undon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -30,13 +30,13 @@ TAKEN = 8
 
 @dataclass(frozen=True, eq=False)
 class WeightsKernel(KernelText):
-    """weighted: the statements, which follow from the pair and the operator. numbers: of a block."""
+    """weighted: the statements. numbers: of a block."""
 
     template = "kernel/matrix/pairwise_weights"
     taken: ClassVar[int] = TAKEN
     pair: Pair
     bound: PairBound
-    weighted: WeightedNumbers = field(compare=False)
+    weighted: WeightedNumbers
     parameters: tuple[str, ...]
     block: int
     numbers: int
@@ -80,14 +80,14 @@ class Weights:
     @property
     def names(self) -> tuple[str, ...]:
         """The inputs' names."""
-        return tuple(given.name for given in self.wide.pair.inputs)
+        return self.wide.pair.names
 
     @property
     def _centre(self) -> tuple[str, ...]:
         return (self.centre,) if self.text.centre else ()
 
     @property
-    def made(self) -> tuple[str, ...]:
+    def packed(self) -> tuple[str, ...]:
         """What the launch over all pairs reads of the weights."""
         return (WEIGHTS, *self._centre)
 

@@ -82,11 +82,6 @@ class ChainedKernel(MatrixKernel):
         return self.box.depth
 
     @property
-    def parameters(self) -> list[str]:
-        matrix = self.matrix
-        return [*self.pairs.parameters(), *matrix.parameters(), *matrix.weighted.parameters, *self.behind]
-
-    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         matrix = self.matrix
         apart = places(matrix.scattered, 3 * self.tile)
@@ -129,8 +124,9 @@ class _Chained(LongSides):
         """The kernel over all pairs."""
         box, text, partition = self.box, self.text, self.weights.partition
         target = Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers)
-        out = tuple(targets_of(partition, self.layout.outputs)[1])
-        return ChainedKernel(target, text.wide, out, box.block, partition.word, partition.partial, text)
+        out = targets_of(partition, self.layout.outputs)[1]
+        behind = (*text.parameters(), *text.weighted.parameters, *out)
+        return ChainedKernel(target, text.wide, behind, box.block, partition.word, partition.partial, text)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:

@@ -43,10 +43,6 @@ class LongProductsKernel(MatrixKernel):
         return self.matrix.box
 
     @property
-    def parameters(self) -> list[str]:
-        return [*self.pairs.parameters(), *self.matrix.parameters(), *self.behind]
-
-    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         matrix, bound, block, spilled = self.matrix, self.pairs.bound, self.block, self.matrix.spilled
         return (
@@ -98,10 +94,10 @@ class _Tiling(LongSides):
     def kernel(self) -> LongProductsKernel:
         """The kernel over all pairs."""
         text, partition = self.text, self.partition
+        behind = (*text.parameters(), *targets_of(partition, self.layout.outputs)[1])
         return LongProductsKernel(
-            Target.of(self.mode, self.facts, self.domain.narrow), text.pairs,
-            tuple(targets_of(partition, self.layout.outputs)[1]), self.box.block, partition.word, partition.partial,
-            text, self.may_give_up, self.facts.groups_may_return,
+            Target.of(self.mode, self.facts, self.domain.narrow), text.pairs, behind, self.box.block, partition.word,
+            partition.partial, text, self.may_give_up, self.facts.groups_may_return,
         )  # fmt: skip
 
     @property

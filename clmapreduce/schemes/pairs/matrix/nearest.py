@@ -70,10 +70,6 @@ class NearestKernel(MatrixKernel):
         return self.matrix.chains
 
     @property
-    def parameters(self) -> list[str]:
-        return [*self.pairs.parameters(), *self.matrix.parameters(), *self.behind]
-
-    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         return self.matrix.walk_arrays
 
@@ -216,7 +212,7 @@ class _Nearest(LongSides):
         """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
         layout, box = self.layout, self.box
         target = Target.of(self.mode, self.facts, self.domain.narrow)
-        spec = NearestKernel(target, text.pairs, tuple(arrays), box.block, partition.word, False, text)
+        spec = NearestKernel(target, text.pairs, (*text.parameters(), *arrays), box.block, partition.word, False, text)
         names = (*layout.pair.names, *OPERANDS)
         arguments: Arguments = (*names, *left, *read, *partition.behind)
         groups = partition.groups * self.domain.batch

@@ -58,10 +58,6 @@ class WeightedKernel(MatrixKernel):
         return self.weighted.box
 
     @property
-    def parameters(self) -> list[str]:
-        return [*self.pairs.parameters(), *self.weighted.parameters, *self.behind]
-
-    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         weighted, columns = self.weighted, 2 * self.batch
         memory = LocalArray("memory", "uint", weighted.end, aligned=True)
@@ -106,8 +102,8 @@ class _Weighted:
         """The kernel over all pairs."""
         box, text, partition = self.box, self.text, self.weights.partition
         target = Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers)
-        out = tuple(targets_of(partition, self.layout.outputs)[1])
-        return WeightedKernel(target, text.wide, out, box.block, partition.word, partition.partial, text, self.batch)
+        behind = (*text.parameters, *targets_of(partition, self.layout.outputs)[1])
+        return WeightedKernel(target, text.wide, behind, box.block, partition.word, partition.partial, text, self.batch)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:

@@ -23,6 +23,7 @@ class DriverTraits:
     kernels on disk itself. retry_pauses: seconds before a build is tried again that failed without an error in its
     log. counts_versions: whether launches of one kernel that differ must wait for each other. spin_us: for how long a
     wait asks the driver before it sleeps. one_waiter: whether at most one thread may wait inside the driver.
+    loads_late: whether threads of the driver load a kernel's code when it is first launched.
     """
 
     vocabulary: str = "portable"
@@ -38,6 +39,7 @@ class DriverTraits:
     counts_versions: bool = False
     spin_us: int = 100
     one_waiter: bool = False
+    loads_late: bool = False
 
 
 _TRAITS = {
@@ -50,6 +52,7 @@ _TRAITS = {
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(
         "pocl", halves_wide_calls=True, keeps_kernels=True, retry_pauses=(0.1, 0.5, 2.0), counts_versions=True,
+        loads_late=True,
     ),
 }  # fmt: skip
 

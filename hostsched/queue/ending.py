@@ -1,21 +1,27 @@
-"""Lets the interpreter end cleanly, whatever is in flight.
+"""Lets the interpreter end cleanly, and fork, whatever is in flight.
 
 Kernels on CPUs read and write NumPy arrays in place. Where the interpreter frees these under a running kernel, or ends
 a thread that waits inside a driver, the process crashes. So at exit nothing is launched any more, and what runs is
 waited for: two pieces of a long call at most (see jobs/pieces). Commands that do not end are left alone with their
 memory.
+
+PoCL loads a kernel's code, as a shared library, in a thread of its own when the kernel is first launched. A child that
+is forked meanwhile inherits a half-done list of libraries, and ends at the next one that it loads: "Inconsistency
+detected by ld.so". So before a fork, commands of such drivers are waited for, if they do not take long.
 """
 
 from __future__ import annotations
 
 import atexit
 import logging
+import os
 import weakref
 from contextlib import suppress
 from typing import Protocol
 
 import pyopencl as cl
 
+from hostsched.device.device import DeviceFacts
 from hostsched.driver.refusal import is_forked, refuse_from_now_on
 from hostsched.driver.waiting import COMPLETE, join_threads, poll
 from hostsched.errors import InterpreterEnding
@@ -27,14 +33,19 @@ _LONGEST = 60.0
 """Seconds after which commands count as stuck."""
 _LOCKED = 10.0
 """Seconds that another thread may go on with what it began, such as a build."""
+_BEFORE_FORK = 0.3
+"""Seconds that a fork waits at most: loading takes some milliseconds, and a piece of a long call 0.2 s."""
 _log = logging.getLogger("clmapreduce.hostsched")
 
 
 class Watched(Protocol):
-    """What the end of the interpreter asks of a queue."""
+    """What the end of the interpreter, and a fork, ask of a queue."""
 
     @property
     def space(self) -> SharedContext: ...
+
+    @property
+    def facts(self) -> DeviceFacts: ...
 
     def cancel(self) -> None: ...
 
@@ -89,3 +100,16 @@ def _patiently(events: list[cl.Event]) -> bool:
                 if interrupts > 1:
                     return False
     return True
+
+
+def _before_fork() -> None:
+    if is_forked():
+        return
+    for queue in list(_queues):
+        if queue.facts.traits.loads_late:
+            with suppress(cl.Error):
+                poll(queue.last_event(), seconds=_BEFORE_FORK)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
+    os.register_at_fork(before=_before_fork)

@@ -79,6 +79,24 @@ def test_a_fork_before_the_first_use(script: Script) -> None:
 
 
 @needs_fork
+def test_a_fork_beside_a_kernels_first_launch(program: Program) -> None:
+    """PoCL loads the kernel's library meanwhile, in a thread that the child does not have. The child loads others."""
+    lines = """
+import os
+failed = 0
+for k in range(20):
+    late = cm.Map(f"x * {k}.25 + {os.getpid()}")(cm.array(few))
+    child = os.fork()
+    if not child:
+        import _decimal, _sqlite3, _ssl
+        os._exit(0)
+    failed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+print(failed, (late.to_numpy() == few * 19.25 + os.getpid()).all())
+"""
+    ended_well(program(lines), "0 True")
+
+
+@needs_fork
 def test_a_fork_after_use_refuses_every_call_and_the_parent_goes_on(program: Program) -> None:
     """The child ends as Python programs do, with destructors and exit handlers; only the driver's handlers do not run."""
     lines = FORKED + """

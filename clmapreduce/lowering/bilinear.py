@@ -15,6 +15,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
+from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Bilinear, Pair, Role, roles
 from clmapreduce.lowering.polynomial import Monomial, Sum, Writer, factors
 from clmapreduce.lowering.polynomial_finder import Expander
@@ -37,6 +38,7 @@ class Factoring:
     centres: tuple[tuple[Symbol, Node], ...]
 
 
+@once_per_pair
 def factored_pair(
     pair: Pair, limit: int = 16, exponents: int = 0, every: bool = True, summed: bool = True
 ) -> Factoring | None:

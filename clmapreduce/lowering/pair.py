@@ -8,7 +8,7 @@ what depends on neither once per work-item: these are the pair's `terms`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -117,6 +117,11 @@ class Pair(HasContent):
     def __post_init__(self) -> None:
         known = {id(part.result): Role.PAIR for part in self.bilinear}
         object.__setattr__(self, "terms", find_terms((*self.values, *self.factors), self.loops, self.inputs, known))
+
+    @cached_property
+    def scalar(self) -> Pair:
+        """The pair of the scalars that a long value is made from."""
+        return replace(self, expansion=None)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ coordinate's differences may all be small beside its numbers.
 
 def scalar_of(layout: PairProblem) -> PairProblem:
     """The layout of a long value's scalars."""
-    return replace(layout, pair=replace(layout.pair, expansion=None))
+    return replace(layout, pair=layout.pair.scalar)
 
 
 def chained_products_of(layout: PairProblem, mode: ComputeMode, facts: Facts) -> tuple[LongProduct, ...]:

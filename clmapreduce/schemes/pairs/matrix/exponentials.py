@@ -48,7 +48,7 @@ def wide_factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | Non
         return None
     if len(expansion.scalars) != 1 or expansion.rows or not is_product(expansion) or layout.pair.dtype != FLOAT32:
         return None
-    return factoring_of(replace(layout, pair=replace(layout.pair, expansion=None)), mode)
+    return factoring_of(replace(layout, pair=layout.pair.scalar), mode)
 
 
 PARAMETERS = ("__global const uint *restrict packed",)
@@ -140,8 +140,7 @@ class _Wide:
 
     def _text(self, batch: int) -> ExponentialNumbers:
         layout, narrow = self.layout, self.domain.narrow
-        scalar = replace(layout.pair, expansion=None)
-        exact = PairText(scalar, layout.bound, layout.outputs, 1, narrow, True)
+        exact = PairText(layout.pair.scalar, layout.bound, layout.outputs, 1, narrow, True)
         matrix = HalfOperands(exact, self.factoring, replace(self.box, tile=2 * batch), False)
         if self._registers and is_power(matrix):
             matrix = LiftedOperands(exact, self.factoring, matrix.box, False)

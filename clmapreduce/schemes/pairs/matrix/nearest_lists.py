@@ -57,7 +57,7 @@ class NearestLists(LongTiles):
     """
 
     nearest: Nearest = field(compare=False)
-    lists: PairBound
+    lists: PairBound = field(compare=False)
     sample: int
     chains: int
     barred: bool

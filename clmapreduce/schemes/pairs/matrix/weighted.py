@@ -78,9 +78,8 @@ class _Weighted:
     @cached_property
     def text(self) -> WeightedNumbers:
         layout, narrow, scattered = self.layout, self.domain.narrow, self.domain.scattered
-        scalar = replace(layout.pair, expansion=None)
         return WeightedNumbers(
-            PairText(scalar, layout.bound, layout.outputs, 1, narrow, True),
+            PairText(layout.pair.scalar, layout.bound, layout.outputs, 1, narrow, True),
             PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False),
             self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered), self.facts.register_fragments,
             scattered,
@@ -145,7 +144,7 @@ class Weighted(MatrixScheme[MatrixWeightedBox]):
         expansion = self.long_form.pair.expansion
         if expansion is None or not self.suits:
             return None
-        terms = replace(self.long_form.pair, expansion=None).terms
+        terms = self.long_form.pair.scalar.terms
         if max(len(terms.rows), len(terms.columns)) > MOST_TERMS:
             return None
         return matrix_weighted_box(expansion.size, len(terms.rows), self.domain.padded(ALIGNED))

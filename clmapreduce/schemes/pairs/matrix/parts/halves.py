@@ -21,6 +21,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.bilinear import Factoring
+from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
@@ -72,6 +73,35 @@ class OperandPieces:
         return [piece or "0.0f" for piece in pieces] + ["0.0f"] * (self.steps * DEPTH - len(pieces))
 
 
+@once_per_pair
+def _of_products(pair: Pair, bound: PairBound, factoring: Factoring) -> tuple[Pair, PairBound]:
+    """The pair whose values are made of products, and its operator."""
+    values, sums = factoring.values, bound.in_plain_sums()
+    results = {id(product.result) for product in factoring.products}
+    width = pair.width
+    if sums is not None and all(id(value) in results for value in values[:width]):
+        values, bound = tuple(sums.terms(values)), sums.bound
+        width = len(values)
+    return Pair(pair.inputs, values, width, bilinear=factoring.products, factors=pair.factors), bound
+
+
+@once_per_pair
+def _with_near_exponentials(pair: Pair) -> Pair:
+    """The pair with the exponentials of products that polynomials compute."""
+    ready = {id(product.result) for product in pair.bilinear}
+    new: dict[int, Node] = {}
+    for node in postorder(pair.values):
+        changed = node
+        if isinstance(node, Apply):
+            args = tuple(new[id(arg)] for arg in node.args)
+            near = node.function is EXP2_FAST and id(node.args[0]) in ready
+            if near or any(one is not other for one, other in zip(args, node.args, strict=True)):
+                changed = exp2_near(args[0]) if near else Apply(node.function, args, node.dtype, node.weak)
+        new[id(node)] = changed
+    values = tuple(new[id(node)] for node in pair.values)
+    return Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear, factors=pair.factors)
+
+
 @dataclass(frozen=True, eq=False)
 class HalfOperands:
     """What kernel/matrix/pairwise_matrix asks for. exact: the pair as it was given. factoring: its products, which
@@ -92,35 +122,13 @@ class HalfOperands:
         """The values, made of products. Where they are products themselves they are small, and an operator that would
         shift exponents need not.
         """
-        pair, given, sums = self.exact.pair, self.factoring, self.exact.bound.in_plain_sums()
-        values, bound = given.values, self.exact.bound
-        results = {id(product.result) for product in given.products}
-        if any(id(value) not in results for value in values[: pair.width]):
-            sums = None
-        if sums is not None:
-            values, bound = tuple(sums.terms(values)), sums.bound
-        width = pair.width if sums is None else len(values)
-        made = Pair(pair.inputs, values, width, bilinear=given.products, factors=pair.factors)
-        return replace(self.exact, pair=made, bound=bound, tiles="tile")
+        pair, bound = _of_products(self.exact.pair, self.exact.bound, self.factoring)
+        return replace(self.exact, pair=pair, bound=bound, tiles="tile")
 
     @cached_property
     def near(self) -> PairText:
         """The same with exponentials that need no special function: those of products alone, which are small."""
-        pair = self.pairs.pair
-        ready = {id(product.result) for product in self.products}
-        new: dict[int, Node] = {}
-        for node in postorder(pair.values):
-            made = node
-            if isinstance(node, Apply):
-                args = tuple(new[id(arg)] for arg in node.args)
-                near = node.function is EXP2_FAST and id(node.args[0]) in ready
-                if near or any(one is not other for one, other in zip(args, node.args, strict=True)):
-                    made = exp2_near(args[0]) if near else Apply(node.function, args, node.dtype, node.weak)
-            new[id(node)] = made
-        values = tuple(new[id(node)] for node in pair.values)
-        return replace(
-            self.pairs, pair=Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear, factors=pair.factors)
-        )
+        return replace(self.pairs, pair=_with_near_exponentials(self.pairs.pair))
 
     def valued(self, v: int, c: int) -> Several:
         """The values of the item's row v and its column c of a block."""

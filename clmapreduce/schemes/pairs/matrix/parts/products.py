@@ -14,6 +14,7 @@ from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role, roles
 from clmapreduce.lowering.rounding import relative_nodes
 from clmapreduce.reductions.pairs.base import PairBound
@@ -52,6 +53,7 @@ class LongProduct:
         return self.row if role is Role.ROW else self.column
 
 
+@once_per_pair
 def long_products(pair: Pair, bound: PairBound) -> tuple[LongProduct, ...]:
     """The products that a float32 pair is made of, one per contraction; none where it sums something else, or more."""
     if not 1 <= len(pair.contractions) <= MOST or pair.nested or pair.expansion is not None or pair.dtype != FLOAT32:

@@ -12,6 +12,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.formula.registry import Function
 from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
@@ -48,6 +49,7 @@ class Nearest:
         return (4 + 1.5 * steps) * 2.0**-22 + 2 * (self.product.size + 8) * 2.0**-24
 
 
+@once_per_pair
 def nearest_of(pair: Pair, bound: PairBound) -> Nearest | None:
     """The product whose best values an operator keeps; None for other operators and values. Distances may be scaled by
     parameters and stand below roots, inner products be scaled by anything, such as norms.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
 from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role
 from clmapreduce.schemes.pairs.parts.pair_formulas import is_product
 from clmapreduce.schemes.pairs.parts.sides import Side, side_of
@@ -27,6 +28,7 @@ class LongTerm:
     factor: Side | None = None
 
 
+@once_per_pair
 def long_term(pair: Pair) -> LongTerm | None:
     """The term of a pair's expansion; None for another one."""
     expansion = pair.expansion

@@ -7,7 +7,7 @@ itself needs, and tables that come with it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -24,6 +24,9 @@ Size: TypeAlias = "tuple[str, int]"
 
 Arguments: TypeAlias = "tuple[str | Size, ...]"
 """A kernel's arguments in its order: names of arrays, and numbers."""
+
+IN_FLIGHT = 2
+"""Windows of host arrays that are on their way at a time."""
 
 ROWS = "rows"
 """The argument by this name is the number of rows in a window of a batch."""
@@ -150,6 +153,12 @@ class Plan:
     tables: Mapping[str, LaunchTable] = field(default_factory=dict)
     window: Window | None = None
     stored: Mapping[str, int] = field(default_factory=dict)
+
+    def windowed(self, stages: Iterable[int]) -> tuple[str, ...]:
+        """The arrays of which some stages, by number, see a window."""
+        names = self.window.names if self.window is not None else ()
+        used = {name for n in stages for name in (*self.stages[n].reads, *self.stages[n].writes)}
+        return tuple(name for name in names if name in used)
 
     @property
     def passes(self) -> tuple[tuple[int, ...], ...]:

@@ -107,13 +107,8 @@ class Call:
 
     def _stream(self, name: str, values: NumpyArray, told: str, partly: bool = False) -> None:
         """Lets a host array pass through device memory window by window."""
-        self._hosts[name] = HostArray(values, values.nbytes // self._entries, told, partly)
-
-    @property
-    def _entries(self) -> int:
-        """What windows are made of: rows of a batch, or indices of the line."""
-        of_rows = self._window is not None and self._window.of_rows
-        return self._arguments.rows if of_rows else self._arguments.length
+        assert self._window is not None
+        self._hosts[name] = HostArray(values, values.nbytes // self._window.entries, told, partly)
 
     @property
     def context(self) -> Context:
@@ -188,7 +183,7 @@ class Call:
                         copies.append((target, array))
                     results.append(target if target is not None else array)
                 if self._window is not None:
-                    stream = Stream(self._context, executable, self._entries, self._hosts, self.arrays)
+                    stream = Stream(self._context, executable, self._window, self._hosts, self.arrays)
                     stream.run(wait_for, self._before, self._after)
                 else:
                     submission = executable.submit(self.arrays, wait_for, self._before, self._after)

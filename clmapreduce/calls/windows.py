@@ -4,7 +4,7 @@ window of them is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.runtime import translated
 from clmapreduce.domain.line import LEAST_WINDOW, Line, Window
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
@@ -37,44 +38,51 @@ def window_of(
     device reads host memory in place and nobody set a limit. stored: arrays between launches, as bytes per index.
 
     The window follows from the arrays alone while two of 16 MiB fit: so do the bits of the results. Raises
-    DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once.
+    DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
+    SettingError for a CLMR_MEMORY_LIMIT that is none.
     """
-    arena = arguments.context.queue.arena
-    in_place = arguments.context.facts.lends_memory
-    if not arguments.length or (in_place and arena.least_limit is None):
-        return None
+    arena, in_place = arguments.context.queue.arena, arguments.context.facts.lends_memory
+    with translated():
+        if not arguments.length or (in_place and arena.least_limit is None):
+            return None
+        room = arena.room
     sizes = _sizes(arguments, outputs, options, in_place)
-    between = 0 if arguments.rows > 1 else sum((stored or {}).values()) * arguments.length
-    most = arguments.context.device.facts.max_allocation
-    if sizes is None or not sizes.streamed or (sizes.total + between <= arena.room and sizes.largest <= most):
+    if sizes is None or not sizes.streamed:
         return None
     of_rows = arguments.rows > 1
     entries = arguments.rows if of_rows else arguments.length
-    each = [nbytes // entries for nbytes in sizes.streamed.values()]
-    each += [] if of_rows else (stored or {}).values()
+    between = [] if of_rows else [*(stored or {}).values()]
+    total = sizes.total + entries * sum(between)
+    if total <= room and sizes.largest <= arguments.context.device.facts.max_allocation:
+        return None
     if options.tiles is not None:
         raise DeviceMemoryError(
-            f"tiles=1 walks the whole line at once, and its {sizes.total} bytes do not fit into the {arena.room} that "
-            "are left of device memory; leave tiles out, and the call is streamed"
+            f"tiles=1 walks the whole line at once; its arrays take {total} bytes of device memory and {room} are "
+            "left; leave tiles out, and the call is streamed"
         )
+    each = [nbytes // entries for nbytes in sizes.streamed.values()] + between
+    length = _length(each, room - room // SPARE - sizes.resident, of_rows, arena.rounded)
+    if length:
+        return Window(length, entries, tuple(sizes.streamed), of_rows)
+    least = f"a row of {sum(each)} bytes" if of_rows else f"{LEAST_WINDOW} elements of {sum(each)} bytes each"
+    raise DeviceMemoryError(
+        f"the arrays of this call take {total} bytes of device memory and {room} are left; streamed in tiles, two of "
+        f"{least} at least must fit beside {sizes.resident} bytes that stay, and an eighth is left free; raise "
+        "memory_limit or CLMR_MEMORY_LIMIT, or free arrays"
+    )
+
+
+def _length(each: Sequence[int], room: int, of_rows: bool, rounded: Callable[[int], int]) -> int:
+    """The entries of a window, of which two have room; 0 where there are none. each: bytes of an entry, by array.
+    rounded: what the arena makes of a size.
+    """
     least = 1 if of_rows else LEAST_WINDOW
     length = max(least, 1 << max(0, (TILE // max(1, sum(each))).bit_length() - 1))
-    room = arena.room - arena.room // SPARE - sizes.resident
-
-    def pair() -> int:
-        return 2 * sum(arena.rounded(length * nbytes) for nbytes in each)
-
-    while length > least and pair() > room:
+    while 2 * sum(rounded(length * nbytes) for nbytes in each) > room:
+        if length == least:
+            return 0
         length //= 2
-    if pair() > room:
-        what = "rows" if of_rows else "elements"
-        raise DeviceMemoryError(
-            f"the arrays of this call, {sizes.total} bytes, are streamed in tiles; two of {length} {what} take "
-            f"{pair()} bytes of device memory beside {sizes.resident} for arrays that stay there, "
-            f"and {arena.room} are left, of which a part is for accumulators; raise memory_limit or "
-            "CLMR_MEMORY_LIMIT, or free arrays"
-        )
-    return Window(length, tuple(sizes.streamed), of_rows)
+    return length
 
 
 @dataclass

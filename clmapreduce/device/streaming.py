@@ -20,21 +20,19 @@ import hostsched
 from clmapreduce.device.context import Context
 from clmapreduce.device.host_array import HostArray
 from clmapreduce.device.runtime import Executable, take, translated
-from clmapreduce.plan import ROWS, Plan
-
-IN_FLIGHT = 2
-"""Windows on their way at a time."""
+from clmapreduce.domain.line import Window
+from clmapreduce.plan import IN_FLIGHT, ROWS, Plan
 
 
 @dataclass
 class Stream:
-    """One call of a plan with windows. entries: indices of the line, or rows of the batch. hosts: the arrays that pass
-    through, by name. arrays: all others, as `Executable.submit` takes them.
+    """One call of a plan with windows. hosts: the arrays that pass through, by name. arrays: all others, as
+    `Executable.submit` takes them.
     """
 
     context: Context
     executable: Executable
-    entries: int
+    window: Window
     hosts: dict[str, HostArray]
     arrays: dict[str, Any]
     _taken: list[hostsched.Buffer] = field(default_factory=list)
@@ -70,15 +68,12 @@ class Stream:
             users = {k for k, numbers in enumerate(passes) for n in numbers if name in plan.stages[n].local
                      and name in (*plan.stages[n].reads, *plan.stages[n].writes)}  # fmt: skip
             if len(users) > 1:
-                self.hosts[name] = HostArray(np.empty(self.entries * nbytes, np.uint8), nbytes, name)
+                self.hosts[name] = HostArray(np.empty(self.window.entries * nbytes, np.uint8), nbytes, name)
 
     def _pass(self, numbers: Sequence[int], advance: Callable[[float], None]) -> None:
         """All windows through some stages."""
-        plan = self.executable.plan
-        assert plan.window is not None
-        width = plan.window.length
-        count = -(-self.entries // width)
-        names = _windowed(plan, numbers)
+        width, count, total = self.window.length, self.window.count, self.window.entries
+        names = self.executable.plan.windowed(numbers)
         slots: list[dict[str, hostsched.Buffer]] = []
         flying: deque[tuple[list[hostsched.Submission], int]] = deque()
         cancellations = self.context.queue.cancellations
@@ -89,14 +84,14 @@ class Stream:
                     slots[-1][name] = take(self.context.queue, width * self._bytes_of(name))
             for number in range(count):
                 if len(flying) == len(slots):
-                    advance(_land(flying) / self.entries)
+                    advance(_land(flying) / total)
                 if self.context.queue.cancellations != cancellations:
                     raise hostsched.Cancelled(f"the call was cancelled with {number} of {count} tiles submitted")
                 first = number * width
-                entries = min(width, self.entries - first)
+                entries = min(width, total - first)
                 flying.append((self._window(numbers, slots[number % len(slots)], first, entries), entries))
             while flying:
-                advance(_land(flying) / self.entries)
+                advance(_land(flying) / total)
         finally:
             for submissions, _ in flying:  # after an error: nothing writes to the caller's arrays any more
                 for submission in submissions:
@@ -119,7 +114,7 @@ class Stream:
         to_device, from_device = self.context.copy_queues
         arrays = dict(self.arrays)
         for name, buffer in slot.items():
-            arrays[name] = buffer if plan.window is not None and plan.window.of_rows else (buffer, first)
+            arrays[name] = buffer if self.window.of_rows else (buffer, first)
         copies = [hostsched.WriteJob(slot[name], self.hosts[name].part(first, entries)) for name in sorted(loaded)]
         results = [
             hostsched.ReadJob(slot[name], self.hosts[name].part(first, entries))
@@ -130,7 +125,7 @@ class Stream:
         for number, stage in zip(numbers, stages, strict=True):
             groups = -(-entries // stage.share)
             arrays[ROWS] = launches[number].number(entries)
-            begin = 0 if plan.window is not None and plan.window.of_rows else first // stage.share
+            begin = 0 if self.window.of_rows else first // stage.share
             jobs.append(launches[number].part(arrays, begin, groups))
         submissions.append(hostsched.JobGraph(jobs).submit(self.context.queue))
         if results:
@@ -145,13 +140,6 @@ class Stream:
     def _give_back(self, buffers: Sequence[hostsched.Buffer]) -> None:
         for buffer in buffers:
             self.context.queue.arena.give(buffer)
-
-
-def _windowed(plan: Plan, numbers: Sequence[int]) -> list[str]:
-    """The arrays of which some stages see a window."""
-    assert plan.window is not None
-    used = {name for n in numbers for name in (*plan.stages[n].reads, *plan.stages[n].writes)}
-    return sorted(used & set(plan.window.names))
 
 
 def _land(flying: deque[tuple[list[hostsched.Submission], int]]) -> int:

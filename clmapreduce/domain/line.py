@@ -14,13 +14,20 @@ LEAST_WINDOW = 2**15
 class Window:
     """A stretch of a line, or rows of a batch, whose elements are in device memory at a time.
 
-    length: its indices, a power of two of at least LEAST_WINDOW, or its rows. names: the arrays of which kernels see
-    one window; all others are there as a whole. of_rows: it holds whole lines of a batch.
+    length: its indices, a power of two of at least LEAST_WINDOW, or its rows. entries: those of the whole line, or of
+    the whole batch. names: the arrays of which kernels see one window; all others are there as a whole. of_rows: it
+    holds whole lines of a batch.
     """
 
     length: int
+    entries: int
     names: tuple[str, ...]
     of_rows: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many windows there are."""
+        return -(-self.entries // self.length)
 
 
 @dataclass(frozen=True)

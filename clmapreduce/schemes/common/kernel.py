@@ -81,11 +81,8 @@ def kernel_spec(
 
 def out_parameters(outputs: Sequence[DType], windows: Container[int] = ()) -> list[str]:
     """The kernel's parameters for its outputs. windows: those whose array holds a window."""
-    parameters = []
-    for i, dtype in enumerate(outputs):
-        parameters.append(f"__global {'uchar' if dtype.names else c_name(dtype)} *restrict out{i}")
-        parameters += [f"const idx out{i}_first"] if i in windows else []
-    return parameters
+    each = [[f"__global {'uchar' if d.names else c_name(d)} *restrict out{i}"] for i, d in enumerate(outputs)]
+    return [text for i, own in enumerate(each) for text in (*own, *[f"const idx out{i}_first"] * (i in windows))]
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ class Line:
             share = -(-tiles // max(1, groups)) * tile
         else:
             share = max(tile, _power_of_two(-(-self.window.length // max(1, groups))))
-            if self.window.length % share:
-                raise ValueError(f"a window of {self.window.length} indices has no whole number of shares of {share}")
+            if self.window.length % share or share % tile:
+                raise ValueError(f"a window of {self.window.length} indices has no whole number of tiles of {tile}")
         return max(1, -(-self.length // share)), share
 
 

@@ -7,22 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.oracles import assert_near, assert_same, tolerance
-from support.streamed import LENGTH, floats, lengths, streamed, tiles_of
+from support.streamed import LENGTH, below_their_peak, floats, lengths, softmax, streamed, tiles_of
 
 import clmapreduce as cm
-
-
-@cm.fuse
-def softmax(x: Any) -> Any:
-    weights = cm.math.exp(x - cm.Reduce("maximum")(x))
-    return weights / cm.Reduce("sum")(weights), cm.Reduce("maximum")(x)
-
-
-@cm.fuse
-def below_their_peak(x: Any) -> Any:
-    """A scan that a later launch reads again: it is as long as the line."""
-    prefixes = cm.Scan("sum")(x)
-    return prefixes - cm.Reduce("maximum")(prefixes)
 
 
 @cm.fuse

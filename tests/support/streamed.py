@@ -40,3 +40,16 @@ def lengths() -> list[int]:
 
 def floats(rng: np.random.Generator, length: int, dtype: Any = "f4") -> np.ndarray:
     return rng.standard_normal(length).astype(dtype)
+
+
+@cm.fuse
+def softmax(x: Any) -> Any:
+    weights = cm.math.exp(x - cm.Reduce("maximum")(x))
+    return weights / cm.Reduce("sum")(weights), cm.Reduce("maximum")(x)
+
+
+@cm.fuse
+def below_their_peak(x: Any) -> Any:
+    """A scan that a later launch reads again: it is as long as the line."""
+    prefixes = cm.Scan("sum")(x)
+    return prefixes - cm.Reduce("maximum")(prefixes)

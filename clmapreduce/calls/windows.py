@@ -53,7 +53,8 @@ def window_of(
     entries = arguments.rows if of_rows else arguments.length
     between = [] if of_rows else [*(stored or {}).values()]
     total = sizes.total + entries * sum(between)
-    if total <= room and sizes.largest <= arguments.context.device.facts.max_allocation:
+    usable = room - room // SPARE
+    if total <= (room if in_place else usable) and sizes.largest <= arguments.context.device.facts.max_allocation:
         return None
     if options.tiles is not None:
         raise DeviceMemoryError(
@@ -61,7 +62,7 @@ def window_of(
             "left; leave tiles out, and the call is streamed"
         )
     each = [nbytes // entries for nbytes in sizes.streamed.values()] + between
-    length = _length(each, room - room // SPARE - sizes.resident, of_rows, arena.rounded)
+    length = _length(each, usable - sizes.resident, of_rows, arena.rounded)
     if length:
         return Window(length, entries, tuple(sizes.streamed), of_rows)
     least = f"a row of {sum(each)} bytes" if of_rows else f"{LEAST_WINDOW} elements of {sum(each)} bytes each"

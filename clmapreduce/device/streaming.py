@@ -92,11 +92,12 @@ class Stream:
                 flying.append((self._window(numbers, slots[number % len(slots)], first, entries), entries))
             while flying:
                 advance(_land(flying) / total)
+        except BaseException:
+            for queue in (self.context.queue, *self.context.copy_queues):
+                with suppress(hostsched.HostSchedError):  # nothing writes to the caller's arrays any more
+                    queue.finish()
+            raise
         finally:
-            for submissions, _ in flying:  # after an error: nothing writes to the caller's arrays any more
-                for submission in submissions:
-                    with suppress(hostsched.HostSchedError):
-                        submission.wait()
             self._give_back([buffer for slot in slots for buffer in slot.values()])
 
     def _window(

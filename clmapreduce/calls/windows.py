@@ -32,10 +32,12 @@ def line_of(arguments: Arguments, outputs: Sequence[Output], options: Options) -
 
 
 def window_of(
-    arguments: Arguments, outputs: Sequence[Output], options: Options, stored: Mapping[str, int] | None = None
-) -> Window | None:
+    arguments: Arguments, outputs: Sequence[Output], options: Options, stored: Mapping[str, int] | None = None,
+    always: bool = False,
+) -> Window | None:  # fmt: skip
     """The window of a call whose arrays have no room in device memory together; None for any other call, and where the
     device reads host memory in place and nobody set a limit. stored: arrays between launches, as bytes per index.
+    always: calls that would fit have one too.
 
     The window follows from the arrays alone while two of 16 MiB fit: so do the bits of the results. Raises
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
@@ -43,7 +45,7 @@ def window_of(
     """
     arena, in_place = arguments.context.queue.arena, arguments.context.facts.lends_memory
     with translated():
-        if not arguments.length or (in_place and arena.least_limit is None):
+        if not arguments.length or (in_place and arena.least_limit is None and not always):
             return None
         room = arena.room
     sizes = _sizes(arguments, outputs, options, in_place)
@@ -54,7 +56,8 @@ def window_of(
     between = [] if of_rows else [*(stored or {}).values()]
     total = sizes.total + entries * sum(between)
     usable = room - room // SPARE
-    if total <= (room if in_place else usable) and sizes.largest <= arguments.context.device.facts.max_allocation:
+    fits = total <= (room if in_place else usable)
+    if fits and sizes.largest <= arguments.context.device.facts.max_allocation and not always:
         return None
     if options.tiles is not None:
         raise DeviceMemoryError(

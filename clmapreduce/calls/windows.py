@@ -13,7 +13,7 @@ from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.runtime import translated
+from clmapreduce.device.tiles import may_stream, room_of
 from clmapreduce.domain.line import LEAST_WINDOW, Line, Window
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
@@ -22,8 +22,6 @@ TILE = 16 << 20
 """Bytes of a window, of all its arrays together, where two have room: long enough that a launch costs nothing beside
 its copies.
 """
-SPARE = 8
-"""An eighth of the room is left for accumulators and what the arena rounds up."""
 
 
 def line_of(arguments: Arguments, outputs: Sequence[Output], options: Options) -> Line:
@@ -43,11 +41,10 @@ def window_of(
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
     SettingError for a CLMR_MEMORY_LIMIT that is none.
     """
-    arena, in_place = arguments.context.queue.arena, arguments.context.facts.lends_memory
-    with translated():
-        if not arguments.length or (in_place and arena.least_limit is None and not always):
-            return None
-        room = arena.room
+    context, in_place = arguments.context, arguments.context.facts.lends_memory
+    if not arguments.length or not (always or may_stream(context, (), None)):
+        return None
+    room, usable = room_of(context)
     sizes = _sizes(arguments, outputs, options, in_place)
     if sizes is None or not sizes.streamed:
         return None
@@ -55,9 +52,8 @@ def window_of(
     entries = arguments.rows if of_rows else arguments.length
     between = [] if of_rows else [*(stored or {}).values()]
     total = sizes.total + entries * sum(between)
-    usable = room - room // SPARE
     fits = total <= (room if in_place else usable)
-    if fits and sizes.largest <= arguments.context.device.facts.max_allocation and not always:
+    if fits and sizes.largest <= context.device.facts.max_allocation and not always:
         return None
     if options.tiles is not None:
         raise DeviceMemoryError(
@@ -65,7 +61,7 @@ def window_of(
             "left; leave tiles out, and the call is streamed"
         )
     each = [nbytes // entries for nbytes in sizes.streamed.values()] + between
-    length = _length(each, usable - sizes.resident, of_rows, arena.rounded)
+    length = _length(each, usable - sizes.resident, of_rows, context.queue.arena.rounded)
     if length:
         return Window(length, entries, tuple(sizes.streamed), of_rows)
     least = f"a row of {sum(each)} bytes" if of_rows else f"{LEAST_WINDOW} elements of {sum(each)} bytes each"

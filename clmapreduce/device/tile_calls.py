@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import hostsched
@@ -15,7 +16,16 @@ from clmapreduce.device.runtime import translated
 from clmapreduce.errors import Cancelled
 from clmapreduce.plan import IN_FLIGHT
 
-Call = Callable[[list[DeviceArray]], DeviceArray]
+Call = Callable[[list[DeviceArray]], Sequence[DeviceArray]]
+
+
+@dataclass
+class _Flying:
+    """A tile on its way: its copies, the arrays that they use, and what is done once they have ended."""
+
+    submissions: list[hostsched.Submission]
+    arrays: list[DeviceArray]
+    then: Callable[[], None] | None
 
 
 class TileCalls:
@@ -25,7 +35,7 @@ class TileCalls:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._flying: deque[tuple[list[hostsched.Submission], list[DeviceArray]]] = deque()
+        self._flying: deque[_Flying] = deque()
         self._cancellations = context.queue.cancellations
 
     def __enter__(self) -> TileCalls:
@@ -40,30 +50,34 @@ class TileCalls:
                 queue.finish()
         self._flying.clear()
 
-    def run(self, sources: Sequence[tuple[str, NumpyArray]], target: NumpyArray, call: Call) -> None:
+    def run(
+        self, sources: Sequence[tuple[str, NumpyArray]], targets: Sequence[NumpyArray], call: Call,
+        then: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         """Submits one tile: the arrays of `sources`, with what errors call them, become the arguments of `call`, whose
-        result goes to `target`, which is contiguous. Waits for the tile before the last one; there Ctrl-C gets through.
-        Raises Cancelled, and ShapeError for a file that became shorter.
+        results go to `targets`, which are contiguous; then `then` is called. Waits for the tile before the last one;
+        there Ctrl-C gets through. Raises Cancelled, and ShapeError for a file that became shorter.
         """
         if len(self._flying) == IN_FLIGHT:
             self._land_one()
         if self._context.queue.cancellations != self._cancellations:
             raise Cancelled("the call was cancelled between two tiles")
         to_device, from_device = self._context.copy_queues
-        arrays, jobs = [], []
-        for name, values in sources:
-            array = empty(values.shape, values.dtype, self._context)
-            arrays.append(array)
-            if values.nbytes:
-                jobs.append(hostsched.WriteJob(array.buffer, HostArray(values, 1, name).part(0, values.nbytes)))
+        arrays = [empty(values.shape, values.dtype, self._context) for _, values in sources]
+        copies = [
+            hostsched.WriteJob(array.buffer, _bytes(values, name))
+            for array, (name, values) in zip(arrays, sources, strict=True) if values.nbytes
+        ]  # fmt: skip
         with translated():
-            submissions = [hostsched.JobGraph(jobs).submit(to_device)] if jobs else []
-        result = call(arrays)
+            submissions = [hostsched.JobGraph(copies).submit(to_device)] if copies else []
+        results = call(arrays)
+        back = [
+            hostsched.ReadJob(result.buffer, _bytes(target, "out"))
+            for result, target in zip(results, targets, strict=True) if target.nbytes
+        ]  # fmt: skip
         with translated():
-            if target.nbytes:
-                part = HostArray(target, 1, "out").part(0, target.nbytes)
-                submissions.append(hostsched.JobGraph([hostsched.ReadJob(result.buffer, part)]).submit(from_device))
-        self._flying.append((submissions, [*arrays, result]))
+            submissions += [hostsched.JobGraph(back).submit(from_device)] if back else []
+        self._flying.append(_Flying(submissions, [*arrays, *results], then))
 
     def land(self) -> None:
         """Waits for all tiles on their way."""
@@ -71,7 +85,15 @@ class TileCalls:
             self._land_one()
 
     def _land_one(self) -> None:
+        first = self._flying[0]
         with translated():
-            for submission in self._flying[0][0]:
+            for submission in first.submissions:
                 submission.wait()
         self._flying.popleft()
+        if first.then is not None:
+            first.then()
+
+
+def _bytes(values: NumpyArray, name: str) -> NumpyArray:
+    """An array's bytes, its file checked."""
+    return HostArray(values, 1, name).part(0, values.nbytes)

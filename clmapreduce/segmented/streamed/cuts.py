@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from clmapreduce.device.array import DeviceArray, NumpyArray
+from clmapreduce.device.array import NumpyArray
 from clmapreduce.device.context import Context
-from clmapreduce.device.runtime import translated
+from clmapreduce.device.tiles import room_of
 from clmapreduce.errors import DeviceMemoryError
 
 TILE = 32 << 20
@@ -20,8 +19,6 @@ SMALL = 8 << 20
 """Bytes of a tile below which its arrays are so short that the arena may hand out twice as much."""
 OF_KERNELS = 4
 """A fourth as much again is left for what kernels keep beside a tile's arrays."""
-SPARE = 8
-"""An eighth of the room stays free."""
 
 
 @dataclass(frozen=True)
@@ -33,26 +30,12 @@ class Tile:
     long: bool = False
 
 
-def may_stream(context: Context, cut: Sequence[Any], targets: Any) -> bool:
-    """Whether a call on some arrays that would be cut is streamed where it has no room: not if one of them, or of its
-    targets (None, one or a tuple), lives on the device, nor if the device reads host memory in place and nobody set a
-    limit.
-    """
-    targets = targets if isinstance(targets, tuple) else (targets,)
-    if not all(isinstance(v, np.ndarray) for v in cut) or any(isinstance(t, DeviceArray) for t in targets):
-        return False
-    with translated():
-        return not context.facts.lends_memory or context.queue.arena.least_limit is not None
-
-
 def tile_bytes(context: Context, cut: int, resident: int) -> int:
     """The bytes of a tile of a call that may be streamed; 0 where it fits. cut: bytes of the arrays that are cut and of
     the results. resident: of those that are not. Raises DeviceMemoryError where not even two tiles fit beside these.
     """
-    arena, total = context.queue.arena, cut + resident
-    with translated():
-        room = arena.room
-    usable = room - room // SPARE
+    total = cut + resident
+    room, usable = room_of(context)
     if total <= (room if context.facts.lends_memory else usable):
         return 0
     tile = TILE

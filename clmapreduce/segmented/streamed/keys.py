@@ -10,13 +10,14 @@ import numpy as np
 from clmapreduce.calls.arguments import product
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import NumpyArray
+from clmapreduce.device.tiles import may_stream
 from clmapreduce.dtypes import INT64
 from clmapreduce.formula.trace import own
 from clmapreduce.primitives.map import Map
 from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
 from clmapreduce.segmented.runs import Equal, changes_between, difference
-from clmapreduce.segmented.streamed.cuts import may_stream, tile_bytes
+from clmapreduce.segmented.streamed.cuts import tile_bytes
 from clmapreduce.segmented.streamed.reduce import reduce_in_tiles
 
 

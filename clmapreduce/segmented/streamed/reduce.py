@@ -14,8 +14,9 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.convert import array
 from clmapreduce.device.tile_calls import TileCalls
+from clmapreduce.device.tiles import may_stream
 from clmapreduce.segmented.call import SegmentCall, SegmentOperands, layout_of, prepare_segments
-from clmapreduce.segmented.streamed.cuts import Tile, clean, may_stream, tile_bytes, tiles
+from clmapreduce.segmented.streamed.cuts import Tile, clean, tile_bytes, tiles
 from clmapreduce.segmented.streamed.long import LongSegment
 
 
@@ -81,7 +82,7 @@ class _Work:
         cut = [e for e in self._elements if not e.through]
         sources = [("offsets", own), *(("values", e.array[begin:end]) for e in cut)]
 
-        def call(arrays: Sequence[DeviceArray]) -> DeviceArray:
+        def call(arrays: Sequence[DeviceArray]) -> Sequence[DeviceArray]:
             parts = iter(arrays[1:])
             elements = [e if e.through else replace(e, array=next(parts)) for e in self._elements]
             operands = replace(
@@ -89,10 +90,9 @@ class _Work:
                 segments=tile.end - tile.first, on_device=True,
             )  # fmt: skip
             prepared = prepare_segments(self._call, operands, self._options)
-            result: DeviceArray = (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
-            return result
+            return prepared.run() if isinstance(prepared, Prepared) else prepared
 
-        calls.run(sources, results[tile.first : tile.end], call)
+        calls.run(sources, [results[tile.first : tile.end]], call)
 
     def long(self, tile: Tile, offsets: NumpyArray, results: NumpyArray) -> None:
         """Reduces one segment as a line, for each of its numbers apart."""

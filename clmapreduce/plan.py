@@ -7,11 +7,12 @@ itself needs, and tables that come with it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from clmapreduce.domain.launch_table import LaunchTable
+from clmapreduce.domain.line import Window
 from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula, Input
@@ -23,6 +24,12 @@ Size: TypeAlias = "tuple[str, int]"
 
 Arguments: TypeAlias = "tuple[str | Size, ...]"
 """A kernel's arguments in its order: names of arrays, and numbers."""
+
+IN_FLIGHT = 2
+"""Windows of host arrays that are on their way at a time."""
+
+ROWS = "rows"
+"""The argument by this name is the number of rows in a window of a batch."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,11 @@ class KernelSpec(ABC):
 
 @dataclass(frozen=True)
 class Stage:
-    """One launch: `groups` groups of `group_size`; arguments are array names and sizes in the kernel's order."""
+    """One launch: `groups` groups of `group_size`; arguments are array names and sizes in the kernel's order.
+
+    share: the indices (rows) of a group, where the launch goes window by window; 0 where it does not. local: arrays of
+    which a group reads and writes what belongs to its own window, or is passed on to the next one.
+    """
 
     spec: KernelSpec
     groups: int
@@ -122,11 +133,15 @@ class Stage:
     arguments: Arguments
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    share: int = 0
+    local: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Stages in order, the bytes of scratch they need by name, and what `explain` tells. tables: by name."""
+    """Stages in order, the bytes of scratch they need by name, and what `explain` tells. tables: by name. window: where
+    stages go window by window. stored: arrays between stages that are too long for scratch then, as bytes per index.
+    """
 
     stages: tuple[Stage, ...]
     scratch: Mapping[str, int]
@@ -136,6 +151,31 @@ class Plan:
     why: str
     finish_on_host: bool = False
     tables: Mapping[str, LaunchTable] = field(default_factory=dict)
+    window: Window | None = None
+    stored: Mapping[str, int] = field(default_factory=dict)
+
+    def windowed(self, stages: Iterable[int]) -> tuple[str, ...]:
+        """The arrays of which some stages, by number, see a window."""
+        names = self.window.names if self.window is not None else ()
+        used = {name for n in stages for name in (*self.stages[n].reads, *self.stages[n].writes)}
+        return tuple(name for name in names if name in used)
+
+    @property
+    def passes(self) -> tuple[tuple[int, ...], ...]:
+        """The stages, by number, that go over the windows together, window by window; a stage that does not go by
+        windows stands alone. A stage joins those before it unless it reads what only their last window completes.
+        """
+        passes: list[list[int]] = []
+        written: set[str] = set()
+        for number, stage in enumerate(self.stages):
+            joins = passes and stage.share and self.stages[passes[-1][0]].share
+            if joins and not written & (set(stage.reads) - set(stage.local)):
+                passes[-1].append(number)
+                written.update(stage.writes)
+            else:
+                passes.append([number])
+                written = set(stage.writes)
+        return tuple(map(tuple, passes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +193,7 @@ class Layout:
     """A formula, and where its values, or what a tail makes of them, go.
 
     outputs: dtypes. names: the arrays' names in the plan, one per output. streaming: whether every output's address
-    suits streaming stores.
+    suits streaming stores. windows: the outputs, by number, of which the array holds a window.
     """
 
     formula: Formula
@@ -161,6 +201,17 @@ class Layout:
     streaming: bool = True
     names: tuple[str, ...] = ()
     tail: Epilogue | None = None
+    windows: tuple[int, ...] = ()
+
+    def within(self, window: Window | None) -> Layout:
+        """The layout for arrays that hold one window of the line."""
+        if window is None:
+            return self
+        names, tail = window.names, self.tail
+        if tail is not None:
+            tail = replace(tail, formula=tail.formula.windowed(names))
+        windows = tuple(i for i, name in enumerate(self.targets) if name in names)
+        return replace(self, formula=self.formula.windowed(names), tail=tail, windows=windows)
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -63,3 +63,9 @@ def unfolded() -> str:
 
 def compiled() -> str:
     return str(GEOMETRY["proj_a_on_b"].compile([(3,), (3,)], "f4", mode="sequential").explain())
+
+
+def streamed() -> str:
+    device = cm.array(ones(1)).context.device
+    small = cm.Context(device, memory_limit="8M")
+    return str(softmax.explain(ones(LONG), context=small, mode="sequential"))

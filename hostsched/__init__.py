@@ -24,15 +24,16 @@ from hostsched.errors import (
 from hostsched.jobs.graph import JobGraph
 from hostsched.jobs.job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from hostsched.jobs.pinned import read_back
-from hostsched.jobs.progress import following
+from hostsched.jobs.progress import advance, expect, following
 from hostsched.jobs.replay import Launch, Replay
 from hostsched.kernels.program import Kernel, Program
 from hostsched.memory.arena import Arena
 from hostsched.memory.buffer import Buffer
 from hostsched.queue.profile import Profile, Record, trace_events
 from hostsched.queue.queue import Queue
-from hostsched.queue.shared_context import SharedContext
+from hostsched.queue.shared_context import SharedContext, new_context
 from hostsched.queue.submission import Submission
+from hostsched.settings import as_bytes
 
 __all__ = [
     "Arena",
@@ -68,10 +69,14 @@ __all__ = [
     "Submission",
     "WriteJob",
     "WrongArgument",
+    "advance",
+    "as_bytes",
     "build",
     "cache_folder",
     "devices",
+    "expect",
     "following",
+    "new_context",
     "platforms",
     "read_back",
     "report",

@@ -8,7 +8,7 @@ import re
 
 from hostsched.errors import InvalidSetting
 
-__all__ = ["driver_settings", "nbytes", "switch", "usable_folder"]
+__all__ = ["as_bytes", "driver_settings", "nbytes", "switch", "usable_folder"]
 
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "": False, "0": False, "false": False, "no": False,
           "off": False}  # fmt: skip
@@ -29,8 +29,12 @@ def nbytes(name: str) -> int | None:
     InvalidSetting.
     """
     text = os.environ.get(name, "").strip()
-    if not text:
-        return None
+    return as_bytes(text, name) if text else None
+
+
+def as_bytes(text: str, name: str) -> int:
+    """The bytes that a text says, as in `nbytes`. name: whose it is. Raises InvalidSetting."""
+    text = text.strip()
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text, re.ASCII | re.IGNORECASE)
     if match is None:
         raise InvalidSetting(f"{name} is {text!r}; give bytes, or a number with K, M, G or T, such as 4G")

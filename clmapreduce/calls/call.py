@@ -13,7 +13,10 @@ from clmapreduce.calls.arguments import Argument, Arguments, Shape
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context
+from clmapreduce.device.host_array import HostArray
 from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.streaming import Stream
+from clmapreduce.domain.line import Window
 from clmapreduce.dtypes import DType, alignment, leaves
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
@@ -83,13 +86,29 @@ class Call:
         self._after: list[Any] = []
         self._temporary: list[hostsched.Buffer] = []
         self._alive: list[Any] = []
+        self._window: Window | None = None
+        self._hosts: dict[str, HostArray] = {}
         self.arrays: dict[str, Any] = {}
 
-    def add_inputs(self) -> None:
-        """Every argument's buffer, values and strides under the names in0, in1, …"""
+    def add_inputs(self, window: Window | None = None) -> None:
+        """Every argument's buffer, values and strides under the names in0, in1, … window: of the plan, where host
+        arrays are streamed.
+        """
+        self._window = window
         with translated():
             for i, argument in enumerate(self._arguments.inputs):
-                self.arrays[f"in{i}"] = self._input(argument)
+                if self._is_streamed(f"in{i}"):
+                    self._stream(f"in{i}", argument.value, f"argument {i + 1}")
+                else:
+                    self.arrays[f"in{i}"] = self._input(argument)
+
+    def _is_streamed(self, name: str) -> bool:
+        return self._window is not None and name in self._window.names
+
+    def _stream(self, name: str, values: NumpyArray, told: str, partly: bool = False) -> None:
+        """Lets a host array pass through device memory window by window."""
+        assert self._window is not None
+        self._hosts[name] = HostArray(values, values.nbytes // self._window.entries, told, partly)
 
     @property
     def context(self) -> Context:
@@ -163,9 +182,13 @@ class Call:
                     if target is not None and array is not target:
                         copies.append((target, array))
                     results.append(target if target is not None else array)
-                submission = executable.submit(self.arrays, wait_for, self._before, self._after)
-                if waiting or self._alive:  # host memory that was lent is the caller's again on return
-                    submission.wait()
+                if self._window is not None:
+                    stream = Stream(self._context, executable, self._window, self._hosts, self.arrays)
+                    stream.run(wait_for, self._before, self._after)
+                else:
+                    submission = executable.submit(self.arrays, wait_for, self._before, self._after)
+                    if waiting or self._alive:  # host memory that was lent is the caller's again on return
+                        submission.wait()
         finally:
             for buffer in self._temporary:
                 self._arena.give(buffer)
@@ -199,6 +222,9 @@ class Call:
         flat = array.reshape(-1).view(np.uint8)
         if self._is_partial(i) and array is not target:
             np.copyto(array, target)  # type: ignore[arg-type]  # what is written in part has a target
+        if self._is_streamed(f"out{i}"):
+            self._stream(f"out{i}", array, "out", self._is_partial(i))
+            return array
         if self._context.facts.lends_memory and flat.nbytes >= 4096:
             buffer = self._arena.borrow(flat, writable=True)
             self._after.append(hostsched.MapJob(buffer))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clmapreduce.plan import Plan, Stage
+from clmapreduce.domain.line import Window
+from clmapreduce.plan import IN_FLIGHT, Plan, Stage
 
 
 def explained(plan: Plan, sizes: Mapping[str, int]) -> str:
     """The plan as lines of text. sizes: bytes of every array by name."""
     lines = [f"mode {plan.mode.name.lower()}, scope {plan.scope.name}: {plan.why}"]
+    if plan.window is not None:
+        lines.append(_streamed(plan, plan.window, sizes))
     for number, stage in enumerate(plan.stages, 1):
         counts = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))
         lines.append(f"  stage {number}: {stage.spec.kernel}, {_groups(stage.groups)} of {stage.group_size} ({counts})")
@@ -18,6 +21,20 @@ def explained(plan: Plan, sizes: Mapping[str, int]) -> str:
     written = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.writes)
     lines.append(f"  {_jobs(plan.stages)}; {_bytes(read)} read, {_bytes(written)} written")
     return "\n".join(lines)
+
+
+def _streamed(plan: Plan, window: Window, sizes: Mapping[str, int]) -> str:
+    """How host arrays pass through device memory."""
+    each = {**{name: nbytes // window.entries for name, nbytes in sizes.items()}, **plan.stored}
+    passes = [plan.windowed(numbers) for numbers in plan.passes if plan.stages[numbers[0]].share]
+    in_flight = min(IN_FLIGHT, window.count)
+    nbytes = in_flight * window.length * max(sum(each[name] for name in names) for names in passes)
+    what = "rows" if window.of_rows else "elements"
+    return (
+        f"  streamed: {window.count:,} tile{'' if window.count == 1 else 's'} of {window.length:,} {what}, "
+        f"{in_flight} in flight ({_bytes(nbytes)}), {len(passes)} pass{'' if len(passes) == 1 else 'es'} over the host "
+        "arrays; copies overlap launches, on queues of their own"
+    )
 
 
 def _jobs(stages: Sequence[Stage]) -> str:

@@ -53,5 +53,5 @@ def prepare(
     """
     targets = check_out(options.out, outputs, arguments.context, partly)
     call = Call(arguments, in_step, partly)
-    call.add_inputs()
+    call.add_inputs(executable.plan.window)
     return Prepared(executable, call, outputs, targets, options.wait_for)

@@ -14,11 +14,11 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
-from clmapreduce.checks import quoted, switch
+from clmapreduce.checks import is_whole, quoted, switch
 from clmapreduce.device.cache import Caches
 from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
 from clmapreduce.domain.launch_table import LaunchTable
-from clmapreduce.errors import DeviceError, SettingError
+from clmapreduce.errors import ArgumentError, DeviceError, SettingError
 from clmapreduce.plan import Facts, KernelSpec
 from clmapreduce.planning.request import PlanRequest
 from hostsched import Device as Device
@@ -66,15 +66,28 @@ def driver_report() -> list[Any]:
 class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 
-    device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. Safe to share
-    between threads. The plans and kernels used last are kept, a few hundred; a kernel lives while a plan needs it.
+    device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. memory_limit:
+    the most bytes of device memory to hold, a whole number or a text such as "256M"; calls on host arrays that do not
+    fit are streamed. Such a context has memory of its own: it shares no DeviceArrays with others of the device. Raises
+    ArgumentError for a limit that is none. Safe to share between threads. The plans and kernels used last are kept, a
+    few hundred; a kernel lives while a plan needs it.
     """
 
-    def __init__(self, device: Any = None, profile: bool = False, *, cl_context: Any = None) -> None:
+    def __init__(
+        self, device: Any = None, profile: bool = False, *, cl_context: Any = None,
+        memory_limit: int | str | None = None,
+    ) -> None:  # fmt: skip
         profile = switch(profile, "profile")
+        limit = None if memory_limit is None else _bytes_of(memory_limit)
+        if limit is not None and cl_context is not None:
+            raise ArgumentError("memory_limit limits a context's own memory; leave cl_context out, or the limit")
         self.device = select_device(device)
         with translated():
+            if limit is not None:
+                cl_context = hostsched.new_context(self.device)
             self.queue = hostsched.Queue(self.device, profile, cl_context)
+        self.queue.arena.limit = limit
+        self._copy_queues: tuple[hostsched.Queue, ...] = ()
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._caches = Caches()
@@ -98,6 +111,17 @@ class Context:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _default.context, _default.outer = _default.outer
+
+    @property
+    def copy_queues(self) -> tuple[hostsched.Queue, ...]:
+        """Two queues for copies to and from the device, beside the launches in `queue`; made once."""
+        with self._lock, translated():
+            if not self._copy_queues:
+                queue = self.queue
+                self._copy_queues = tuple(
+                    hostsched.Queue(self.device, queue.profile, queue.context) for _ in range(2)
+                )  # fmt: skip
+            return self._copy_queues
 
     def caches(self, owner: Any = None) -> Caches:
         """The caches of this context; with an owner, ranges or a user's plan, those that go when either goes. No entry
@@ -159,6 +183,20 @@ def _check_trace(path: str) -> None:
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
         raise SettingError(f"CLMR_TRACE is {path!r}, where no file can be written; name one in a folder of yours")
+
+
+def _bytes_of(limit: Any) -> int:
+    """A limit of device memory in bytes. Raises ArgumentError for what is none."""
+    if is_whole(limit) and limit > 0:
+        return int(limit)
+    if isinstance(limit, str):
+        try:
+            nbytes = hostsched.as_bytes(limit, "memory_limit")
+        except hostsched.InvalidSetting as error:
+            raise ArgumentError(str(error)) from None
+        if nbytes > 0:
+            return nbytes
+    raise ArgumentError(f"memory_limit is {quoted(limit)}; give bytes above 0, or a text such as '256M' or '4G'")
 
 
 _traces = itertools.count(1)

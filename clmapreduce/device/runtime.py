@@ -124,6 +124,17 @@ class Launch:
         """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of a Buffer and whole
         numbers.
         """
+        return self._job(arrays, 0, self._groups, self._work)
+
+    def part(self, arrays: Mapping[str, Any], first: int, groups: int) -> hostsched.KernelJob:
+        """As `job`, for some of the groups, from number `first` on. They go out as one launch."""
+        return self._job(arrays, first, groups, 0.0)
+
+    def number(self, value: int) -> np.generic[Any]:
+        """A whole number of the type that its indices have."""
+        return self._index(value)
+
+    def _job(self, arrays: Mapping[str, Any], first: int, groups: int, work: float) -> hostsched.KernelJob:
         args: list[Any] = []
         for name in self._arguments:
             value = arrays[name] if isinstance(name, str) else name
@@ -133,12 +144,13 @@ class Launch:
                 args.append(value)
         return hostsched.KernelJob(
             self.kernel,
-            self._groups,
+            groups,
             self._group_size,
             tuple(args),
             _buffers(self._reads, arrays),
             _buffers(self._writes, arrays),
-            self._work,
+            work,
+            first,
         )
 
     def slots(self, constants: Mapping[str, tuple[Any, ...]], numbers: Collection[str]) -> hostsched.Launch:
@@ -199,7 +211,7 @@ class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it. sent: gives a table's copy on the device.
     work: the plan's operations, roughly: each of its launches has so many at most.
 
-    tables: the copies of the plan's tables.
+    tables: the copies of the plan's tables. launches: one for each stage.
     """
 
     def __init__(
@@ -207,17 +219,17 @@ class Executable:
         sent: Callable[[LaunchTable], SentTable], work: float = 0.0,
     ) -> None:  # fmt: skip
         check_groups(plan, queue.facts)
-        self.plan = plan
+        self.plan, self.work = plan, work
         self.tables = {name: sent(table) for name, table in plan.tables.items()}
         self._queue = queue
-        self._launches = [
+        self.launches = [
             Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage), work) for stage in plan.stages
         ]
 
     @property
     def kernels(self) -> set[hostsched.Kernel]:
         """The kernels that it launches."""
-        return {launch.kernel for launch in self._launches}
+        return {launch.kernel for launch in self.launches}
 
     def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
         """The launches, to be submitted many times on changing arrays.
@@ -226,7 +238,7 @@ class Executable:
         arrays.
         """
         with translated():
-            return hostsched.Replay(self._queue, [launch.slots(constants, numbers) for launch in self._launches])
+            return hostsched.Replay(self._queue, [launch.slots(constants, numbers) for launch in self.launches])
 
     def submit(
         self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()
@@ -243,7 +255,7 @@ class Executable:
                 if name not in arrays:
                     arrays[name] = take(self._queue, nbytes)
                     scratch.append(arrays[name])
-            return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self._launches), *after]).submit(
+            return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self.launches), *after]).submit(
                 self._queue, wait_for
             )
         except hostsched.HostSchedError as error:

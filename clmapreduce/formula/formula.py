@@ -8,7 +8,7 @@ places, say. A kernel's own array is read as a vector, from private memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -59,7 +59,8 @@ class Input:
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
     that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
     so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
-    placed: other inputs read it at places that memory holds.
+    placed: other inputs read it at places that memory holds. windowed: the array holds a window of a vector, and the
+    kernel takes the index of its first element.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Input:
     every: int = 1
     trailing: bool = False
     placed: bool = False
+    windowed: bool = False
 
     @property
     def limited(self) -> bool:
@@ -137,6 +139,11 @@ class Formula(HasContent):
             met += [part for part, _ in leaves(operand.dtype).values()]
         return tuple(dict.fromkeys(met))
 
+    def windowed(self, names: Container[str]) -> Formula:
+        """The same formula where the arrays of some names hold windows."""
+        inputs = (replace(operand, windowed=True) if operand.name in names else operand for operand in self.inputs)
+        return Formula(tuple(inputs), self.outputs)
+
     def uses(self, operand: Input) -> bool:
         """Whether any output depends on an input."""
         known = {id(node) for node in self.nodes}
@@ -178,7 +185,8 @@ def _parameters(operand: Input) -> list[str]:
     kind = "uchar" if operand.dtype.names else c_name(operand.dtype)
     strides = [f"const idx {operand.name}_size{d}, const idx {operand.name}_stride{d}" for d in range(operand.rank)]
     limit = [f"const idx {operand.name}_last"] if operand.limited else []
-    return [f"__global const {kind} *restrict {operand.name}", *strides, *limit]
+    first = [f"const idx {operand.name}_first"] if operand.windowed else []
+    return [f"__global const {kind} *restrict {operand.name}", *strides, *limit, *first]
 
 
 def load(operand: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
@@ -206,6 +214,8 @@ def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
 
 def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     across = lanes > 1 and at.pitch != ""
+    if operand.windowed:
+        at = replace(at, begin=f"{at.begin} - {operand.name}_first" if at.begin else f"-{operand.name}_first")
     if at.column and operand.access in (Access.VECTOR, Access.GATHERED):
         return _in_columns(operand, leaf, at, lanes)
     match operand.access:

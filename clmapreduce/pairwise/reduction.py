@@ -13,9 +13,10 @@ from clmapreduce.calls.options import Options
 from clmapreduce.checks import is_whole, quoted
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
-from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs, source_pairs
+from clmapreduce.pairwise.call import PairCall, source_pairs
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
+from clmapreduce.pairwise.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
@@ -52,13 +53,13 @@ class Reduced:
         """
         call, inputs, settings = self._prepared(arrays, options)
         ranges, progress = settings["ranges"], settings["progress"]
-        result = reduce_pairs(call, inputs.arrays, _options(settings), ranges, progress=progress)
+        result = reduced(call, inputs.arrays, _options(settings), ranges, progress=progress)
         return result if self.finish is None else self.finish(result)
 
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         call, inputs, settings = self._prepared(arrays, options)
-        return explain_pairs(call, inputs.arrays, _options(settings), settings["ranges"])
+        return explained_tiles(call, inputs.arrays, _options(settings), settings["ranges"])
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""

@@ -26,17 +26,13 @@ class LineRequest(PlanRequest):
     """A formula at every index of a line. box: the launch box of the scheme."""
 
     formula: Formula
-    length: int
+    line: Line
     mode: ComputeMode
     box: LaunchBox
 
     @property
     def work(self) -> float:
-        return self.length * self.formula.operations
-
-    @property
-    def line(self) -> Line:
-        return Line(self.length)
+        return self.line.length * self.formula.operations
 
 
 @dataclass(frozen=True)

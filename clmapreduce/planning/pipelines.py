@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clmapreduce.domain.line import Line, Lines
+from clmapreduce.domain.line import Line, Lines, Window
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
@@ -30,7 +30,7 @@ class TracedPipeline:
 @dataclass(frozen=True)
 class PipelineRequest(PlanRequest):
     """A pipeline for `rows` lines of `length`. streaming: stores go past the caches. strict: one work-item does it all.
-    why: of the scope, for `explain()`.
+    why: of the scope, for `explain()`. window: of the line, or of the rows, where host arrays are streamed.
     """
 
     traced: TracedPipeline
@@ -41,6 +41,7 @@ class PipelineRequest(PlanRequest):
     streaming: bool
     strict: bool
     why: str
+    window: Window | None = None
 
     @property
     def work(self) -> float:
@@ -50,8 +51,9 @@ class PipelineRequest(PlanRequest):
     def plan(self, facts: Facts) -> Plan:
         fused = self.traced.fused
         if self.scope is Scope.DEVICE or fused is None:
-            return self.traced.chain.plan(Line(self.length), self.mode, facts, self.streaming, self.strict)
-        lines = Lines(self.rows, self.length)
+            line = Line(self.length, self.window)
+            return self.traced.chain.plan(line, self.mode, facts, self.streaming, self.strict)
+        lines = Lines(self.rows, self.length, self.window)
         box = launch_box(fused_box(self.scope, lines), self.mode, facts)
         box = strictly_sequential(box) if self.strict else box
         return plan_fused(fused, lines, self.scope, self.mode, facts, box, self.why)

@@ -14,6 +14,7 @@ from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.windows import window_of
 from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray, contiguous, empty
 from clmapreduce.device.convert import host_array
@@ -152,7 +153,8 @@ class Compiled:
         arguments = replace(self._arguments, inputs=tuple(inputs), on_device=on_device)
         options = Options(self._mode, self.context, wait_for, out, self._tiles)
         executable = self._executable
-        if out is not None:  # the plan depends on how it lies in memory
+        streamed = window_of(arguments, self._outputs, options) is not None
+        if out is not None or streamed:  # the plan depends on how it lies in memory
             other = self._pipeline.lowered(arguments, options, **self._more).executable
             assert other is not None
             executable = other

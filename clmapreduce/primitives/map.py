@@ -11,6 +11,7 @@ from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import Traced, check_numbers
+from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import quoted
 from clmapreduce.device.context import Context
 from clmapreduce.errors import FormulaError
@@ -93,7 +94,8 @@ class Map(Primitive):
         mode = choose_mode(options.mode, context.facts)
         box = options.box("map", mode, context)
         streaming = streams_past_caches(options, outputs)
-        executable = context.executable(MapRequest(formula, arguments.length, mode, box, streaming))
+        line = line_of(arguments, outputs, options)
+        executable = context.executable(MapRequest(formula, line, mode, box, streaming))
         return prepare(arguments, executable, outputs, options, partly=guarded(formula.outputs))
 
 

@@ -14,6 +14,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
+from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context
@@ -64,7 +65,9 @@ class Partials(Primitive):
         formula, bound = self._operand.bind(arguments)
         mode = choose_mode(options.mode, context.facts)
         box = options.box("upsweep", mode, context)
-        executable = context.executable(PartialsRequest(formula, arguments.length, mode, box, bound))
+        kept = [((arguments.length + 1,), bound.layout)]
+        line = line_of(replace(arguments, on_device=True), kept, options)
+        executable = context.executable(PartialsRequest(formula, line, mode, box, bound))
         return keeps(arguments, executable, bound, options)
 
 

@@ -14,6 +14,7 @@ from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device, check_weak
+from clmapreduce.calls.windows import window_of
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, check_supported
@@ -21,6 +22,7 @@ from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.trace import as_value, call, name_of
+from clmapreduce.modes import Scope
 from clmapreduce.planning.mode import choose_mode, choose_scope
 from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
 from clmapreduce.primitives.base import Primitive
@@ -92,9 +94,10 @@ class Pipeline(Primitive):
         return prepare(lowered.arguments, lowered.executable, lowered.outputs, options, lowered.in_step, lowered.partly)
 
     def lowered(
-        self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate, length: int | None
-    ) -> Lowered:
-        """Everything about a call that its arguments' values do not change."""
+        self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate, length: int | None,
+        compiling: bool = False,
+    ) -> Lowered:  # fmt: skip
+        """Everything about a call that its arguments' values do not change. compiling: there are no arrays yet."""
         choice(accumulate, "accumulate", ACCUMULATE)
         traced = self._trace(arguments, accumulate)
         context, program = arguments.context, traced.program
@@ -114,7 +117,15 @@ class Pipeline(Primitive):
         launches = 1 if len(chain.links) == 1 else chain.launches
         scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode, context.facts)
         streaming = streams_past_caches(options, outputs)
-        request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why)
+        window = None
+        if not compiling:
+            stays, ends = arguments, outputs
+            if partials is not None:
+                stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), partials.layout)]
+            window = window_of(stays, ends, options, chain.stored_per_index)
+        if window is not None and not window.of_rows:
+            scope, why = Scope.DEVICE, "host arrays are streamed"
+        request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why, window)
         executable = context.executable(request)
         return Lowered(arguments, outputs, executable, partials, not program.steps, guarded(program.outputs))
 
@@ -140,7 +151,7 @@ class Pipeline(Primitive):
         ]
         over = self.batch if batch is None else switch(batch, "batch")
         arguments = (gather_rows if over else gather)(described, context, length)
-        lowered = self.lowered(arguments, Options(mode, arguments.context, tiles=tiles), over, accumulate, length)
+        lowered = self.lowered(arguments, Options(mode, arguments.context, tiles=tiles), over, accumulate, length, True)
         more = {"batch": over, "accumulate": accumulate, "length": length}
         return Compiled(self, described, lowered, mode, tiles, more)
 

@@ -16,6 +16,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import Traced, check_device, check_numbers, identity
+from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray, write
 from clmapreduce.device.context import Context
@@ -138,7 +139,8 @@ class Reduce(Primitive):
             return [identity_result(bound, arguments, options, self.op.name)]
         mode = choose_mode(options.mode, context.facts)
         box = options.box(box_name(bound, formula), mode, context)
-        request = ReduceRequest(formula, arguments.length, mode, box, bound, finish == "host")
+        line = line_of(arguments, outputs, options)
+        request = ReduceRequest(formula, line, mode, box, bound, finish == "host")
         executable = context.executable(request)
         if executable.plan.finish_on_host:
             return self._finish_on_host(bound, arguments, executable, options)

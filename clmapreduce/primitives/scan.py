@@ -11,6 +11,7 @@ from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
+from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import switch
 from clmapreduce.device.context import Context
 from clmapreduce.errors import ShapeError
@@ -77,8 +78,7 @@ class Scan(Primitive):
         box = options.box("scan", mode, context)
         reduce_box = options.box(box_name(wide, formula), mode, context)
         streaming = streams_past_caches(options, outputs)
-        request = ScanRequest(
-            formula, arguments.length, mode, box, narrow, wide, self.exclusive, reduce_box, streaming
-        )  # fmt: skip
+        line = line_of(arguments, outputs, options)
+        request = ScanRequest(formula, line, mode, box, narrow, wide, self.exclusive, reduce_box, streaming)
         executable = context.executable(request)
         return prepare(arguments, executable, outputs, options)

@@ -12,6 +12,7 @@ from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, check_constant, check_supported
@@ -93,7 +94,8 @@ class Unfold(Primitive):
         scheme = "unfold" if bound is not None else "map"
         box = options.box(scheme, mode, context)
         streaming = streams_past_caches(options, outputs)
-        request = UnfoldRequest(formula, length, mode, box, bound, dtype, self._first_power, streaming)
+        line = line_of(arguments, outputs, options)
+        request = UnfoldRequest(formula, line, mode, box, bound, dtype, self._first_power, streaming)
         executable = context.executable(request)
         return prepare(arguments, executable, outputs, options)
 

@@ -29,6 +29,7 @@ from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.reduce import Mapped, column_result, front_of, prepare_columns, segment_call
 from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, keys_on_device
+from clmapreduce.segmented.streamed.keys import StreamedKeys, streamed_keys
 
 COPY = Map(lambda key: key)
 
@@ -59,6 +60,9 @@ def reduce_by_key(
         raise ShapeError(f"values has length {data.length}, keys has {len(inputs.arrays[0])}; they must agree")
     call = segment_call(op, front, accumulate, init, None)
     check_count(count)
+    streamed = streamed_keys(inputs, data, call, options) if count == "host" else None
+    if streamed is not None:
+        return _in_tiles(streamed, data, column_result(data, call, inputs.context), equal, key, options)
     box = marks_box(options)
     layout = None if box is None else marked_layout(call, data, inputs.context)
     if box is None or layout is None:
@@ -70,6 +74,20 @@ def reduce_by_key(
     last = Options(mode, inputs.context, wait_for, targets)
     reduced, each = prepare_marked(layout, call, data, marks, rows, last, inputs.on_device).run()
     return (each, reduced) if count == "host" else (each, reduced, _delivered(marks.count, None, inputs.on_device))
+
+
+def _in_tiles(
+    streamed: StreamedKeys, data: Columns, result: DType, equal: Equal | None, key: str, options: Options
+) -> Any:
+    """reduce_by_key for host arrays that have no room on the device."""
+    each = streamed.find(equal, key, options)
+    rows = len(each)
+    outputs = [((rows,), each.dtype), ((rows, *data.trailing), result)]
+    keys_out, reduced_out = _targets(options.out, outputs, streamed.context)
+    reduced = streamed.reduced(Options(options.mode, streamed.context, options.wait_for, reduced_out))
+    if keys_out is not None:
+        np.copyto(keys_out, each)
+    return (each if keys_out is None else keys_out), reduced
 
 
 def _by_places(

@@ -20,6 +20,7 @@ from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
+from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
@@ -115,7 +116,7 @@ def _prepared(
     bound = _bound(op, formula)
     mode = choose_mode(options.mode, context.facts)
     box = options.box(box_name(bound, formula), mode, context)
-    executable = context.executable(ReduceRequest(formula, length, mode, box, bound))
+    executable = context.executable(ReduceRequest(formula, Line(length), mode, box, bound))
     arguments = Arguments(context, inputs, (length,), True)
     return prepare(arguments, executable, [((), bound.result)], Options(wait_for=options.wait_for))
 
@@ -131,6 +132,6 @@ def mapped(
     outputs = [((length,), value_dtype(value)) for value in formula.outputs]
     mode = choose_mode(options.mode, context.facts)
     box = options.box("map", mode, context)
-    executable = context.executable(MapRequest(formula, length, mode, box))
+    executable = context.executable(MapRequest(formula, Line(length), mode, box))
     arguments = Arguments(context, inputs, (length,), on_device)
     return prepare(arguments, executable, outputs, Options(wait_for=options.wait_for, out=options.out)).run()

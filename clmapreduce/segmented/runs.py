@@ -98,7 +98,14 @@ def changes_among(inputs: Gathered, equal: Equal | None, key: str) -> tuple[Any,
     """The keys `inputs.arrays[0]`; whether neighbours differ, as a formula; what a call gives to it. Raises ShapeError,
     ModeError, DTypeError or FormulaError.
     """
-    keys, context = keys_on_device(inputs).arrays[0], inputs.context
+    keys = keys_on_device(inputs).arrays[0]
+    return (keys, *changes_between(keys, inputs.context, equal, key))
+
+
+def changes_between(
+    keys: Any, context: Context, equal: Equal | None, key: str
+) -> tuple[Formula, tuple[Argument, ...]]:
+    """As `changes_among`, for keys where they are."""
     if keys.ndim != 1:
         raise ShapeError(f"keys has shape {keys.shape}; it must have one dimension (records serve as compound keys)")
     choice(key, "key", WHICH_KEY)
@@ -107,14 +114,16 @@ def changes_among(inputs: Gathered, equal: Equal | None, key: str) -> tuple[Any,
             raise FormulaError(f"equal takes a function of two keys, not {equal!r}")
         check_arity(equal, 2, "equal")
         equal = own(equal)
-    changes, arguments = formula_of(_changes(equal), [Row(keys), Row(keys, ahead=1)])
+    changes, arguments = formula_of(difference(equal), [Row(keys), Row(keys, ahead=1)])
     _check_equal(changes)
     check_device(changes.dtypes, context)
-    return keys, changes, arguments
+    return changes, arguments
 
 
 @lru_cache(maxsize=256)
-def _changes(equal: Equal | None) -> Callable[..., Any]:
+def difference(equal: Equal | None) -> Callable[..., Any]:
+    """The function that tells of two keys whether another run begins. equal: as for `reduce_by_key`."""
+
     def changes(key: Any, after: Any) -> Any:
         same = _alike(key, after) if equal is None else equal(key, after)
         if isinstance(same, (bool, np.bool_)):

@@ -15,6 +15,7 @@ from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.segmented.call import Reduction, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.check import Check, settled
 from clmapreduce.segmented.chunk_starts import ChunkStarts
+from clmapreduce.segmented.streamed.reduce import reduce_in_tiles, streamed_tile
 
 
 class RepeatedCall:
@@ -48,6 +49,10 @@ class RepeatedCall:
 
 def reduce_once(reduction: SegmentCall, operands: SegmentOperands, options: Options, check: Check | None) -> Any:
     """The one result of a single call. check: of the arrays, to be made or under way."""
+    tile = streamed_tile(reduction, operands, options)
+    if tile:
+        settled(check)
+        return reduce_in_tiles(reduction, operands, options, tile)
     if check is not None and options.out is not None:  # no kernel may write there before it is known
         check.start()
     context, offsets = operands.context, operands.offsets

@@ -27,8 +27,9 @@ class KernelJob:
     C types.
 
     Every Buffer among `args` is named in `reads`, `writes` or both; ValueError if not, since a wait would be missing.
-    `work` is the launch's operations, roughly; 0 where nobody counted them. A launch with much work goes out in pieces:
-    its kernel asks for `get_group_id(0) + get_global_offset(0) / group_size`, and never for the number of groups.
+    `work` is the launch's operations, roughly; 0 where nobody counted them. `first` is the number of groups that stand
+    before these, in launches of their own. A launch with much work goes out in pieces: its kernel asks for
+    `get_group_id(0) + get_global_offset(0) / group_size`, and never for the number of groups.
     """
 
     kernel: Kernel
@@ -38,6 +39,7 @@ class KernelJob:
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     work: float = 0.0
+    first: int = 0
 
     @property
     def pace(self) -> Pace:
@@ -56,11 +58,11 @@ class KernelJob:
                 )
 
     def enqueue(self, queue: Queue, waits: Sequence[cl.Event]) -> cl.Event:
-        return queue.launch(self.kernel, self.groups, self.group_size, self.args, waits)
+        return queue.launch(self.kernel, self.groups, self.group_size, self.args, waits, self.first)
 
     def enqueue_piece(self, queue: Queue, first: int, groups: int, waits: Sequence[cl.Event]) -> cl.Event:
         """Enqueues `groups` of the groups, from number `first` on."""
-        return queue.launch(self.kernel, groups, self.group_size, self.args, waits, first)
+        return queue.launch(self.kernel, groups, self.group_size, self.args, waits, self.first + first)
 
 
 @dataclass(frozen=True, slots=True)

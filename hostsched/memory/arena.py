@@ -52,7 +52,8 @@ class Arena:
     """Hands out device memory of one context and takes it back. Safe to use from several threads.
 
     Memory that is given back is handed out again once the events of its last writer and readers have ended. A Buffer
-    that is dropped without being given back is freed.
+    that is dropped without being given back is freed. `limit` is the most bytes to hold, None for what the device has;
+    $CLMR_MEMORY_LIMIT counts as well. `peak_bytes` is the most that were held at a time.
     """
 
     def __init__(self, space: LockedContext) -> None:
@@ -62,6 +63,8 @@ class Arena:
         self._idle_bytes = 0
         self._idle_cap = self._facts.global_memory // _IDLE_SHARE
         self._reserved = 0
+        self.limit: int | None = None
+        self.peak_bytes = 0
         # Memory checkers see what lies outside of a buffer, not what lies outside of what was asked for.
         self._size_of = exact_size if switch("CLMR_EXACT_BUFFERS") else size_class
         # Both are appended to by finalizers, which may run at any point, in the midst of our own methods too: appending
@@ -84,6 +87,28 @@ class Arena:
             self._collect()
             return self._reserved
 
+    @property
+    def least_limit(self) -> int | None:
+        """The bytes that may be held at most, None where nobody set a limit. Raises InvalidSetting for a
+        $CLMR_MEMORY_LIMIT that is none.
+        """
+        limits = [limit for limit in (self.limit, memory_limit()) if limit is not None]
+        return min(limits, default=None)
+
+    @property
+    def room(self) -> int:
+        """Bytes that can be handed out: what the limit and the device leave beside what is in use now."""
+        limit = self.least_limit
+        most = self._facts.global_memory if limit is None else min(limit, self._facts.global_memory)
+        with self._space.lock:
+            self._collect()
+            return max(0, most - (self._reserved - self._idle_bytes))
+
+    def rounded(self, nbytes: int) -> int:
+        """The bytes that a Buffer of `nbytes` bytes occupies."""
+        size = self._size_of(nbytes)
+        return self._facts.max_allocation if nbytes <= self._facts.max_allocation < size else size
+
     def take(self, nbytes: int) -> Buffer:
         """A Buffer of at least `nbytes` bytes (0 gives the smallest), contents undefined, all earlier uses of it ended.
 
@@ -92,9 +117,7 @@ class Arena:
         """
         if nbytes < 0:
             raise ValueError(f"a buffer of {nbytes} bytes was asked for; sizes are 0 or more")
-        size = self._size_of(nbytes)
-        if nbytes <= self._facts.max_allocation < size:
-            size = self._facts.max_allocation
+        size = self.rounded(nbytes)
         with self._space.lock:
             self._collect()
             if self._idle_bytes > self._idle_cap:
@@ -213,6 +236,7 @@ class Arena:
     def _count(self, buffer: Buffer) -> None:
         """Counts the buffer as reserved until Python frees it."""
         self._reserved += buffer.nbytes
+        self.peak_bytes = max(self.peak_bytes, self._reserved)
         buffer.counted = weakref.finalize(buffer, self._lost.append, buffer.nbytes)
         buffer.counted.atexit = False
 
@@ -246,9 +270,10 @@ class Arena:
     def _shortage(self, size: int) -> str | None:
         """Why `size` more bytes are too many, None if they are not."""
         reserved = self._reserved
-        limit = memory_limit()
+        limit = self.least_limit
         if limit is not None and reserved + size > limit:
-            return f"CLMR_MEMORY_LIMIT is {limit} bytes, {reserved} of them are in use"
+            name = "memory_limit" if limit == self.limit else "CLMR_MEMORY_LIMIT"
+            return f"{name} is {limit} bytes, {reserved} of them are in use"
         if reserved + size > self._facts.global_memory:
             return f"it has {self._facts.global_memory} bytes, {reserved} of them are in use"
         if self._facts.kind == "cpu" and size >= _CHECKED_FROM:

@@ -25,7 +25,7 @@ from hostsched.memory.arena import Arena
 from hostsched.queue.idle_queues import IdleQueues
 from hostsched.settings import driver_settings
 
-__all__ = ["SharedContext", "shared_context"]
+__all__ = ["SharedContext", "new_context", "shared_context"]
 
 
 class SharedContext(LockedContext):
@@ -75,6 +75,12 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
                 return known
         space = _foreign[context.int_ptr] = SharedContext(device, context)
         return space
+
+
+def new_context(device: Device) -> cl.Context:
+    """A new OpenCL context, with memory of its own. Raises as `shared_context`."""
+    opencl_in_use()
+    return _made(device)
 
 
 def _made(device: Device) -> cl.Context:

@@ -15,6 +15,7 @@ import clmapreduce as cm
 from clmapreduce.calls.arguments import gather
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
+from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.emit import Emitter, Text, index_text
@@ -350,7 +351,7 @@ def launched(
     outputs = [(arguments.shape, node.dtype) for node in formula.outputs if not isinstance(node, Record)]
     chosen = ComputeMode.SEQUENTIAL if mode == "sequential" else ComputeMode.PARALLEL
     box = replace(launch_box("map", chosen, context.facts), bytes=bytes)
-    executable = context.executable(MapRequest(formula, arguments.length, chosen, box))
+    executable = context.executable(MapRequest(formula, Line(arguments.length), chosen, box))
     return prepare(arguments, executable, outputs, Options()).run()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from hostsched import Device, FillJob, JobGraph, OutOfDeviceMemory, Queue, ReadJob, devices
+from hostsched import Device, FillJob, JobGraph, OutOfDeviceMemory, Queue, ReadJob, devices, new_context
 from hostsched.memory.arena import size_class
 
 
@@ -257,3 +257,20 @@ def test_a_callers_own_buffer(queue: Queue, fresh_queue: Queue) -> None:
         fresh_queue.arena.from_cl(foreign, 64)
     with pytest.raises(ValueError, match="has 64 bytes"):
         queue.arena.from_cl(foreign, 65)
+
+
+def test_an_arena_has_a_limit_room_and_a_peak(device: Device) -> None:
+    queue = Queue(device, context=new_context(device))
+    arena = queue.arena
+    whole = arena.room
+    assert arena.limit is None and arena.reserved_bytes == arena.peak_bytes == 0 < whole
+    arena.limit = 2**20
+    assert arena.room == 2**20
+    held, idle = arena.take(2**18), arena.take(2**19)
+    arena.give(idle)
+    del idle
+    assert arena.room == 2**20 - 2**18, "what is idle can be handed out"
+    with pytest.raises(OutOfDeviceMemory, match="memory_limit is 1048576 bytes"):
+        arena.take(2**20)
+    arena.take(2**19)
+    assert arena.peak_bytes == 2**18 + 2**19 and held.nbytes == arena.rounded(2**18 - 1)

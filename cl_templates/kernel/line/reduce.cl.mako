@@ -2,6 +2,7 @@
 ##   A group folds the elements [group·share, group·share + share) ∩ [0, n): `streams` stretches side by side, in each `unroll`
 ##   vectors of `lanes` per item and step, then what is left one by one, then all items' accumulators in a tree.
 ##   in…  the formula's inputs      parts  accumulators, one per group; or out…  the finished results      n, share  as in cmr_map
+##   passing: a line of many windows has so many groups in each; accumulators are those of one window.
 ##   Where order matters, an item walks a stretch of its own instead of striding through the group's.
 ##   Local memory: one accumulator per item (par), or per warp. Barriers: 2 + log2 of those.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -73,7 +74,7 @@ ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"
     ${mode.combine_group(op, "acc")}
     if (${mode.is_leader()}) {
 % if partial:
-        ${op.write("parts", "CMR_GROUP", "acc")}
+        ${op.write("parts", f"CMR_GROUP % {passing}" if passing else "CMR_GROUP", "acc")}
 % else:
         ${op.finish("acc", lambda texts: store(texts, "0", 1))}
 % endif

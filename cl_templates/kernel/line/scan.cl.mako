@@ -2,6 +2,8 @@
 ##   A group first merges the accumulators of the groups before it into its carry, then walks its stretch in tiles of `rows` rows of one vector
 ##   per item: prefixes inside each vector, over the items of each row, over the rows, then all shifted by the carry.
 ##   in…  the formula's inputs      parts  one accumulator (wide) per group, from cmr_reduce      out  prefixes      n, share  as in cmr_map
+##   passing: a line of many windows has so many groups in each. parts are those of the window; what lies before it is merged in windows[its
+##   number % 2], and its last group leaves that for the next window.
 ##   Inside a tile accumulators are `op`, the carry is `wide`, which may keep more digits.
 ##   Local memory: rows · items (or warps) accumulators. Barriers: 2 per tile with warps, else 2 log2(block) + 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -43,19 +45,25 @@
     }
 % endfor
 </%def>
-${mode.kernel_head("cmr_scan", ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_scan", (["__global uchar *restrict windows"] if passing else []) + ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op)}
     ${mode.group_scratch(wide, "carries")}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     ${wide.declare("carry")}
     {
-        ${mode.lane_span("0", "CMR_GROUP", "from", "to")}
+        ${mode.lane_span("0", f"CMR_GROUP % {passing}" if passing else "CMR_GROUP", "from", "to")}
         for (idx g = from; g < to; g++) {
             ${wide.read("part", "parts", "g")}
             ${wide.merge("carry", "carry", "part")}
         }
         ${mode.combine_group(wide, "carry", "carries")}
     }
+% if passing:
+    if (CMR_GROUP >= ${passing}) {
+        ${wide.read("ahead", "windows", f"CMR_GROUP / {passing} % 2")}
+        ${wide.merge("carry", "ahead", "carry")}
+    }
+% endif
     idx t = begin;
     for (; t + ${block * lanes * rows} <= end; t += ${block * lanes * rows}) {
 ${rows_of(lanes, rows, False)}
@@ -63,4 +71,9 @@ ${rows_of(lanes, rows, False)}
     for (; t < end; t += ${block}) {
 ${rows_of(1, 1, True)}
     }
+% if passing:
+    if (CMR_GROUP % ${passing} == ${passing - 1} && ${mode.is_leader()}) {
+        ${wide.write("windows", f"(CMR_GROUP / {passing} + 1) % 2", "carry")}
+    }
+% endif
 }

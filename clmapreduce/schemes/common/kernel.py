@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
 from clmapreduce.formula.formula import Formula, field_text
@@ -21,9 +22,22 @@ Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
 
 
-def out_parameters(outputs: Sequence[DType]) -> list[str]:
-    """The kernel's parameters for its outputs."""
-    return [f"__global {'uchar' if d.names else c_name(d)} *restrict out{i}" for i, d in enumerate(outputs)]
+def out_parameters(outputs: Sequence[DType], windows: Container[int] = ()) -> list[str]:
+    """The kernel's parameters for its outputs. windows: those whose array holds a window."""
+    each = [[f"__global {'uchar' if d.names else c_name(d)} *restrict out{i}"] for i, d in enumerate(outputs)]
+    return [text for i, own in enumerate(each) for text in (*own, *[f"const idx out{i}_first"] * (i in windows))]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where results go. windows: the outputs, by number, of which the array holds a window. past_caches: how."""
+
+    windows: tuple[int, ...] = ()
+    past_caches: bool = False
+
+    def of(self, output: int, at: str) -> str:
+        """C text of the place of an index in an output's array."""
+        return f"({at} - out{output}_first)" if output in self.windows else at
 
 
 def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
@@ -38,35 +52,35 @@ def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, la
     return f"{'CMR_STREAM' if streaming else 'CMR_STORE'}({c_name(dtype, lanes)}, out{output} + ({at}), {texts['']});"
 
 
-def stores(outputs: Sequence[DType], tail: Epilogue | None, narrow: bool, streaming: bool = False) -> Store:
+def stores(outputs: Sequence[DType], tail: Epilogue | None, narrow: bool, places: Places) -> Store:
     """The text that stores a stage's result, given as the texts of its parts: through the tail, if any."""
 
     def plain(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
-        return store_text(0, outputs[0], texts, at, lanes, streaming)
+        return store_text(0, outputs[0], texts, places.of(0, at), lanes, places.past_caches)
 
     def through_tail(texts: Mapping[Leaf, str], at: str, lanes: int) -> str:
         assert tail is not None
         block = Statements(lanes, narrow, prefix="y")
         values = block.compute(tail.formula, at, {node: texts[name] for name, node in tail.results.items()})
-        store_values(block, values, outputs, at, streaming)
+        store_values(block, values, outputs, at, places)
         return "{\n" + str(block) + "\n}"
 
     return plain if tail is None else through_tail
 
 
 def store_values(
-    block: Statements, values: Sequence[Value], outputs: Sequence[DType], at: str, streaming: bool
+    block: Statements, values: Sequence[Value], outputs: Sequence[DType], at: str, places: Places
 ) -> None:
     """Adds to a block the statements that store one value per output, where its guard, if any, holds."""
     for i, (value, dtype) in enumerate(zip(values, outputs, strict=True)):
-        store_value(block, i, value, dtype, at, streaming)
+        store_value(block, i, value, dtype, places.of(i, at), places.past_caches)
 
 
-def store_value(block: Statements, output: int, value: Value, dtype: DType, at: str, streaming: bool) -> None:
-    """As `store_values`, for one output."""
+def store_value(block: Statements, output: int, value: Value, dtype: DType, at: str, past_caches: bool) -> None:
+    """As `store_values`, for one output and its place in the array."""
     texts, condition = block.texts(value), condition_of(value)
     if condition is None:
-        block.add(store_text(output, dtype, texts, at, block.lanes, streaming))
+        block.add(store_text(output, dtype, texts, at, block.lanes, past_caches))
     else:
         holds = block.text(condition).c
         block.add(guarded_text(output, dtype, texts, holds, lambda lane: f"{at} + {lane}", block.lanes))
@@ -82,12 +96,12 @@ def guarded_text(
     return "\n".join([f"{{ const {c_name(dtype, lanes)} kept = {texts['']};", *lines, "}"])
 
 
-def map_text(outputs: Sequence[DType], narrow: bool, streaming: bool) -> Callable[[Formula, str, int], str]:
+def map_text(outputs: Sequence[DType], narrow: bool, places: Places) -> Callable[[Formula, str, int], str]:
     """The statements that load a formula's inputs at an index, compute, and store every output there."""
 
     def store(formula: Formula, at: str, lanes: int) -> str:
         block = Statements(lanes, narrow)
-        store_values(block, block.load(formula, at), outputs, at, streaming)
+        store_values(block, block.load(formula, at), outputs, at, places)
         return "{\n" + str(block) + "\n}"
 
     return store

@@ -79,6 +79,11 @@ class Chain:
         """How many launches a long line takes; fewer where one group does a link alone."""
         return sum(2 if link.kind in (Kind.REDUCE, Kind.SCAN) else 1 for link in self.links)
 
+    @property
+    def stored_per_index(self) -> dict[str, int]:
+        """The arrays between launches that are as long as the line: bytes per index, by name."""
+        return {s.given.name: s.given.dtype.itemsize for s in self.stored.values() if s.per_index}
+
     # ------------------------------------------------------------------------------------------------ one link
     def _build(self, q: int, link: Link) -> None:
         own = self._outputs_of(q, link)
@@ -209,13 +214,15 @@ class Chain:
             found = launch_box(name, mode, facts)
             return strictly_sequential(found) if strict else found
 
+        window, lengths = line.window, self.stored_per_index
+        if window is not None:
+            line = replace(line, window=replace(window, names=(*window.names, *lengths)))
         plans = [self._plan_link(link, line, mode, facts, streaming, box) for link in self.links]
         if len(plans) == 1:
             return plans[0]
-        scratch = {
-            stored.given.name: stored.given.dtype.itemsize * (line.length if stored.per_index else 1)
-            for stored in self.stored.values()
-        }
+        scratch = {s.given.name: s.given.dtype.itemsize for s in self.stored.values() if not s.per_index}
+        if window is None:
+            scratch |= {name: nbytes * line.length for name, nbytes in lengths.items()}
         stages: list[Stage] = []
         for q, plan in enumerate(plans):
             names = {name: f"{name}_{q}" for name in plan.scratch}
@@ -223,7 +230,10 @@ class Chain:
             stages += [_renamed(stage, names) for stage in plan.stages]
         why = f"a chain of {len(stages)} launches, cut where something of the whole line is needed first"
         narrow = all(plan.narrow for plan in plans)  # what is one value for the line may be computed in front, by ints
-        return Plan(tuple(stages), scratch, mode, Scope.DEVICE, narrow, why)
+        stored = lengths if window is not None else {}
+        return Plan(
+            tuple(stages), scratch, mode, Scope.DEVICE, narrow, why, window=line.window, stored=stored
+        )  # fmt: skip
 
     def _plan_link(
         self, link: Link, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, box: Callable[[str], LaunchBox]
@@ -318,4 +328,5 @@ def _renamed(stage: Stage, names: Mapping[str, str]) -> Stage:
         arguments=tuple(new(a) if isinstance(a, str) else a for a in stage.arguments),
         reads=tuple(map(new, stage.reads)),
         writes=tuple(map(new, stage.writes)),
+        local=tuple(map(new, stage.local)),
     )

@@ -15,7 +15,7 @@ from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Node, Record, Value, components, postorder
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, LocalArray, Plan, Stage
+from clmapreduce.plan import ROWS, Facts, LocalArray, Plan, Stage
 from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
@@ -339,15 +339,16 @@ def fused_box(scope: Scope, lines: Lines) -> str:
 def plan_fused(
     fused: Fused, lines: Lines, scope: Scope, mode: ComputeMode, facts: Facts, box: LaunchBox, why: str
 ) -> Plan:
-    """The plan of lines in one launch. scope: ITEM or GROUP."""
-    rows, length = lines.count, lines.length
+    """The plan of lines in one launch, or one a window. scope: ITEM or GROUP."""
+    window, length = lines.window, lines.length
+    rows = lines.count if window is None else window.length
     narrow = Line(rows * max(length, 1)).narrow
     together = scope is Scope.GROUP
     if together:
         needed = sum(step.bound.layout.itemsize for step in fused.program.steps)
         box = within_local_memory(box, needed, facts)
     widest = max((d.itemsize for d in fused.dtypes), default=1)
-    side_by_side = not together and mode is ComputeMode.SEQUENTIAL and rows > 1 and fused.vectorisable
+    side_by_side = not together and mode is ComputeMode.SEQUENTIAL and lines.count > 1 and fused.vectorisable
     lanes = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts))
     fixed = length if 0 < length <= FIXED else 0
     staged = None
@@ -361,8 +362,10 @@ def plan_fused(
     spec = FusedText(target, fused.outputs, None, False, fused, together, row_mode, *numbers)
     per_group = 1 if together else box.block * lanes
     groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)
-    sizes = (*(() if fixed else (("idx", length),)), ("idx", rows), ("idx", share))
+    sizes = (*(() if fixed else (("idx", length),)), ("idx", rows) if window is None else ROWS, ("idx", share))
     names = tuple(given.name for given in fused.inputs)
     targets = tuple(f"out{i}" for i in range(len(fused.outputs)))
     stage = Stage(spec, groups, box.block, (*names, *targets, *sizes), names, targets)
-    return Plan((stage,), {}, mode, scope, narrow, why)
+    if window is not None:
+        stage = replace(stage, share=share, local=window.names)
+    return Plan((stage,), {}, mode, scope, narrow, why, window=window)

@@ -11,7 +11,7 @@ from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel import Store, lanes_of, map_text
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.line.line_kernel import LineText
+from clmapreduce.schemes.line.line_kernel import LineText, in_windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +31,21 @@ class MapText(LineText):
     @property
     def store(self) -> Store:
         """Loads, computes and stores at an index."""
-        return map_text(self.outputs, self.narrow, self.past_caches)
+        return map_text(self.outputs, self.narrow, self.places)
 
 
 def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
     """The plan of out[i] = f(in[i], …) for every index of the line; needs length ≥ 1."""
+    layout = layout.within(line.window)
     formula = layout.formula
     lanes = box.lanes(layout.widest, lanes_of(layout, facts))
     groups, share = line.shares(facts.compute_units * box.groups, box.block * lanes * box.unroll)
     streaming = layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16
     target = Target.of(mode, facts, line.narrow, streaming)
-    spec = MapText(target, layout.outputs, None, streaming, formula, box.block, lanes, box.unroll)
+    numbers = (box.block, lanes, box.unroll)
+    spec = MapText(target, layout.outputs, None, streaming, formula, *numbers, windows=layout.windows)
     names, targets = layout.sources, layout.targets
     stage = Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
-    return Plan((stage,), {}, mode, Scope.DEVICE if groups > 1 else Scope.GROUP, line.narrow, "a map is one launch")
+    stage = in_windows(stage, line, share)
+    scope = Scope.DEVICE if groups > 1 else Scope.GROUP
+    return Plan((stage,), {}, mode, scope, line.narrow, "a map is one launch", window=line.window)

@@ -18,7 +18,7 @@ from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import vectorisable
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
+from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
@@ -43,7 +43,7 @@ class _MonoidText(LineText):
 @dataclass(frozen=True, eq=False)
 class ReduceText(_MonoidText):
     """partial: accumulators are left, not results. lanes: numbers of a vector. unroll: vectors of an item, stream and
-    step. streams: stretches side by side.
+    step. streams: stretches side by side. passing: accumulators are those of one window, so many.
     """
 
     template = "kernel/line/reduce"
@@ -52,6 +52,7 @@ class ReduceText(_MonoidText):
     lanes: int
     unroll: int
     streams: int
+    passing: int = 0
 
     @property
     def ordered(self) -> bool:
@@ -60,6 +61,7 @@ class ReduceText(_MonoidText):
     @property
     def read(self) -> tuple[Input, ...]:
         return inputs_of(self.formula.inputs, self.tail)
+
 
 @dataclass(frozen=True, eq=False)
 class MergeText(_MonoidText):
@@ -70,6 +72,7 @@ class MergeText(_MonoidText):
     @property
     def read(self) -> tuple[Input, ...]:
         return inputs_of((), self.tail)
+
 
 def box_name(bound: Bound, formula: Formula) -> str:
     """Which launch box suits an operator: two inputs are two streams already; argmin and logsumexp want several vectors
@@ -94,13 +97,14 @@ def reduce_stage(
     """The launch that leaves one accumulator per group in the array `partials`. None: the finished result in the
     layout's outputs where one group is enough, else accumulators in "scratch0".
     """
+    layout = layout.within(line.window)
     formula = layout.formula
     lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
     width = box.block if bound.commutative else 1
     tile = width * lanes * box.unroll * box.streams
     cap = facts.compute_units * box.groups
     if bound.chain is not None:
-        cap = max(cap, -(-line.length // (bound.chain * width * lanes * box.streams)))
+        cap = max(cap, -(-line.span // (bound.chain * width * lanes * box.streams)))
     if (partials is None and line.length <= tile * GROUP_TILES) or not box.groups:
         cap = 1
     groups, share = line.shares(cap, tile)
@@ -111,12 +115,20 @@ def reduce_stage(
         bound, box.block, formula, partial, lanes, box.unroll, box.streams,
     )  # fmt: skip
     names = tuple(given.name for given in spec.read)
-    return Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
+    stage = Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
+    return in_windows(stage, line, share)
 
 
 def with_shares(stage: Stage, groups: int, share: int) -> Stage:
     """A launch of `reduce_stage` in other groups, with so many indices each."""
     return replace(stage, groups=groups, arguments=(*stage.arguments[:-1], ("idx", share)))
+
+
+def passing(stage: Stage, line: Line, share: int) -> Stage:
+    """A launch of `reduce_stage` that leaves the accumulators of one window, which the next window's replace."""
+    assert isinstance(stage.spec, ReduceText)
+    spec = replace(stage.spec, passing=line.span // share)
+    return in_windows(replace(stage, spec=spec), line, share, stage.writes)
 
 
 def plan_reduce(
@@ -132,7 +144,7 @@ def plan_reduce(
     if formula.widest and bound.locates:
         box = _fitting_blocks(formula, bound, line, facts, box)
     stage = reduce_stage(layout, bound, line, mode, facts, box)
-    if stage.groups == 1:
+    if stage.groups == 1 and line.window is None:
         return Plan((stage,), {}, mode, _scope(mode, facts), line.narrow, "the line fits one group")
     partials = layout.targets[0] if on_host else "scratch0"
     stage = reduce_stage(layout, bound, line, mode, facts, box, partials)
@@ -140,9 +152,10 @@ def plan_reduce(
     why = f"{stage.groups} groups keep {facts.compute_units} compute units busy"
     if on_host:
         why += ", the host merges their accumulators"
-        return Plan((stage,), scratch, mode, Scope.DEVICE, line.narrow, why, finish_on_host=True)
+        return Plan((stage,), scratch, mode, Scope.DEVICE, line.narrow, why, finish_on_host=True, window=line.window)
     last = merge_stage(layout, bound, stage.groups, mode, facts, box)
-    return Plan((stage, last), scratch, mode, Scope.DEVICE, line.narrow, why + ", one group merges their accumulators")
+    why += ", one group merges their accumulators"
+    return Plan((stage, last), scratch, mode, Scope.DEVICE, line.narrow, why, window=line.window)
 
 
 def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Stage:
@@ -161,5 +174,5 @@ def _fitting_blocks(formula: Formula, bound: Bound, line: Line, facts: Facts, bo
     """More groups, where one group's blocks would outrun the counter that numbers them."""
     limit = OperatorText(bound).block_limit
     lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
-    needed = -(-line.length // (limit * box.block * lanes * box.unroll))
+    needed = -(-line.span // (limit * box.block * lanes * box.unroll))
     return replace(box, groups=max(box.groups, -(-needed // facts.compute_units))) if needed > 1 else box

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Formula, Input
@@ -14,8 +14,8 @@ from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import lanes_of
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
-from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
+from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
+from clmapreduce.schemes.line.reduce import passing, reduce_stage, with_shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Prefixes:
 @dataclass(frozen=True, eq=False)
 class ScanText(LineText):
     """bound, carried: as `narrow` and `wide` of `Prefixes`. lanes: numbers of a vector. rows: vectors of an item and
-    tile.
+    tile. passing: accumulators are those of one window, so many.
     """
 
     template = "kernel/line/scan"
@@ -43,6 +43,7 @@ class ScanText(LineText):
     block: int
     lanes: int
     rows: int
+    passing: int = 0
 
     @property
     def op(self) -> OperatorText:
@@ -67,6 +68,7 @@ def plan_scan(
     reduce_box: LaunchBox,
 ) -> Plan:  # fmt: skip
     """The plan of all prefixes. reduce_box: of the launch that finds the groups' totals."""
+    whole, layout = layout, layout.within(line.window)
     formula, narrow_op, wide = layout.formula, prefixes.narrow, prefixes.wide
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, narrow_op.layout.itemsize * box.unroll + wide.layout.itemsize, facts)
@@ -83,13 +85,22 @@ def plan_scan(
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
     spec = ScanText(
         Target.of(mode, facts, line.narrow, streaming), layout.outputs, layout.tail, streaming, formula, narrow_op,
-        wide, prefixes.exclusive, box.block, lanes, rows,
+        wide, prefixes.exclusive, box.block, lanes, rows, line.span // share if line.window else 0,
+        windows=layout.windows,
     )  # fmt: skip
     arguments: Arguments = ("scratch0", *layout.sources, *layout.targets, ("idx", line.length), ("idx", share))
     second = Stage(spec, groups, box.block, arguments, ("scratch0", *layout.sources), layout.targets)
-    scratch = {"scratch0": wide.layout.itemsize * groups}
-    if groups == 1:
+    scratch = {"scratch0": wide.layout.itemsize * (spec.passing or groups)}
+    if spec.passing:
+        scratch["carries"] = 2 * wide.layout.itemsize
+        second = replace(
+            second, arguments=("carries", *arguments), reads=("carries", *second.reads),
+            writes=("carries", *second.writes),
+        )  # fmt: skip
+        second = in_windows(second, line, share, ("scratch0", "carries"))
+    elif groups == 1:
         return Plan((second,), scratch, mode, Scope.GROUP, line.narrow, "the line fits one group")
-    first = with_shares(reduce_stage(layout, wide, line, mode, facts, reduce_box, "scratch0"), groups, share)
+    first = with_shares(reduce_stage(whole, wide, line, mode, facts, reduce_box, "scratch0"), groups, share)
+    first = passing(first, line, share) if spec.passing else first
     why = f"{groups} groups: their totals first, then each behind the totals before it"
-    return Plan((first, second), scratch, mode, Scope.DEVICE, line.narrow, why)
+    return Plan((first, second), scratch, mode, Scope.DEVICE, line.narrow, why, window=line.window)

@@ -5,7 +5,7 @@ reduced in the same pass.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, Leaf, converted_text
@@ -20,7 +20,7 @@ from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel import lanes_of, vectorisable
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
+from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 from clmapreduce.schemes.line.reduce import merge_stage
 
 
@@ -96,6 +96,9 @@ def plan_unfold(
     """The plan of the powers of one base, the value of the layout's formula. They go where the layout says, or, with a
     `reduction`, their reduction goes where its layout says.
     """
+    layout = layout.within(line.window)
+    if reduction is not None:
+        reduction = replace(reduction, layout=reduction.layout.within(line.window))
     bound, ends = powers.bound, layout if reduction is None else reduction.layout
     into = None if reduction is None else reduction.bound
     components = [*bound.components, *(into.components if into is not None else ())]
@@ -110,23 +113,25 @@ def plan_unfold(
     tile = box.block * lanes * rows
     cap = max(1, facts.compute_units * box.groups)
     if into is not None and into.chain is not None:
-        cap = max(cap, -(-line.length // (into.chain * box.block * lanes)))
+        cap = max(cap, -(-line.span // (into.chain * box.block * lanes)))
     groups, share = line.shares(cap, tile)
-    partial = into is not None and groups > 1
+    partial = into is not None and (groups > 1 or line.window is not None)
     streaming = into is None and layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16
     targets = ("scratch0",) if partial else ends.targets
     spec = UnfoldText(
         Target.of(mode, facts, line.narrow, streaming), () if partial else ends.outputs, None if partial else ends.tail,
         streaming, layout.formula, bound, powers.dtype, powers.first_power, reduction, partial, box.block, lanes, rows,
+        windows=() if partial else ends.windows,
     )  # fmt: skip
     names = tuple(given.name for given in spec.read)
     arguments: Arguments = (*names, *targets, ("idx", line.length), ("idx", share))
-    stage = Stage(spec, groups, box.block, arguments, names, targets)
+    stage = in_windows(Stage(spec, groups, box.block, arguments, names, targets), line, share)
     scope = Scope.DEVICE if groups > 1 else Scope.GROUP
     why = f"a tile of {tile} powers by doubling, then one combine per element"
     if into is None or not partial:
-        return Plan((stage,), {}, mode, scope, line.narrow, why)
+        return Plan((stage,), {}, mode, scope, line.narrow, why, window=line.window)
     last = merge_stage(ends, into, groups, mode, facts, box)
-    return Plan((stage, last), {"scratch0": into.layout.itemsize * groups}, mode, scope, line.narrow, why)
+    scratch = {"scratch0": into.layout.itemsize * groups}
+    return Plan((stage, last), scratch, mode, scope, line.narrow, why, window=line.window)
 
 

@@ -13,7 +13,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.line_kernel import LineText
+from clmapreduce.schemes.line.line_kernel import LineText, in_windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,8 @@ class UpsweepText(LineText):
 
 def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Plan:
     """The plan that leaves length+1 accumulators in "out0"."""
-    narrow = Line(line.length + 1).narrow
+    narrow, window = Line(line.length + 1).narrow, line.window
+    formula = formula if window is None else formula.windowed(window.names)
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, 2 * bound.layout.itemsize, facts)
     tile = max(2, box.block * box.unroll)  # a tile of one entry would never shrink a level
@@ -57,11 +58,11 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
         names = tuple(given.name for given in spec.read)
         reads = names if level == 0 else ("out0",)
         groups = max(1, -(-count // tile))
-        stages.append(
-            Stage(spec, groups, box.block, (*names, "out0", ("idx", count), ("idx", stride)), reads, ("out0",))
-        )
+        stage = Stage(spec, groups, box.block, (*names, "out0", ("idx", count), ("idx", stride)), reads, ("out0",))
+        stages.append(in_windows(stage, line, tile) if level == 0 else stage)
         count, stride = count // tile, stride * tile
         if count <= 1:
             break
     scope = Scope.DEVICE if stages[0].groups > 1 else Scope.GROUP
-    return Plan(tuple(stages), {}, mode, scope, narrow, f"{len(stages)} level(s) of tiles of {tile}")
+    why = f"{len(stages)} level(s) of tiles of {tile}"
+    return Plan(tuple(stages), {}, mode, scope, narrow, why, window=window)

@@ -1,0 +1,56 @@
+"""Host arrays that pass through device memory a part at a time; those in files are checked part by part."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.errors import ShapeError
+
+
+class HostArray:
+    """A C-contiguous host array as its bytes. nbytes: of an entry, which is an index of a line or a row of a batch.
+    partly: whether kernels leave some of it as it is.
+    """
+
+    def __init__(self, values: np.ndarray[Any, Any], nbytes: int, name: str, partly: bool = False) -> None:
+        self.nbytes, self.partly = nbytes, partly
+        self._name = name
+        self._bytes = values.reshape(-1).view(np.uint8)
+        self._file = _file_of(self._bytes)
+
+    def part(self, first: int, count: int) -> np.ndarray[Any, Any]:
+        """The bytes of `count` entries. Raises ShapeError where the file behind the array ends before them: to read
+        there would end the process.
+        """
+        begin, end = first * self.nbytes, (first + count) * self.nbytes
+        if self._file is not None:
+            mapping, offset = self._file
+            size = mapping.size()
+            if size < offset + end:
+                raise ShapeError(
+                    f"{self._name} is mapped from a file that has {size} bytes now, and reaches to byte "
+                    f"{offset + self._bytes.nbytes}; the file was truncated, nothing of the result counts"
+                )
+        return self._bytes[begin:end]
+
+
+def _file_of(values: np.ndarray[Any, Any]) -> tuple[mmap.mmap, int] | None:
+    """(the mapping, where the array begins in its file) of an array that lies in a file; None for any other."""
+    root: Any = values
+    while isinstance(root, np.ndarray) and isinstance(root.base, np.ndarray):
+        root = root.base
+    mapping = root.base if isinstance(root, np.ndarray) else root
+    if isinstance(mapping, memoryview):
+        mapping = mapping.obj
+    if not isinstance(mapping, mmap.mmap):
+        return None
+    try:
+        mapping.size()
+    except OSError:  # memory without a file
+        return None
+    offset = root.offset if isinstance(root, np.memmap) else 0
+    start = offset - offset % mmap.ALLOCATIONGRANULARITY  # np.memmap maps whole pages
+    return mapping, start + values.ctypes.data - int(np.frombuffer(mapping, np.uint8).ctypes.data)

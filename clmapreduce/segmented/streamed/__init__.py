@@ -1,0 +1,1 @@
+"""Calls over segments whose host arrays have no room in device memory."""

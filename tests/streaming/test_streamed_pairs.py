@@ -1,0 +1,99 @@
+"""Reductions over pairs whose arrays have no room in device memory, against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.oracles import assert_same
+from support.streamed import floats
+
+import clmapreduce as cm
+
+ROWS, COLUMNS = 150_011, 29
+ALIASES = ["x = Vi(3)", "y = Vj(3)"]
+
+
+@pytest.fixture(scope="module")
+def tight(context: cm.Context) -> cm.Context:
+    """A context of the device with one mebibyte."""
+    return cm.Context(context.device, memory_limit="1M")
+
+
+def points(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return floats(rng, 3 * ROWS).reshape(ROWS, 3), floats(rng, 3 * COLUMNS).reshape(COLUMNS, 3)
+
+
+def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return ((x[:, None].astype("f8") - y[None]) ** 2).sum(-1)
+
+
+def test_tiles_of_rows(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    weights = floats(rng, 2 * COLUMNS).reshape(COLUMNS, 2)
+    call = cm.Genred("Exp(-SqDist(x, y) * g) * b", [*ALIASES, "b = Vj(2)", "g = Pm(1)"], "Sum", axis=1)
+    out = np.full((ROWS, 2), np.nan, "f4")
+    assert call(x, y, weights, 0.5, out=out, mode=mode, context=tight) is out
+    expected = np.exp(-0.5 * distances(x, y)) @ weights.astype("f8")
+    np.testing.assert_allclose(out, expected, atol=2e-5 * np.abs(weights).sum())
+    assert " × 1 tiles of " in call.explain(x, y, weights, 0.5, mode=mode, context=tight)
+    assert tight.queue.arena.peak_bytes <= tight.queue.arena.limit  # type: ignore[operator]
+    assert_same(call(x, y, weights, 0.5, mode=mode, context=tight), out)
+
+
+def test_several_results_of_rows(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    call = cm.Genred("SqDist(x, y)", ALIASES, "KMin_ArgKMin", axis=1, opt_arg=2)
+    least, places = call(x, y, mode=mode, context=tight)
+    expected = np.sort(distances(x, y), axis=1)[:, :2]
+    np.testing.assert_allclose(least.reshape(ROWS, 2), expected, rtol=1e-5, atol=1e-6)
+    chosen = np.take_along_axis(distances(x, y), places.reshape(ROWS, 2), 1)
+    np.testing.assert_allclose(chosen, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Sum", "Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax", "LogSumExp"])
+def test_tiles_of_columns(name: str, tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """The long side is reduced: parts of it are merged."""
+    x, y = points(rng)
+    call = cm.Genred("SqDist(x, y)", ALIASES, name, axis=0)
+    got: Any = call(x, y, mode=mode, context=tight)
+    assert "streamed: 1 × " in call.explain(x, y, mode=mode, context=tight)
+    squares = distances(x, y)
+    place = squares.argmin(0) if "Min" in name else squares.argmax(0)
+    best = squares.min(0) if "Min" in name else squares.max(0)
+    if "Arg" in name:
+        values, places = got if isinstance(got, tuple) else (best[:, None], got)
+        np.testing.assert_allclose(squares[places[:, 0], np.arange(COLUMNS)], best, rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(values[:, 0], best, rtol=1e-5, atol=1e-9)
+        assert (places[:, 0] == place).mean() > 0.8, "rounding may choose among near ones"
+        return
+    expected = {"Sum": squares.sum(0), "LogSumExp": np.logaddexp.reduce(squares, 0)}.get(name, best)
+    np.testing.assert_allclose(got[:, 0], expected, rtol=2e-5, atol=1e-9)
+    assert tight.queue.arena.peak_bytes <= tight.queue.arena.limit  # type: ignore[operator]
+
+
+def test_both_sides_in_tiles(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    own = cm.Context(context.device, memory_limit="600K")
+    x, y = floats(rng, 30_011).reshape(-1, 1), floats(rng, 60_013).reshape(-1, 1)
+    call = cm.Genred("x * y", ["x = Vi(1)", "y = Vj(1)"], "Sum", axis=1)
+    x = np.tile(x, (4, 1))
+    assert call.explain(x, y, mode=mode, context=own).startswith("streamed: ")
+    expected = x[:, 0].astype("f8") * y.astype("f8").sum()
+    allowed = 1e-5 * np.abs(x[:, 0]) * np.abs(y).sum()
+    assert (np.abs(call(x, y, mode=mode, context=own)[:, 0] - expected) <= allowed).all()
+
+
+def test_parts_that_cannot_be_merged(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    with pytest.raises(cm.DeviceMemoryError, match=r"Var: .* merged for Sum, Min"):
+        cm.Genred("SqDist(x, y)", ALIASES, "Var", axis=0)(x, y, mode=mode, context=tight)
+
+
+def test_wrong_arguments_are_told_first(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    call = cm.Genred("SqDist(x, y)", ALIASES, "Sum", axis=1)
+    with pytest.raises(cm.ShapeError):
+        call(x[:, :2], y, mode=mode, context=tight)
+    with pytest.raises(cm.ShapeError, match="out has shape"):
+        call(x, y, out=np.zeros((3, 1), "f4"), mode=mode, context=tight)

@@ -10,14 +10,15 @@ NARROW_LIMIT = 2**31 - 2**20
 
 @dataclass(frozen=True)
 class Line:
-    """The indices 0 … length−1."""
+    """The indices 0 … length−1. reach: how many elements the arrays have whose places kernels compute, if more."""
 
     length: int
+    reach: int = 0
 
     @property
     def narrow(self) -> bool:
         """Whether every index, and every index one tile further, fits an int."""
-        return self.length < NARROW_LIMIT
+        return max(self.length, self.reach) < NARROW_LIMIT
 
     def shares(self, groups: int, tile: int) -> tuple[int, int]:
         """(group count, share): at most `groups` groups with the same share, a multiple of `tile`, that together cover

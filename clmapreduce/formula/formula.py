@@ -2,8 +2,9 @@
 
 `Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument,
 or the only element of a buffer), or broadcast by strides. In a batch, whose rows are lines of their own, it may also be
-one line for all rows, or one value per row. Under segments it may be gathered: read where other inputs, arrays of
-places, say. A kernel's own array is read as a vector, from private memory.
+one line for all rows, or one value per row, or lie across memory: rows side by side, as the columns of a matrix. Under
+segments it may be gathered: read where other inputs, arrays of places, say. A kernel's own array is read as a vector,
+from private memory.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Access(Enum):
     STRIDED = "strided"
     LINE = "line"
     ROW = "row"
+    ACROSS = "across"
     GATHERED = "gathered"
     PRIVATE = "private"
 
@@ -59,7 +61,8 @@ class Input:
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
     that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
     so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
-    placed: other inputs read it at places that memory holds.
+    placed: other inputs read it at places that memory holds. shifted: its first element lies further on in memory, where
+    a number among the kernel's arguments says.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Input:
     every: int = 1
     trailing: bool = False
     placed: bool = False
+    shifted: bool = False
 
     @property
     def limited(self) -> bool:
@@ -177,8 +181,10 @@ def _parameters(operand: Input) -> list[str]:
         return [f"const {c_name(operand.dtype)} {operand.name}"]
     kind = "uchar" if operand.dtype.names else c_name(operand.dtype)
     strides = [f"const idx {operand.name}_size{d}, const idx {operand.name}_stride{d}" for d in range(operand.rank)]
+    width = [f"const idx {operand.name}_width"] if operand.access is Access.ACROSS else []
+    first = [f"const idx {operand.name}_first"] if operand.shifted else []
     limit = [f"const idx {operand.name}_last"] if operand.limited else []
-    return [f"__global const {kind} *restrict {operand.name}", *strides, *limit]
+    return [f"__global const {kind} *restrict {operand.name}", *strides, *width, *first, *limit]
 
 
 def load(operand: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
@@ -221,6 +227,8 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.row}))"
         case Access.ROW:
             return _one(operand, leaf, f"({at.row})")
+        case Access.ACROSS:
+            each = [_across_index(operand, at, lane) for lane in range(lanes)]
         case Access.STRIDED:
             each = [_strided_index(operand, f"({at.element} + {lane})") for lane in range(lanes)]
         case Access.GATHERED if lanes > 1 and not operand.through and operand.every == 1:
@@ -230,6 +238,9 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             each = [_gathered(operand, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
+        case Access.VECTOR if lanes > 1 and operand.shifted:
+            spot = f"{operand.name} + {operand.name}_first + {at.element}"
+            return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {spot})"
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + {at.element})"
         case Access.PRIVATE if lanes > 1:
@@ -241,6 +252,7 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
 
 
 def _one(operand: Input, leaf: Leaf, at: str) -> str:
+    at = f"{operand.name}_first + {at}" if operand.shifted else at
     if operand.dtype.fields is None:
         return f"{operand.name}[{at}]"
     part, offset = leaves(operand.dtype)[leaf]
@@ -280,6 +292,12 @@ def place_through(operand: Input, held: str) -> str:
         place = f"cmr_within((idx){held}, {name}_last)"
         held = f"{name}[{place}]"
     return place
+
+
+def _across_index(operand: Input, at: Place, lane: int) -> str:
+    """The place of a row's element where so many rows lie side by side, and `pitch` elements make a row."""
+    row, width = (f"({at.row} + {lane})" if lane else f"({at.row})"), f"{operand.name}_width"
+    return f"({row} / {width} * {at.pitch} + ({at.index})) * {width} + {row} % {width}"
 
 
 def _strided_index(operand: Input, at: str) -> str:

@@ -41,9 +41,14 @@ class LineRequest(PlanRequest):
 
 @dataclass(frozen=True)
 class MapRequest(LineRequest):
-    """streaming: stores go past the caches."""
+    """streaming: stores go past the caches. reach: as of a Line."""
 
     streaming: bool = False
+    reach: int = 0
+
+    @property
+    def line(self) -> Line:
+        return Line(self.length, self.reach)
 
     def plan(self, facts: Facts) -> Plan:
         outputs = tuple(value_dtype(value) for value in self.formula.outputs)

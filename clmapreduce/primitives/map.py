@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clmapreduce.calls.arguments import Arguments, gather
+from clmapreduce.calls.arguments import Arguments, Shape, gather
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -82,19 +82,24 @@ class Map(Primitive):
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         return self.prepared(gather(values, options.context, more.get("length")), options)
 
-    def prepared(self, arguments: Arguments, options: Options) -> Prepared | list[Any]:
-        """As `_prepare`, for arguments that are sorted already."""
+    def prepared(
+        self, arguments: Arguments, options: Options, into: Shape | None = None
+    ) -> Prepared | list[Any]:
+        """As `_prepare`, for arguments that are sorted already. into: the shape of `out` where outputs are placed."""
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
         check_numbers(formula, arguments)
-        outputs = [(arguments.shape, value_dtype(value)) for value in formula.outputs]
+        shape = arguments.shape if into is None else into
+        outputs = [(shape, value_dtype(value)) for value in formula.outputs]
         if arguments.length == 0:
             return empty_results(arguments, outputs, options)
         mode = choose_mode(options.mode, context.facts)
         box = options.box("map", mode, context)
         streaming = streams_past_caches(options, outputs)
-        executable = context.executable(MapRequest(formula, arguments.length, mode, box, streaming))
-        return prepare(arguments, executable, outputs, options, partly=guarded(formula.outputs))
+        request = MapRequest(formula, arguments.length, mode, box, streaming, arguments.reach)
+        executable = context.executable(request)
+        partly = guarded(formula.outputs) if into is None else (True,) * len(outputs)
+        return prepare(arguments, executable, outputs, options, into is None, partly)
 
 
 def chained(first: Map, second: Map) -> Map:

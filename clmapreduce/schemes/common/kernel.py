@@ -11,6 +11,7 @@ from clmapreduce.formula.content import content_of
 from clmapreduce.formula.formula import Formula, field_text
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Value
+from clmapreduce.formula.placed import place_of
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Epilogue, Facts, KernelSpec, Layout, LocalArray
@@ -122,21 +123,31 @@ def store_values(
 
 def store_value(block: Statements, output: int, value: Value, dtype: DType, at: str, streaming: bool) -> None:
     """As `store_values`, for one output."""
-    texts, condition = block.texts(value), condition_of(value)
-    if condition is None:
+    texts, condition, place = block.texts(value), condition_of(value), place_of(value)
+    if condition is None and place is None:
         block.add(store_text(output, dtype, texts, at, block.lanes, streaming))
-    else:
-        holds = block.text(condition).c
-        block.add(guarded_text(output, dtype, texts, holds, lambda lane: f"{at} + {lane}", block.lanes))
+        return
+    holds = "" if condition is None else block.text(condition).c
+    spot = "" if place is None else block.text(place).c
+    lane_text = ".s{}" if block.lanes > 1 else ""
+
+    def at_lane(lane: int) -> str:
+        return f"{spot}{lane_text.format(HEX[lane])}" if spot else f"{at} + {lane}"
+
+    block.add(guarded_text(output, dtype, texts, holds, at_lane, block.lanes))
 
 
 def guarded_text(
     output: int, dtype: DType, texts: Mapping[Leaf, str], condition: str, at: Callable[[int], str], lanes: int
 ) -> str:
-    """C text that stores one output where a condition (per lane) holds, and leaves memory alone elsewhere."""
+    """C text that stores one output lane by lane, where a condition (per lane) holds, if there is one, and leaves memory
+    alone elsewhere.
+    """
     if lanes == 1:
-        return f"if ({condition}) {{ {store_text(output, dtype, texts, at(0), 1, False)} }}"
-    lines = [f"if ({condition}.s{HEX[lane]}) out{output}[{at(lane)}] = kept.s{HEX[lane]};" for lane in range(lanes)]
+        text = store_text(output, dtype, texts, at(0), 1, False)
+        return f"if ({condition}) {{ {text} }}" if condition else text
+    whether = [f"if ({condition}.s{HEX[lane]}) " if condition else "" for lane in range(lanes)]
+    lines = [f"{whether[lane]}out{output}[{at(lane)}] = kept.s{HEX[lane]};" for lane in range(lanes)]
     return "\n".join([f"{{ const {c_name(dtype, lanes)} kept = {texts['']};", *lines, "}"])
 
 

@@ -1,0 +1,164 @@
+"""Elementwise operations: one launch each, a `Map` per operation and dtypes that is cached here. Its kernels are cached
+with all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arrays.operands import home, is_number, is_operand, operand
+from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
+from clmapreduce.arrays.ufuncs import UFUNCS, ufunc_of
+from clmapreduce.calls.arguments import Shape, gather
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.checks import quoted
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.context import Context
+from clmapreduce.dtypes import BOOL, DType, is_complex, is_integer
+from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
+from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.node import Node
+from clmapreduce.primitives.map import Map
+
+INT8 = np.dtype(np.int8)
+COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+
+
+def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str = "auto") -> Any:
+    """NumPy's ufunc `name` of arrays and numbers that broadcast, in one launch.
+
+    out: a DeviceArray, or a tuple of them, to hold the results, of a dtype that NumPy would cast them to. Raises
+    DTypeError, ShapeError or DeviceError before anything is launched.
+    """
+    if name not in UFUNCS:
+        raise ArgumentError(f"np.{name} is not offered for a DeviceArray; {HOST}")
+    values = [operand(value) for value in operands]
+    ufunc = ufunc_of(name)
+    if len(values) != ufunc.nin:
+        raise ArgumentError(f"np.{name} takes {ufunc.nin} operand(s), {len(values)} given")
+    if name == "power":
+        name, values = _power(values)
+        ufunc = ufunc_of(name)
+    dtypes = dtypes_of(ufunc, values)
+    beyond = outside(values, dtypes.computing)
+    if name in COMPARISONS and any(beyond) and out is None:
+        return _beyond(name, values, beyond)
+    targets = out if isinstance(out, tuple) else None if out is None else (out,)
+    results = _results(name, dtypes, targets)
+    try:
+        found = run(operation(name, dtypes.computing, results), fitted(values, dtypes.computing), targets, mode=mode)
+    except DTypeError as error:
+        raise DTypeError(f"np.{name}: {error}; {HOST}") from None
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def operator(name: str, operands: Sequence[Any], out: Any = None) -> Any:
+    """As `elementwise`, for an operator: NotImplemented where an operand's class is none of Python's and NumPy's, and may
+    have an operator of its own; (in)equality with what is no operand is Python's.
+    """
+    strange = [value for value in operands if not is_operand(value)]
+    if not strange:
+        return elementwise(name, operands, out)
+    if name in ("equal", "not_equal") or type(strange[0]).__module__ != "builtins":
+        return NotImplemented
+    raise ArgumentError(f"{name} was used on a DeviceArray and {quoted(strange[0])}; give arrays and numbers")
+
+
+def chosen(condition: Any, a: Any, b: Any, dtype: DType) -> DeviceArray:
+    """a where a condition holds, else b, in a dtype."""
+    values = fitted([operand(condition), operand(a), operand(b)], (BOOL, dtype, dtype))
+    return run(operation("where", (BOOL, dtype, dtype), (dtype,)), values)[0]
+
+
+def converted(x: Any, dtype: DType, out: DeviceArray | None = None, shape: Shape | None = None) -> DeviceArray:
+    """A value in another dtype, and broadcast to a shape; of complex numbers that become real the real part."""
+    function = conversion(dtype) if is_number(x) or x.dtype.names is None else COPY
+    return run(function, [x], None if out is None else (out,), shape)[0]
+
+
+def run(
+    function: Map, values: Sequence[Any], out: tuple[Any, ...] | None = None, shape: Shape | None = None,
+    mode: str = "auto", context: Context | None = None,
+) -> list[DeviceArray]:  # fmt: skip
+    """The results of a map on arrays and numbers, on the device. shape: of the results, if not as the values broadcast."""
+    context = home([*values, *(out or ())], context)
+    arguments = replace(gather(values, context, shape=shape), on_device=True)
+    prepared = function.prepared(arguments, Options(mode, context, out=out))
+    return prepared.run() if isinstance(prepared, Prepared) else prepared
+
+
+@lru_cache(maxsize=2048)
+def operation(name: str, computing: tuple[DType, ...], results: tuple[DType, ...]) -> Map:
+    """The map of an operation: operands converted, computed, results converted."""
+    formula = UFUNCS[name] if name in UFUNCS else lambda *values: apply(name, *values)
+
+    def computed(*values: Node) -> Any:
+        found = formula(*(_as(value, dtype) for value, dtype in zip(values, computing, strict=True)))
+        outputs = found if isinstance(found, tuple) else (found,)
+        return tuple(_as(value, dtype) for value, dtype in zip(outputs, results, strict=True))
+
+    computed.__name__ = name
+    return Map(computed)
+
+
+@lru_cache(maxsize=64)
+def conversion(dtype: DType) -> Map:
+    """The map that converts to a dtype."""
+    return Map(lambda x: _as(x, dtype))
+
+
+COPY = Map(lambda x: x)
+
+
+def _as(value: Node, dtype: DType) -> Node:
+    if is_complex(value.dtype) and not is_complex(dtype) and dtype != BOOL:
+        value = value.real
+    return cast(value, dtype)
+
+
+def _results(name: str, dtypes: Dtypes, targets: tuple[Any, ...] | None) -> tuple[DType, ...]:
+    """The dtypes of the results, those of the targets where there are any. Raises DTypeError, ArgumentError."""
+    if targets is None:
+        return dtypes.results
+    if len(targets) != len(dtypes.results):
+        raise ShapeError(f"np.{name} gives {len(dtypes.results)} result(s), out holds {len(targets)}")
+    found = []
+    for target, dtype in zip(targets, dtypes.results, strict=True):
+        if not isinstance(target, DeviceArray):
+            raise ArgumentError(f"out is {quoted(target)}; results on a device go to DeviceArrays")
+        if not np.can_cast(dtype, target.dtype, "same_kind"):
+            raise DTypeError(f"np.{name} gives {dtype}, which out's {target.dtype} does not hold; {HOST}")
+        found.append(target.dtype)
+    return tuple(found)
+
+
+def _power(values: list[Any]) -> tuple[str, list[Any]]:
+    """The function and operands of a power: squares, roots and reciprocals are those, as in NumPy. Raises DTypeError
+    for integers to negative powers that the host knows.
+    """
+    base, exponent = values
+    known = exponent if is_number(exponent) or isinstance(exponent, np.ndarray) else 0
+    kinds = [np.asarray(v).dtype if is_number(v) else v.dtype for v in values]
+    if all(is_integer(kind) or kind == BOOL for kind in kinds) and np.any(np.less(known, 0)):
+        raise DTypeError("an integer to a negative power is no integer; convert it with x.astype('float64') first")
+    if is_number(exponent) and not isinstance(exponent, (bool, complex)) and not is_number(base):
+        if exponent == 2 and (base.dtype.kind in "fc" or isinstance(exponent, int)) and base.dtype != BOOL:
+            return "square", [base]
+        if base.dtype.kind == "f" and exponent in (0.5, -1):
+            return ("sqrt" if exponent == 0.5 else "reciprocal"), [base]
+    return "power", values
+
+
+def _beyond(name: str, values: list[Any], beyond: list[bool]) -> DeviceArray:
+    """A comparison with an integer beyond the other side's dtype: one answer for all, that of 0 and 1, or of 0 and -1."""
+    place = beyond.index(True)
+    array = values[1 - place]
+    sides = [np.int8(0), np.int8(0)]
+    sides[place] = np.int8(1 if values[place] > 0 else -1)
+    return run(operation(name, (INT8, INT8), (BOOL,)), sides, shape=array.shape, context=array.context)[0]

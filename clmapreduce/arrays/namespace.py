@@ -1,0 +1,70 @@
+"""The array namespace, by the names of the array-API standard and NumPy's: what `__array_namespace__` gives, and where
+methods and NumPy's functions are looked up. Elementwise functions are looked up among the ufuncs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arrays import creation, functions, joining, masks, reductions, scans, shapes
+from clmapreduce.arrays.elementwise import elementwise
+from clmapreduce.arrays.ufuncs import UFUNCS
+
+MODULES = (creation, functions, joining, masks, reductions, scans, shapes)
+NAMES = (
+    "all", "allclose", "any", "arange", "argmax", "argmin", "argwhere", "array_equal", "asarray", "astype",
+    "broadcast_arrays", "broadcast_to", "can_cast", "clip", "concat", "concatenate", "copy", "copyto", "count_nonzero",
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "empty", "empty_like", "expand_dims", "flatnonzero",
+    "flip", "full", "full_like", "hstack", "imag", "isclose", "linspace", "matrix_transpose", "max", "mean", "min",
+    "moveaxis", "ndim", "nonzero", "ones", "ones_like", "permute_dims", "prod", "ravel", "real", "reshape", "result_type",
+    "round", "shape", "size", "squeeze", "stack", "std", "sum", "swapaxes", "take", "transpose", "var", "vstack", "where",
+    "zeros", "zeros_like",
+)  # fmt: skip
+"""The functions that are not elementwise."""
+
+STANDARD = {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+    "atanh": "arctanh", "abs": "absolute", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder", "pow": "power", "true_divide": "divide",
+}  # fmt: skip
+"""The standard's names, and others of NumPy's, of ufuncs that have another one here."""
+
+DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+          "complex64", "complex128")  # fmt: skip
+
+__array_api_version__ = "2023.12"
+e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
+bool = np.dtype(np.bool_)  # the standard's name
+
+
+def find(name: str) -> Any:
+    """The function of a name; None where there is none."""
+    if name in NAMES:
+        return next(getattr(module, name) for module in MODULES if hasattr(module, name))
+    ufunc = STANDARD.get(name, name)
+    return _elementwise(ufunc) if ufunc in UFUNCS else None
+
+
+def _elementwise(ufunc: str) -> Any:
+    def function(*operands: Any, out: Any = None) -> Any:
+        return elementwise(ufunc, operands, out)
+
+    function.__name__ = function.__qualname__ = ufunc
+    function.__doc__ = f"numpy.{ufunc} of arrays and numbers that broadcast, in one launch."
+    return function
+
+
+def __getattr__(name: str) -> Any:
+    if name in DTYPES:
+        return np.dtype(name)
+    found = find(name)
+    if found is None:
+        raise AttributeError(f"the array namespace has no {name!r}; x.to_numpy() gives an array for NumPy's own")
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*NAMES, *UFUNCS, *STANDARD, *DTYPES, "bool", "e", "inf", "nan", "newaxis", "pi"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clmapreduce.arrays import indexing, namespace, protocols
+from clmapreduce.arrays import namespace, protocols
 from clmapreduce.arrays.creation import (
     arange,
     empty,
@@ -23,6 +23,8 @@ from clmapreduce.arrays.creation import (
 )
 from clmapreduce.arrays.elementwise import operator
 from clmapreduce.arrays.joining import concatenate, stack
+from clmapreduce.arrays.subscripts.read import selected
+from clmapreduce.arrays.subscripts.write import assign
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.errors import ArgumentError
@@ -40,10 +42,10 @@ class _Operations:
         return namespace.find(name)(*values, **keywords)
 
     def selected(self, array: Any, key: Any, /) -> Any:
-        return indexing.selected(array, key)
+        return selected(array, key)
 
     def assign(self, array: Any, key: Any, value: Any, /) -> None:
-        indexing.assign(array, key, value)
+        assign(array, key, value)
 
     def ufunc(self, ufunc: Any, method: str, operands: Sequence[Any], keywords: dict[str, Any], /) -> Any:
         return protocols.call_ufunc(ufunc, method, operands, keywords)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from clmapreduce.arrays.indexing import in_steps
-from clmapreduce.arrays.steps import contiguous_steps
+from clmapreduce.arrays.subscripts.read import in_steps
+from clmapreduce.arrays.subscripts.steps import contiguous_steps
 from clmapreduce.calls.arguments import Argument, Shape, array_argument
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray, Part
@@ -73,15 +73,15 @@ class Lines:
 def lines_of(x: DeviceArray, axes: tuple[int, ...]) -> Lines:
     """The lines along some axes, in C order. Where other axes lie between these, of a copy."""
     longer = [axis for axis in axes if x.shape[axis] != 1]
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    others = [axis for axis in range(x.ndim) if axis not in axes]
     length = prod(x.shape[axis] for axis in axes)
     if not longer:
-        return Lines(x, prod(x.shape[axis] for axis in kept), length, 1)
-    between = [axis for axis in kept if longer[0] < axis < longer[-1] and x.shape[axis] != 1]
+        return Lines(x, prod(x.shape[axis] for axis in others), length, 1)
+    between = [axis for axis in others if longer[0] < axis < longer[-1] and x.shape[axis] != 1]
     if between and x.size:
-        order = [*kept, *axes]
+        order = [*others, *axes]
         steps = contiguous_steps(x.shape)
         x = in_steps(x, x.first, tuple(x.shape[axis] for axis in order), tuple(steps[axis] for axis in order))
         return Lines(x, x.size // length, length, 1)
-    before = prod(x.shape[axis] for axis in kept if axis < longer[0])
-    return Lines(x, before, length, prod(x.shape[axis] for axis in kept if axis > longer[0]))
+    before = prod(x.shape[axis] for axis in others if axis < longer[0])
+    return Lines(x, before, length, prod(x.shape[axis] for axis in others if axis > longer[0]))

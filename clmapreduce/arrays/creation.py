@@ -12,7 +12,7 @@ import numpy as np
 
 from clmapreduce.arrays.operands import is_number, number_in
 from clmapreduce.arrays.promotion import default_float
-from clmapreduce.arrays.steps import bits_of, seen_as
+from clmapreduce.arrays.subscripts.steps import bits_of, seen_as
 from clmapreduce.calls.arguments import Shape, gather
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -45,10 +45,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, context: Context | N
     if isinstance(fill_value, DeviceArray):
         fill_value = fill_value.to_numpy()[()]
     own = np.asarray(fill_value).dtype
-    wanted = _dtype(default_float(home.facts.fp64) if own == FLOAT64 and dtype is None else dtype or own, home)
-    value = number_in(fill_value, wanted) if is_number(fill_value) else np.asarray(fill_value).astype(wanted)
-    extent, bits = shape_of(shape), bits_of(wanted)
-    return seen_as(_mapped(_FILL, [value.view(bits) if bits != wanted else value], extent, home), wanted)
+    kind = _dtype(default_float(home.facts.fp64) if own == FLOAT64 and dtype is None else dtype or own, home)
+    value = number_in(fill_value, kind) if is_number(fill_value) else np.asarray(fill_value).astype(kind)
+    extent, bits = shape_of(shape), bits_of(kind)
+    return seen_as(_mapped(_FILL, [value.view(bits) if bits != kind else value], extent, home), kind)
 
 
 def zeros(shape: Any, dtype: Any = None, *, context: Context | None = None) -> DeviceArray:
@@ -87,8 +87,8 @@ def ones_like(x: Any, /, dtype: Any = None, *, shape: Any = None, context: Conte
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, context: Context | None = None
 ) -> DeviceArray:
-    """The numbers start, start + step, … before stop (from 0 on, if start is the only one). dtype: int64 for integers, else
-    as of `empty`. Launches one map.
+    """The numbers start, start + step, … before stop (from 0 on, if start is the only one). dtype: int64 for integers,
+    else as of `empty`. Launches one map.
     """
     home = context_of(context)
     start, stop = (0, start) if stop is None else (start, stop)
@@ -99,32 +99,32 @@ def arange(
         raise ArgumentError("step is 0, with which no stop is reached; give another number")
     integers = all(is_whole(number) for number in numbers)
     length = len(range(*map(int, numbers))) if integers else max(0, math.ceil((stop - start) / step))
-    wanted = _dtype(INT64 if dtype is None and integers else dtype, home)
-    first, second = (number_in(_plain(number), wanted) for number in (start, start + step)) if length else (0, 0)
+    kind = _dtype(INT64 if dtype is None and integers else dtype, home)
+    first, second = (number_in(_plain(number), kind) for number in (start, start + step)) if length else (0, 0)
     if not length:
-        return allocated((0,), wanted, home)
-    wide = INT64 if is_integer(wanted) else wanted
+        return allocated((0,), kind, home)
+    wide = INT64 if is_integer(kind) else kind
     with np.errstate(all="ignore"):
         values = [np.asarray(first).astype(wide), np.asarray(second).astype(wide) - np.asarray(first).astype(wide)]
-    return _mapped(_in_step(wanted), values, (whole(length, "the length"),), home)
+    return _mapped(_in_step(kind), values, (whole(length, "the length"),), home)
 
 
 def linspace(
     start: Any, stop: Any, num: int = 50, dtype: Any = None, *, endpoint: bool = True, context: Context | None = None
 ) -> DeviceArray:
-    """`num` numbers evenly from start to stop, which is the last one if endpoint. dtype: as of `empty`. Launches one map.
-    Numbers are computed in float64, where the device has it.
+    """`num` numbers evenly from start to stop, which is the last one if endpoint. dtype: as of `empty`. Launches one
+    map. Numbers are computed in float64, where the device has it.
     """
     home = context_of(context)
     begin, end = real(start, "start"), real(stop, "stop")
     count = whole(num, "num")
-    wanted = _dtype(dtype, home)
+    kind = _dtype(dtype, home)
     wide = default_float(home.facts.fp64)
     spaces = count - 1 if endpoint else count
     step = (end - begin) / spaces if spaces > 0 else math.nan
     last = end if endpoint and count > 1 else begin + (count - 1) * (step if count > 1 else 0.0)
     values = [wide.type(begin), wide.type(step if count > 1 else 0.0), wide.type(last), np.int64(count - 1)]
-    return _mapped(_evenly(wanted), values, (count,), home)
+    return _mapped(_evenly(kind), values, (count,), home)
 
 
 @lru_cache(maxsize=64)

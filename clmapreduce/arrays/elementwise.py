@@ -13,21 +13,20 @@ import numpy as np
 
 from clmapreduce.arrays.operands import home, is_number, is_operand, operand
 from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
-from clmapreduce.arrays.ufuncs import UFUNCS, ufunc_of
+from clmapreduce.arrays.ufuncs import COMPARISONS, UFUNCS, ufunc_of
 from clmapreduce.calls.arguments import Shape, gather
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import BOOL, DType, is_complex, is_integer
+from clmapreduce.dtypes import BOOL, DType, is_complex
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node
 from clmapreduce.primitives.map import Map
 
 INT8 = np.dtype(np.int8)
-COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 
 
 def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str = "auto") -> Any:
@@ -43,8 +42,7 @@ def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str =
     if len(values) != ufunc.nin:
         raise ArgumentError(f"np.{name} takes {ufunc.nin} operand(s), {len(values)} given")
     if name == "power":
-        name, values = _power(values)
-        ufunc = ufunc_of(name)
+        _check_exponent(*values)
     dtypes = dtypes_of(ufunc, values)
     beyond = outside(values, dtypes.computing)
     if name in COMPARISONS and any(beyond) and out is None:
@@ -52,17 +50,25 @@ def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str =
     targets = out if isinstance(out, tuple) else None if out is None else (out,)
     results = _results(name, dtypes, targets)
     try:
-        found = run(operation(name, dtypes.computing, results), fitted(values, dtypes.computing), targets, mode=mode)
+        outputs = run(operation(name, dtypes.computing, results), fitted(values, dtypes.computing), targets, mode=mode)
     except DTypeError as error:
         raise DTypeError(f"np.{name}: {error}; {HOST}") from None
-    return found[0] if len(found) == 1 else tuple(found)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def array_of(name: str, *operands: Any) -> DeviceArray:
+    """As `elementwise`, of a ufunc with one result."""
+    result: DeviceArray = elementwise(name, operands)
+    return result
 
 
 def operator(name: str, operands: Sequence[Any], out: Any = None) -> Any:
-    """As `elementwise`, for an operator: NotImplemented where an operand's class is none of Python's and NumPy's, and may
-    have an operator of its own; (in)equality with what is no operand is Python's.
+    """As `elementwise`, for an operator: NotImplemented where an operand's class is none of Python's and NumPy's, and
+    may have an operator of its own; (in)equality with what is no operand is Python's.
     """
     strange = [value for value in operands if not is_operand(value)]
+    if not strange and name == "power" and out is None:
+        name, operands = _power(*operands)
     if not strange:
         return elementwise(name, operands, out)
     if name in ("equal", "not_equal") or type(strange[0]).__module__ != "builtins":
@@ -70,7 +76,7 @@ def operator(name: str, operands: Sequence[Any], out: Any = None) -> Any:
     raise ArgumentError(f"{name} was used on a DeviceArray and {quoted(strange[0])}; give arrays and numbers")
 
 
-def chosen(condition: Any, a: Any, b: Any, dtype: DType) -> DeviceArray:
+def where(condition: Any, a: Any, b: Any, dtype: DType) -> DeviceArray:
     """a where a condition holds, else b, in a dtype."""
     values = fitted([operand(condition), operand(a), operand(b)], (BOOL, dtype, dtype))
     return run(operation("where", (BOOL, dtype, dtype), (dtype,)), values)[0]
@@ -86,7 +92,8 @@ def run(
     function: Map, values: Sequence[Any], out: tuple[Any, ...] | None = None, shape: Shape | None = None,
     mode: str = "auto", context: Context | None = None,
 ) -> list[DeviceArray]:  # fmt: skip
-    """The results of a map on arrays and numbers, on the device. shape: of the results, if not as the values broadcast."""
+    """The results of a map on arrays and numbers, on the device. shape: of the results, if not as the values broadcast.
+    """
     context = home([*values, *(out or ())], context)
     arguments = replace(gather(values, context, shape=shape), on_device=True)
     prepared = function.prepared(arguments, Options(mode, context, out=out))
@@ -99,8 +106,8 @@ def operation(name: str, computing: tuple[DType, ...], results: tuple[DType, ...
     formula = UFUNCS[name] if name in UFUNCS else lambda *values: apply(name, *values)
 
     def computed(*values: Node) -> Any:
-        found = formula(*(_as(value, dtype) for value, dtype in zip(values, computing, strict=True)))
-        outputs = found if isinstance(found, tuple) else (found,)
+        result = formula(*(_as(value, dtype) for value, dtype in zip(values, computing, strict=True)))
+        outputs = result if isinstance(result, tuple) else (result,)
         return tuple(_as(value, dtype) for value, dtype in zip(outputs, results, strict=True))
 
     computed.__name__ = name
@@ -128,35 +135,39 @@ def _results(name: str, dtypes: Dtypes, targets: tuple[Any, ...] | None) -> tupl
         return dtypes.results
     if len(targets) != len(dtypes.results):
         raise ShapeError(f"np.{name} gives {len(dtypes.results)} result(s), out holds {len(targets)}")
-    found = []
+    outputs = []
     for target, dtype in zip(targets, dtypes.results, strict=True):
         if not isinstance(target, DeviceArray):
             raise ArgumentError(f"out is {quoted(target)}; results on a device go to DeviceArrays")
         if not np.can_cast(dtype, target.dtype, "same_kind"):
             raise DTypeError(f"np.{name} gives {dtype}, which out's {target.dtype} does not hold; {HOST}")
-        found.append(target.dtype)
-    return tuple(found)
+        outputs.append(target.dtype)
+    return tuple(outputs)
 
 
-def _power(values: list[Any]) -> tuple[str, list[Any]]:
-    """The function and operands of a power: squares, roots and reciprocals are those, as in NumPy. Raises DTypeError
-    for integers to negative powers that the host knows.
-    """
-    base, exponent = values
-    known = exponent if is_number(exponent) or isinstance(exponent, np.ndarray) else 0
-    kinds = [np.asarray(v).dtype if is_number(v) else v.dtype for v in values]
-    if all(is_integer(kind) or kind == BOOL for kind in kinds) and np.any(np.less(known, 0)):
+def _check_exponent(base: Any, exponent: Any) -> None:
+    """Raises DTypeError for integers to negative powers that the host knows."""
+    kinds = [np.asarray(v).dtype if is_number(v) else v.dtype for v in (base, exponent)]
+    known = is_number(exponent) or isinstance(exponent, np.ndarray)
+    if known and all(kind.kind in "biu" for kind in kinds) and np.any(np.less(exponent, 0)):
         raise DTypeError("an integer to a negative power is no integer; convert it with x.astype('float64') first")
-    if is_number(exponent) and not isinstance(exponent, (bool, complex)) and not is_number(base):
-        if exponent == 2 and (base.dtype.kind in "fc" or isinstance(exponent, int)) and base.dtype != BOOL:
-            return "square", [base]
+
+
+def _power(base: Any, exponent: Any) -> tuple[str, tuple[Any, ...]]:
+    """The function and operands of `base ** exponent`: squares, and roots and reciprocals of floats, are those, as in
+    NumPy.
+    """
+    if isinstance(base, DeviceArray) and is_number(exponent) and not isinstance(exponent, (bool, complex)):
+        if exponent == 2 and (base.dtype.kind in "fc" or isinstance(exponent, int)):
+            return "square", (base,)
         if base.dtype.kind == "f" and exponent in (0.5, -1):
-            return ("sqrt" if exponent == 0.5 else "reciprocal"), [base]
-    return "power", values
+            return ("sqrt" if exponent == 0.5 else "reciprocal"), (base,)
+    return "power", (base, exponent)
 
 
 def _beyond(name: str, values: list[Any], beyond: list[bool]) -> DeviceArray:
-    """A comparison with an integer beyond the other side's dtype: one answer for all, that of 0 and 1, or of 0 and -1."""
+    """A comparison with an integer beyond the other side's dtype: one answer for all, that of 0 and 1, or of 0 and -1.
+    """
     place = beyond.index(True)
     array = values[1 - place]
     sides = [np.int8(0), np.int8(0)]

@@ -7,55 +7,54 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arrays.axes import axis_of
-from clmapreduce.arrays.elementwise import converted, elementwise
-from clmapreduce.arrays.indexing import selected
-from clmapreduce.arrays.masks import flat_nonzero, nonzero
-from clmapreduce.arrays.operands import is_number, kind_of, on_device, operand
-from clmapreduce.arrays.promotion import common
+from clmapreduce.arrays.elementwise import array_of, converted
+from clmapreduce.arrays.joining import concatenate
+from clmapreduce.arrays.operands import on_device, operand
 from clmapreduce.arrays.reductions import all as all_of
 from clmapreduce.arrays.reductions import sum as sum_of
 from clmapreduce.arrays.shapes import astype, expand_dims
-from clmapreduce.arrays.joining import concatenate
+from clmapreduce.arrays.subscripts.masks import flat_nonzero, nonzero
+from clmapreduce.arrays.subscripts.read import selected
 from clmapreduce.checks import dtype_of, is_whole, quoted, whole
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import BOOL, INT64, DType
-from clmapreduce.errors import ArgumentError, ShapeError
+from clmapreduce.errors import ArgumentError
 
 
 def asarray(x: Any, /, *, dtype: Any = None, copy: bool | None = None, context: Context | None = None) -> DeviceArray:
     """An array, a number or a list of them as a DeviceArray: itself where it is one of this dtype, unless copy=True."""
-    held = array(x, context)
+    there = array(x, context)
     if dtype is not None:
-        return astype(held, dtype, copy=bool(copy))
-    return held.__copy__() if copy and held is x else held
+        return astype(there, dtype, copy=bool(copy))
+    return there.__copy__() if copy and there is x else there
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> DeviceArray:
     """The values, those below `min` or above `max` set to these; a limit of None is none. One launch for each limit."""
-    found: DeviceArray = on_device(x)
+    result: DeviceArray = on_device(x)
     if min is not None:
-        found = elementwise("maximum", (found, min))
+        result = array_of("maximum", result, min)
     if max is not None:
-        found = elementwise("minimum", (found, max))
-    return elementwise("positive", (found,)) if min is None and max is None else found
+        result = array_of("minimum", result, max)
+    return result.__copy__() if min is None and max is None else result
 
 
 def round(x: Any, /, decimals: int = 0) -> DeviceArray:
     """The values rounded to so many decimals, halves to even; as NumPy, by a power of ten and back. Integers stay."""
-    x = on_device(x)
+    there = on_device(x)
     if not is_whole(decimals):
         raise ArgumentError(f"decimals is {quoted(decimals)}; give a whole number")
-    if x.dtype.kind in "biu" and decimals >= 0:
-        return x.__copy__()
-    if x.dtype.kind in "biuc":
-        raise ArgumentError(f"values of dtype {x.dtype} are not rounded to {decimals} decimals; to_numpy() gives an array")
+    if there.dtype.kind in "biu" and decimals >= 0:
+        return there.__copy__()
+    if there.dtype.kind in "biuc":
+        raise ArgumentError(f"values of dtype {there.dtype} are not rounded to {decimals} decimals; use to_numpy()")
     if not decimals:
-        return elementwise("rint", (x,))  # type: ignore[no-any-return]
+        return array_of("rint", there)
     up, down = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
     power = 10.0 ** abs(int(decimals))
-    return elementwise(down, (elementwise("rint", (elementwise(up, (x, power)),)), power))  # type: ignore[no-any-return]
+    return array_of(down, array_of("rint", array_of(up, there, power)), power)
 
 
 def take(x: Any, indices: Any, /, axis: int | None = None) -> DeviceArray:
@@ -85,13 +84,12 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Dev
 
 def isclose(a: Any, b: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> DeviceArray:
     """Whether |a − b| ≤ atol + rtol |b|, elementwise; infinities are close to themselves."""
-    a, b = _two(a, b)
-    near = elementwise("absolute", (a - b,)) <= atol + rtol * elementwise("absolute", (b,))
-    finite = elementwise("isfinite", (b,))
-    close = (finite & near) | elementwise("equal", (a, b))
+    left, right = on_device(a), on_device(b)
+    near = abs(left - right) <= atol + rtol * abs(right)
+    close = (array_of("isfinite", right) & near) | (left == right)
     if equal_nan:
-        close = close | (elementwise("isnan", (a,)) & elementwise("isnan", (b,)))
-    return close  # type: ignore[no-any-return]
+        close = close | (array_of("isnan", left) & array_of("isnan", right))
+    return close
 
 
 def allclose(a: Any, b: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
@@ -102,17 +100,17 @@ def allclose(a: Any, b: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_na
 def array_equal(a: Any, b: Any, /) -> bool:
     """Whether two arrays have one shape and equal values. Waits."""
     a, b = on_device(a), on_device(b)
-    return a.shape == b.shape and bool(all_of(elementwise("equal", (a, b))))
+    return a.shape == b.shape and bool(all_of(a == b))
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1) -> DeviceArray:
     """The differences of neighbours along an axis, n times."""
-    x = on_device(x)
-    along = (slice(None),) * axis_of(axis, x.ndim)
+    there = on_device(x)
+    along = (slice(None),) * axis_of(axis, there.ndim)
     for _ in range(whole(n, "n")):
-        ahead, behind = x[(*along, slice(1, None))], x[(*along, slice(None, -1))]
-        x = ahead != behind if x.dtype == BOOL else ahead - behind
-    return x
+        ahead, behind = there[(*along, slice(1, None))], there[(*along, slice(None, -1))]
+        there = ahead != behind if there.dtype == BOOL else ahead - behind
+    return there
 
 
 def result_type(*values: Any) -> DType:
@@ -146,7 +144,7 @@ def ndim(x: Any, /) -> int:
 def size(x: Any, /, axis: int | None = None) -> int:
     """How many elements there are, or along an axis."""
     x = on_device(x)
-    return x.size if axis is None else x.shape[axis_of(axis, x.ndim)]
+    return int(x.size if axis is None else x.shape[axis_of(axis, x.ndim)])
 
 
 def vstack(arrays: Any, /) -> DeviceArray:
@@ -160,9 +158,3 @@ def hstack(arrays: Any, /) -> DeviceArray:
     parts = [on_device(operand(each)) for each in arrays]
     parts = [part.reshape(1) if not part.ndim else part for part in parts]
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1)
-
-
-def _two(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both operands, one of them on a device. Raises ShapeError where they do not broadcast."""
-    both = operand(a), operand(b)
-    return both if any(isinstance(each, DeviceArray) for each in both) else (on_device(both[0]), both[1])

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.arrays.axes import axis_of
-from clmapreduce.arrays.elementwise import chosen
-from clmapreduce.arrays.indexing import assign
-from clmapreduce.arrays.masks import nonzero
+from clmapreduce.arrays.elementwise import where as select_where
 from clmapreduce.arrays.operands import home, is_number, on_device, operand
 from clmapreduce.arrays.promotion import common
 from clmapreduce.arrays.shapes import expand_dims
+from clmapreduce.arrays.subscripts.masks import nonzero
+from clmapreduce.arrays.subscripts.write import assign
 from clmapreduce.checks import dtype_of, quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.array import empty as allocated
@@ -36,10 +36,10 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
     if len(others) > 1 or any(part.ndim != rank for part in parts):
         shapes = ", ".join(str(part.shape) for part in parts)
         raise ShapeError(f"shapes {shapes} differ in more than axis {axis}; make the other axes equal")
-    wanted = common(parts) if dtype is None else scalar_of(dtype_of(dtype))
+    common_dtype = common(parts) if dtype is None else scalar_of(dtype_of(dtype))
     extent = sum(part.shape[along] for part in parts)
     shape = (*parts[0].shape[:along], extent, *parts[0].shape[along + 1 :])
-    result = allocated(shape, wanted, parts[0].context)
+    result = allocated(shape, common_dtype, parts[0].context)
     begin = 0
     for part in parts:
         end = begin + part.shape[along]
@@ -62,15 +62,14 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> DeviceArray:
     return concatenate([expand_dims(part, axis=along) for part in parts], along)
 
 
-def where(condition: Any, chosen_value: Any = None, otherwise: Any = None, /) -> Any:
-    """One value where a condition holds, the other one elsewhere, in one launch; their dtype is the common one. Of a
-    condition alone the places where it holds, as `nonzero`.
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """x where a condition holds, y elsewhere, in one launch; their dtype is the common one. Of a condition alone the
+    places where it holds, as `nonzero`.
     """
-    if chosen_value is None and otherwise is None:
+    if x is None and y is None:
         return nonzero(on_device(condition))
-    values = [operand(chosen_value), operand(otherwise)]
-    dtype = common(values)
-    return chosen(condition, *values, dtype)
+    values = [operand(x), operand(y)]
+    return select_where(condition, values[0], values[1], common(values))
 
 
 def _several(arrays: Any) -> list[Any]:

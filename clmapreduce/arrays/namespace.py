@@ -9,26 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays import creation, functions, joining, masks, reductions, scans, shapes
+from clmapreduce.arrays import creation, functions, joining, reductions, scans, shapes
 from clmapreduce.arrays.elementwise import elementwise
+from clmapreduce.arrays.subscripts import masks
 from clmapreduce.arrays.ufuncs import UFUNCS
 
 MODULES = (creation, functions, joining, masks, reductions, scans, shapes)
 NAMES = (
     "all", "allclose", "any", "arange", "argmax", "argmin", "argwhere", "array_equal", "asarray", "astype",
-    "broadcast_arrays", "broadcast_to", "can_cast", "clip", "concat", "concatenate", "copy", "copyto", "count_nonzero",
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "empty", "empty_like", "expand_dims", "flatnonzero",
-    "flip", "full", "full_like", "hstack", "imag", "isclose", "linspace", "matrix_transpose", "max", "mean", "min",
-    "moveaxis", "ndim", "nonzero", "ones", "ones_like", "permute_dims", "prod", "ravel", "real", "reshape", "result_type",
-    "round", "shape", "size", "squeeze", "stack", "std", "sum", "swapaxes", "take", "transpose", "var", "vstack", "where",
-    "zeros", "zeros_like",
+    "broadcast_arrays", "broadcast_to", "can_cast", "clip", "concat", "concatenate", "copy", "copyto",
+    "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "empty", "empty_like",
+    "expand_dims", "flatnonzero", "flip", "full", "full_like", "hstack", "imag", "isclose", "linspace",
+    "matrix_transpose", "max", "mean", "min", "moveaxis", "ndim", "nonzero", "ones", "ones_like", "permute_dims",
+    "prod", "ravel", "real", "reshape", "result_type", "round", "shape", "size", "squeeze", "stack", "std", "sum",
+    "swapaxes", "take", "transpose", "var", "vstack", "where", "zeros", "zeros_like",
 )  # fmt: skip
 """The functions that are not elementwise."""
 
 STANDARD = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
     "atanh": "arctanh", "abs": "absolute", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
-    "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder", "pow": "power", "true_divide": "divide",
+    "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder", "pow": "power",
+    "true_divide": "divide",
 }  # fmt: skip
 """The standard's names, and others of NumPy's, of ufuncs that have another one here."""
 
@@ -60,10 +62,10 @@ def _elementwise(ufunc: str) -> Any:
 def __getattr__(name: str) -> Any:
     if name in DTYPES:
         return np.dtype(name)
-    found = find(name)
-    if found is None:
+    function = find(name)
+    if function is None:
         raise AttributeError(f"the array namespace has no {name!r}; x.to_numpy() gives an array for NumPy's own")
-    return found
+    return function
 
 
 def __dir__() -> list[str]:

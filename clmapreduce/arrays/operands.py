@@ -95,4 +95,4 @@ def check_broadcast(own: Shape, shape: Shape) -> None:
     """Raises ShapeError where a shape does not broadcast to another one."""
     fits = len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
     if not fits:
-        raise ShapeError(f"an array of shape {own} does not broadcast to {shape}; give that shape, or 1 where they differ")
+        raise ShapeError(f"an array of shape {own} does not broadcast to {shape}; give 1 where they differ")

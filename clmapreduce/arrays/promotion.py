@@ -32,17 +32,17 @@ def dtypes_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Dtypes:
         if isinstance(kind, np.dtype) and not is_scalar(kind):
             raise DTypeError(f"np.{ufunc.__name__} takes no values of dtype {kind}; use one field, or {HOST}")
     try:
-        found = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
+        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
     except TypeError as error:
         raise DTypeError(f"np.{ufunc.__name__}: {error}") from None
-    if not all(is_scalar(dtype) for dtype in found):
-        raise DTypeError(f"np.{ufunc.__name__} computes {', '.join(map(str, kinds))} in {found[0]}, which no kernel has")
-    return Dtypes(tuple(found[: ufunc.nin]), tuple(found[ufunc.nin :]))
+    if not all(is_scalar(dtype) for dtype in loop):
+        raise DTypeError(f"np.{ufunc.__name__} computes {', '.join(map(str, kinds))} in {loop[0]}, which no kernel has")
+    return Dtypes(tuple(loop[: ufunc.nin]), tuple(loop[ufunc.nin :]))
 
 
 def fitted(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
-    """The operands, plain numbers in the dtypes that they are computed in. Raises DTypeError for an integer that does not
-    fit.
+    """The operands, plain numbers in the dtypes that they are computed in. Raises DTypeError for an integer that does
+    not fit.
     """
     for value, dtype in zip(operands, dtypes, strict=True):
         if is_number(value) and is_integer(dtype):

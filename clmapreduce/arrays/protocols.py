@@ -15,7 +15,8 @@ from clmapreduce.arrays.operands import on_device
 from clmapreduce.arrays.promotion import HOST
 from clmapreduce.errors import ArgumentError
 
-_REDUCES = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_or": "any", "logical_and": "all"}
+_REDUCES = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_or": "any",
+            "logical_and": "all"}  # fmt: skip
 _ACCUMULATES = {"add": "cumsum", "multiply": "cumprod"}
 _RENAMED = {"a_min": "min", "a_max": "max"}
 _OTHER_NAMES = {"amin": "min", "amax": "max", "around": "round"}
@@ -34,10 +35,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], keywords: 
     table = {"reduce": _REDUCES, "accumulate": _ACCUMULATES}.get(method, {})
     if name not in table:
         raise ArgumentError(f"np.{name}.{method} is not offered for a DeviceArray; {HOST}")
-    known = {key: value for key, value in keywords.items() if value is not None or key == "axis"}
+    options = {key: value for key, value in keywords.items() if value is not None or key == "axis"}
     if not isinstance(on_device(operands[0]).ndim, int) or len(operands) > 1:
         raise ArgumentError(f"np.{name}.{method} of a DeviceArray takes its keywords by name; {HOST}")
-    return _called(namespace.find(table[name]), f"np.{name}.{method}", operands, {"axis": 0, **known})
+    return _called(namespace.find(table[name]), f"np.{name}.{method}", operands, {"axis": 0, **options})
 
 
 def call_function(function: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -72,7 +73,8 @@ def _called(ours: Callable[..., Any], what: str, values: Sequence[Any], keywords
 
 @lru_cache(maxsize=256)
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters in order; none where Python cannot tell, or where there may be any number."""
+    """The names of a function's parameters in order; none where Python cannot tell, or where there may be any number.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -36,7 +36,8 @@ _VARIANCE = Reduce(Moments("var", root=False))
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
-    """The sums along some axes; integers and bools in 64 bits, floats accumulated in float64 where the device has it."""
+    """The sums along some axes; integers and bools in 64 bits, floats accumulated in float64 where the device has it.
+    """
     return _reduced("sum", on_device(x), axis, keepdims, dtype)
 
 
@@ -82,12 +83,16 @@ def mean(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
     return _reduced("mean", on_device(x), axis, keepdims, dtype)
 
 
-def var(x: Any, /, *, axis: Any = None, ddof: float = 0, correction: float | None = None, keepdims: bool = False) -> DeviceArray:
-    """The variances along some axes: Σ |x − mean|² over the number of values less ddof (or correction, its other name)."""
+def var(
+    x: Any, /, *, axis: Any = None, ddof: float = 0, correction: float | None = None, keepdims: bool = False
+) -> DeviceArray:
+    """The variances along some axes: Σ |x − mean|² over the number of values less ddof (or correction)."""
     return _reduced("var", on_device(x), axis, keepdims, less=real(ddof if correction is None else correction, "ddof"))
 
 
-def std(x: Any, /, *, axis: Any = None, ddof: float = 0, correction: float | None = None, keepdims: bool = False) -> DeviceArray:
+def std(
+    x: Any, /, *, axis: Any = None, ddof: float = 0, correction: float | None = None, keepdims: bool = False
+) -> DeviceArray:
     """The standard deviations along some axes, the roots of `var`."""
     return _reduced("std", on_device(x), axis, keepdims, less=real(ddof if correction is None else correction, "ddof"))
 
@@ -187,12 +192,12 @@ def _reduction(name: str, own: DType, dtype: DType | None) -> Reduction:
 
 
 def sum_dtypes(own: DType, dtype: Any) -> tuple[DType, DType]:
-    """The dtypes that values of a sum or product are converted to, and that of results: 64 bits for integers and bools, or
-    as asked for.
+    """The dtypes that values of a sum or product are converted to, and that of results: 64 bits for integers and bools,
+    or as asked for.
     """
     if dtype is not None:
-        wanted = scalar_of(dtype_of(dtype))
-        return wanted, wanted
+        target = scalar_of(dtype_of(dtype))
+        return target, target
     wide = np.dtype(np.uint64) if own.kind == "u" else np.dtype(np.int64)
     return own, wide if own.kind in "biu" else own
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from clmapreduce.arrays.axes import axis_of, lines_of
 from clmapreduce.arrays.elementwise import conversion
-from clmapreduce.arrays.indexing import in_steps
 from clmapreduce.arrays.operands import on_device
 from clmapreduce.arrays.reductions import run_lines, run_single, sum_dtypes
+from clmapreduce.arrays.subscripts.read import in_steps
 from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError

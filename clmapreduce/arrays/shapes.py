@@ -1,4 +1,5 @@
-"""Other shapes: views where memory stays in order (reshape, squeeze, new axes), copies in one launch where it does not."""
+"""Other shapes: views where memory stays in order (reshape, squeeze, new axes), copies in one launch where it does not.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ import numpy as np
 from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.creation import full, shape_of
 from clmapreduce.arrays.elementwise import converted
-from clmapreduce.arrays.indexing import in_steps
 from clmapreduce.arrays.operands import check_broadcast, on_device
-from clmapreduce.arrays.steps import contiguous_steps
+from clmapreduce.arrays.subscripts.read import in_steps
+from clmapreduce.arrays.subscripts.steps import contiguous_steps
 from clmapreduce.checks import dtype_of, quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import is_complex, scalar_of
@@ -23,8 +24,8 @@ _IMAG = Map(lambda x: x.imag)
 
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> DeviceArray:
     """The same memory in another shape, of which one extent may be -1. copy=True: in new memory. Raises ShapeError."""
-    found = on_device(x).reshape(shape)
-    return found.__copy__() if copy else found
+    result = on_device(x).reshape(shape)
+    return result.__copy__() if copy else result
 
 
 def ravel(x: Any, /) -> DeviceArray:
@@ -34,26 +35,26 @@ def ravel(x: Any, /) -> DeviceArray:
 
 def squeeze(x: Any, /, axis: Any = None) -> DeviceArray:
     """The same memory without axes of length 1: all such, or those named. Raises ShapeError for longer ones."""
-    x = on_device(x)
+    there = on_device(x)
     if axis is None:
-        gone = {at for at, extent in enumerate(x.shape) if extent == 1}
+        gone = {at for at, extent in enumerate(there.shape) if extent == 1}
     else:
-        gone = {axis_of(each, x.ndim) for each in (axis if isinstance(axis, (tuple, list)) else (axis,))}
-    if any(x.shape[at] != 1 for at in gone):
-        raise ShapeError(f"axis {quoted(axis)} of shape {x.shape} has not length 1; reduce it, or leave it")
-    return x.reshape(tuple(extent for at, extent in enumerate(x.shape) if at not in gone))
+        gone = {axis_of(each, there.ndim) for each in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+    if any(there.shape[at] != 1 for at in gone):
+        raise ShapeError(f"axis {quoted(axis)} of shape {there.shape} has not length 1; reduce it, or leave it")
+    return there.reshape(tuple(extent for at, extent in enumerate(there.shape) if at not in gone))
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> DeviceArray:
     """The same memory with new axes of length 1 at some places of the result."""
-    x = on_device(x)
+    there = on_device(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    rank = x.ndim + len(axes)
+    rank = there.ndim + len(axes)
     new = {axis_of(each, rank) for each in axes}
     if len(new) < len(axes):
         raise ShapeError(f"axis is {quoted(axis)}, which names an axis twice")
-    old = iter(x.shape)
-    return x.reshape(tuple(1 if at in new else next(old) for at in range(rank)))
+    old = iter(there.shape)
+    return there.reshape(tuple(1 if at in new else next(old) for at in range(rank)))
 
 
 def transpose(x: Any, /, axes: Any = None) -> DeviceArray:
@@ -96,7 +97,8 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> DeviceArray:
         for axis in (source, destination)
     )
     if len(set(sources)) != len(sources) or len(set(places)) != len(places) or len(sources) != len(places):
-        raise ShapeError(f"source {quoted(source)} and destination {quoted(destination)} must name as many axes, each once")
+        text = f"source {quoted(source)} and destination {quoted(destination)}"
+        raise ShapeError(f"{text} must name as many axes, each once")
     order = [axis for axis in range(x.ndim) if axis not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)
@@ -105,10 +107,10 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> DeviceArray:
 
 def flip(x: Any, /, *, axis: Any = None) -> DeviceArray:
     """The elements in reverse order along some axes, all if None; a copy in one launch."""
-    x = on_device(x)
-    named = range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = {axis_of(each, x.ndim) for each in named}
-    return x[tuple(slice(None, None, -1) if at in axes else slice(None) for at in range(x.ndim))]
+    there = on_device(x)
+    named = range(there.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = {axis_of(each, there.ndim) for each in named}
+    return there[tuple(slice(None, None, -1) if at in axes else slice(None) for at in range(there.ndim))]
 
 
 def broadcast_to(x: Any, /, shape: Any) -> DeviceArray:
@@ -121,23 +123,23 @@ def broadcast_to(x: Any, /, shape: Any) -> DeviceArray:
 
 def broadcast_arrays(*arrays: Any) -> list[DeviceArray]:
     """The arrays, each repeated to the shape that they broadcast to. Raises ShapeError."""
-    held = [on_device(array) for array in arrays]
+    sources = [on_device(array) for array in arrays]
     try:
-        shape = np.broadcast_shapes(*(x.shape for x in held))
+        shape = np.broadcast_shapes(*(x.shape for x in sources))
     except ValueError:
-        raise ShapeError(f"shapes {' and '.join(str(x.shape) for x in held)} do not broadcast") from None
-    return [broadcast_to(x, shape) if x.shape != shape else x for x in held]
+        raise ShapeError(f"shapes {' and '.join(str(x.shape) for x in sources)} do not broadcast") from None
+    return [broadcast_to(x, shape) if x.shape != shape else x for x in sources]
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> DeviceArray:
     """The values in another dtype; copy=False: the array itself where it has that dtype. Numbers that an integer dtype
     does not hold become what the device makes of them.
     """
-    x = on_device(x)
-    wanted = dtype_of(dtype)
-    if wanted == x.dtype:
-        return x.__copy__() if copy else x
-    return converted(x, scalar_of(wanted))
+    there = on_device(x)
+    target = dtype_of(dtype)
+    if target == there.dtype:
+        return there.__copy__() if copy else there
+    return converted(there, scalar_of(target))
 
 
 def copy(x: Any, /) -> DeviceArray:

@@ -78,7 +78,9 @@ UFUNCS: dict[str, Formula] = {
 }
 """Formulas by the names of NumPy's ufuncs; each takes nodes of the dtypes that NumPy computes in."""
 
-UFUNCS |= {name: _of_whole_numbers(name) for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")}
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+
+UFUNCS |= {name: _of_whole_numbers(name) for name in COMPARISONS}
 UFUNCS |= {
     "positive": lambda x: x,
     "fabs": abs,

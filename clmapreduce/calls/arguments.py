@@ -78,8 +78,8 @@ class Described:
 @dataclass(frozen=True)
 class Argument:
     """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride)
-    per collapsed dimension. last: its last element's place, where kernels read it at places from memory. width: how many
-    rows lie side by side, where they lie across memory.
+    per collapsed dimension. last: its last element's place, where kernels read it at places from memory. width: how
+    many rows lie side by side, where they lie across memory.
     """
 
     value: Any
@@ -145,8 +145,8 @@ ARRAYS = (DeviceArray, np.ndarray, Described)
 def gather(
     values: Sequence[Any], context: Context | None, length: int | None = None, shape: Shape | None = None
 ) -> Arguments:
-    """Sorts the arguments of a call. `length`: the result's length where no array gives one. `shape`: the result's shape
-    where that is settled.
+    """Sorts the arguments of a call. `length`: the result's length where no array gives one. `shape`: the result's
+    shape where that is settled.
 
     Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays
     on different devices.
@@ -266,8 +266,8 @@ def _input(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Arg
 def array_argument(
     value: Any, access: Access, strides: tuple[tuple[int, int], ...] = (), varies: bool = True, width: int | None = None
 ) -> Argument:
-    """The argument for an array that is read in some way. strides: of a strided one. width: as of an Argument. A part of
-    a DeviceArray is read in its place.
+    """The argument for an array that is read in some way. strides: of a strided one. width: as of an Argument. A part
+    of a DeviceArray is read in its place.
     """
     shifted = isinstance(value, DeviceArray) and 0 < value.first < NARROW_LIMIT - value.size
     signature = Signature(value.dtype, access, len(strides), varies=varies, shifted=shifted)

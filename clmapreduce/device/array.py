@@ -177,9 +177,9 @@ class DeviceArray(ArrayMethods):
         return value
 
     def item(self, *place: int) -> Any:
-        """The only value, or the one at a place (an index into all elements, or one index per axis), as a Python number.
-        Waits for it alone to be copied. Raises ShapeError where there are several values and no place is named, and
-        PlaceError for one outside of the array.
+        """The only value, or the one at a place (an index into all elements, or one index per axis), as a Python
+        number. Waits for it alone to be copied. Raises ShapeError where there are several values and no place is named,
+        and PlaceError for one outside of the array.
         """
         if not place:
             return self._single("number").item()
@@ -211,7 +211,7 @@ class Part(DeviceArray):
     def __init__(self, base: DeviceArray, shape: tuple[int, ...], dtype: DType, first: int | None = None) -> None:
         super().__init__(base.context, base.memory, shape, dtype)
         self.first = base.first if first is None else first
-        self._base = base._base if isinstance(base, Part) else base
+        self._base: DeviceArray = base._base if isinstance(base, Part) else base
         self._apart: tuple[Any, DeviceArray] | None = None
 
     @property

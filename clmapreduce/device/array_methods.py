@@ -208,7 +208,8 @@ class ArrayMethods:
 
     # ------------------------------------------------------------------------------------------------- reductions
     def sum(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
-        """The sums along some axes, an int or a tuple of them (all if None); integers and bools are summed in 64 bits."""
+        """The sums along some axes, an int or a tuple of them (all if None); integers and bools are summed in 64 bits.
+        """
         return self._call("sum", self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def prod(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
@@ -224,8 +225,8 @@ class ArrayMethods:
         return self._call("max", self, axis=axis, keepdims=keepdims)
 
     def argmin(self: S, axis: int | None = None, keepdims: bool = False) -> S:
-        """The place of the smallest value along an axis, int64; among all elements in C order if None. The first NaN wins,
-        and the first of equal values.
+        """The place of the smallest value along an axis, int64; among all elements in C order if None. The first NaN
+        wins, and the first of equal values.
         """
         return self._call("argmin", self, axis=axis, keepdims=keepdims)
 

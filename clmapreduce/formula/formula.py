@@ -61,8 +61,8 @@ class Input:
     formula, how it is read, and, when STRIDED, over how many collapsed dimensions. through: when GATHERED, the inputs
     that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
     so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
-    placed: other inputs read it at places that memory holds. shifted: its first element lies further on in memory, where
-    a number among the kernel's arguments says.
+    placed: other inputs read it at places that memory holds. shifted: its first element lies further on in memory,
+    where a number among the kernel's arguments says.
     """
 
     name: str

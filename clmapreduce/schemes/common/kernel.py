@@ -9,9 +9,8 @@ from typing import Any
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
 from clmapreduce.formula.content import content_of
 from clmapreduce.formula.formula import Formula, field_text
-from clmapreduce.formula.guard import condition_of
+from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
-from clmapreduce.formula.placed import place_of
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Epilogue, Facts, KernelSpec, Layout, LocalArray
@@ -128,21 +127,17 @@ def store_value(block: Statements, output: int, value: Value, dtype: DType, at: 
         block.add(store_text(output, dtype, texts, at, block.lanes, streaming))
         return
     holds = "" if condition is None else block.text(condition).c
-    spot = "" if place is None else block.text(place).c
-    lane_text = ".s{}" if block.lanes > 1 else ""
-
-    def at_lane(lane: int) -> str:
-        return f"{spot}{lane_text.format(HEX[lane])}" if spot else f"{at} + {lane}"
-
-    block.add(guarded_text(output, dtype, texts, holds, at_lane, block.lanes))
+    places = [f"{at} + {lane}" for lane in range(block.lanes)]
+    if place is not None:
+        spot = block.text(place).c
+        places = [f"{spot}.s{HEX[lane]}" for lane in range(block.lanes)] if block.lanes > 1 else [spot]
+    block.add(guarded_text(output, dtype, texts, holds, places.__getitem__, block.lanes))
 
 
 def guarded_text(
     output: int, dtype: DType, texts: Mapping[Leaf, str], condition: str, at: Callable[[int], str], lanes: int
 ) -> str:
-    """C text that stores one output lane by lane, where a condition (per lane) holds, if there is one, and leaves memory
-    alone elsewhere.
-    """
+    """C text that stores one output lane by lane, where its condition (per lane) holds, if it has one."""
     if lanes == 1:
         text = store_text(output, dtype, texts, at(0), 1, False)
         return f"if ({condition}) {{ {text} }}" if condition else text

@@ -1,4 +1,4 @@
-"""Subscripts: what is a range of memory is a view, everything else a copy in one launch or two; assignment stores in one."""
+"""Subscripts read: what is a range of memory is a view, everything else a copy in one launch or two."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.elementwise import COPY, converted, run
-from clmapreduce.arrays.operands import check_broadcast, is_number, number_in, operand
-from clmapreduce.arrays.placing import store_at_places, store_in_steps
-from clmapreduce.arrays.selection import Lookup, Selection, select
-from clmapreduce.arrays.steps import (
+from clmapreduce.arrays.elementwise import COPY, run
+from clmapreduce.arrays.subscripts.selection import Lookup, Selection, select
+from clmapreduce.arrays.subscripts.steps import (
     Merged,
     axis_numbers,
     bits_of,
@@ -26,12 +24,11 @@ from clmapreduce.calls.arguments import Argument, Arguments, Shape, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.checks import quoted
-from clmapreduce.device.array import DeviceArray, Part, contiguous, empty
-from clmapreduce.dtypes import BOOL, INT64, DType
+from clmapreduce.device.array import DeviceArray, Part, empty
+from clmapreduce.dtypes import INT64, DType
 from clmapreduce.errors import PlaceError
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import Node
 from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
@@ -39,13 +36,13 @@ from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce
 
 _OUTSIDE = Map(lambda place, length: (place < -length) | (place >= length)) >> Reduce("any")
-_KEEP = Map(lambda mask, value: guard(mask, value))
 
 
 def selected(x: DeviceArray, key: Any) -> DeviceArray:
     """x[key]: a view of the same memory where that is a range of it, else a copy.
 
-    Raises PlaceError for what is outside of the array; arrays of places on a device are looked at before, and waited for.
+    Raises PlaceError for what is outside of the array; arrays of places on a device are looked at before, and waited
+    for.
     """
     if isinstance(key, str):
         return _field(x, key)
@@ -55,35 +52,9 @@ def selected(x: DeviceArray, key: Any) -> DeviceArray:
     return in_steps(x, selection.first, selection.shape, selection.steps)
 
 
-def assign(x: DeviceArray, key: Any, value: Any) -> None:
-    """x[key] = value: the value broadcasts and is converted, as NumPy does. Where arrays of places name one place several
-    times, some one of its values is stored.
-    """
-    given = operand(value)
-    target = seen_as(x, bits_of(x.dtype))
-    if _is_mask(x, key) and (is_number(given) or given.size == 1):
-        run(_KEEP, [key, _bits(x, given, ())], (target,), x.shape)
-        return
-    selection = select(x.shape, x.first, key)
-    shape = selection.shape
-    if _is_itself(x, selection, given):
-        return
-    values = _bits(x, given, shape)
-    check_broadcast(values.shape, shape)
-    if 0 in shape:
-        return
-    axes = merged(shape, selection.steps)
-    if selection.lookups:
-        store_at_places(target, places_of(selection, x), values)
-    elif is_range(axes) and not selection.first:
-        run(COPY, [values], (Part(target, shape, target.dtype, 0),), shape)
-    else:
-        store_in_steps(target, values, shape, selection.first, axes)
-
-
 def in_steps(x: DeviceArray, first: int, shape: Shape, steps: tuple[int, ...]) -> DeviceArray:
-    """The array that lies in x's memory from an element on, by steps: a view where that is a range, else a copy, made in
-    one launch.
+    """The array that lies in x's memory from an element on, by steps: a view where that is a range, else a copy, made
+    in one launch.
     """
     axes = merged(shape, steps)
     if 0 in shape:
@@ -184,38 +155,3 @@ def _field(x: DeviceArray, name: str) -> DeviceArray:
 @lru_cache(maxsize=64)
 def _part_of_record(name: str) -> Map:
     return Map(lambda record: record[name])
-
-
-def _is_mask(x: DeviceArray, key: Any) -> bool:
-    """Whether a subscript is one mask of the array's shape, so that a guarded store does."""
-    masks = isinstance(key, (DeviceArray, np.ndarray)) and key.dtype == BOOL and key.shape == x.shape
-    return masks and x.ndim > 0 and x.dtype.names is None
-
-
-def _is_itself(x: DeviceArray, selection: Selection, value: Any) -> bool:
-    """Whether the value is a view of just what is assigned to, as after `x[2:5] += 1`."""
-    return (
-        isinstance(value, DeviceArray) and value.memory is x.memory and value.first == selection.first
-        and not selection.lookups and value.shape == selection.shape and value.dtype == x.dtype
-        and is_range(merged(selection.shape, selection.steps))
-    )  # fmt: skip
-
-
-def _bits(x: DeviceArray, value: Any, shape: Shape) -> Any:
-    """What is assigned to x as the bits of its dtype, an array in memory of its own. Raises ShapeError where it does not
-    broadcast to a shape, DTypeError where it cannot be converted.
-    """
-    bits = bits_of(x.dtype)
-    if is_number(value):
-        value = number_in(value, x.dtype)
-    surplus = value.ndim - len(shape)
-    if surplus > 0 and set(value.shape[:surplus]) == {1}:
-        value = value.reshape(value.shape[surplus:])
-    if not isinstance(value, DeviceArray):
-        host = contiguous(value.astype(x.dtype, copy=False))
-        return host.view(bits) if bits != x.dtype else host
-    if value.dtype != x.dtype:
-        value = converted(value, x.dtype)
-    elif value.memory is x.memory:
-        value = value.__copy__()
-    return seen_as(value, bits)

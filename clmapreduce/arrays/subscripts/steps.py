@@ -1,4 +1,5 @@
-"""Steps through memory: how far it is from one place of an axis to the next, and the place of an index by arithmetic."""
+"""Steps through memory: how far it is from one place of an axis to the next, and the place of an index by arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +30,15 @@ def contiguous_steps(shape: Shape) -> tuple[int, ...]:
 
 def merged(shape: Shape, steps: Sequence[int]) -> Merged:
     """The axes of a shape as few as can be."""
-    found: list[tuple[int, int]] = []
+    axes: list[tuple[int, int]] = []
     for length, step in zip(shape, steps, strict=True):
         if length == 1:
             continue
-        if found and found[-1][1] == step * length:
-            found[-1] = (found[-1][0] * length, step)
+        if axes and axes[-1][1] == step * length:
+            axes[-1] = (axes[-1][0] * length, step)
         else:
-            found.append((length, step))
-    return tuple(found)
+            axes.append((length, step))
+    return tuple(axes)
 
 
 def is_range(axes: Merged) -> bool:
@@ -46,7 +47,8 @@ def is_range(axes: Merged) -> bool:
 
 
 def axis_numbers(axes: Merged) -> list[Any]:
-    """Lengths and steps as a kernel's arguments: lengths in 32 bits where every index fits, because division is slow."""
+    """Lengths and steps as a kernel's arguments: lengths in 32 bits where every index fits, because division is slow.
+    """
     size = 1
     for length, _ in axes:
         size *= length
@@ -73,8 +75,8 @@ _BITS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def bits_of(dtype: DType) -> DType:
-    """The dtype that elements are moved as: unsigned integers of their size, which every device has and which are copied
-    bit for bit; records and numbers of 16 bytes as they are.
+    """The dtype that elements are moved as: unsigned integers of their size, which every device has and which are
+    copied bit for bit; records and numbers of 16 bytes as they are.
     """
     plain = dtype.names is None or is_bfloat16(dtype)
     return _BITS.get(dtype.itemsize, dtype) if plain else dtype

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.masks import nonzero
 from clmapreduce.arrays.operands import operand
-from clmapreduce.arrays.steps import contiguous_steps
+from clmapreduce.arrays.subscripts.masks import nonzero
+from clmapreduce.arrays.subscripts.steps import contiguous_steps
 from clmapreduce.calls.arguments import Shape
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
@@ -90,13 +90,13 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
             where.append(len(selection.axes))
             axis += 1
         else:
-            found = nonzero(part) if part.dtype == BOOL else [part]
+            places = nonzero(part) if part.dtype == BOOL else [part]
             if part.dtype == BOOL and part.shape != shape[axis : axis + part.ndim]:
                 raise PlaceError(f"a mask of shape {part.shape} does not fit the axes {axis} on of shape {shape}")
             lengths, strides = shape[axis:], steps[axis:]
-            selection.lookups += [Lookup(*each) for each in zip(found, lengths, strides, strict=False)]
+            selection.lookups += [Lookup(*each) for each in zip(places, lengths, strides, strict=False)]
             where.append(len(selection.axes))
-            axis += len(found)
+            axis += len(places)
     together = len(set(where)) == 1 and _side_by_side(keys)
     selection.at = where[0] if selection.lookups and together else 0
     return selection

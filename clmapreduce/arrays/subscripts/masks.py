@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arrays.elementwise import converted
-from clmapreduce.arrays.placing import stored
-from clmapreduce.arrays.steps import contiguous_steps
+from clmapreduce.arrays.subscripts.placing import stored
+from clmapreduce.arrays.subscripts.steps import contiguous_steps
 from clmapreduce.device.array import DeviceArray, element, empty
 from clmapreduce.dtypes import BOOL, INT64
 from clmapreduce.errors import ShapeError
+from clmapreduce.formula.guard import placed_where
 from clmapreduce.formula.node import Node, index
-from clmapreduce.formula.placed import placed_where
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.scan import Scan
 
@@ -35,8 +35,8 @@ def nonzero(x: Any) -> tuple[Any, ...]:
     if x.ndim == 1:
         return (places,)
     numbers = [np.int64(n) for pair in zip(contiguous_steps(x.shape), x.shape, strict=True) for n in pair]
-    found: tuple[DeviceArray, ...] = _split(x.ndim)(places, *numbers)
-    return found
+    split: tuple[DeviceArray, ...] = _split(x.ndim)(places, *numbers)
+    return split
 
 
 def flat_nonzero(x: DeviceArray) -> DeviceArray:

@@ -53,6 +53,9 @@ class _Operations:
     def function(self, function: Any, values: Sequence[Any], keywords: dict[str, Any], /) -> Any:
         return protocols.call_function(function, values, keywords)
 
+    def math(self, name: str, operands: Sequence[Any], /) -> Any:
+        return namespace.math_function(name, operands)
+
     def namespace(self, version: str | None, /) -> Any:
         if version not in VERSIONS:
             raise ArgumentError(f"api_version is {quoted(version)}; this namespace follows {VERSIONS[-1]}")

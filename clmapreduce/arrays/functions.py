@@ -9,7 +9,7 @@ import numpy as np
 from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.elementwise import array_of, converted
 from clmapreduce.arrays.joining import concatenate
-from clmapreduce.arrays.operands import on_device, operand
+from clmapreduce.arrays.operands import all_on_device, on_device
 from clmapreduce.arrays.reductions import all as all_of
 from clmapreduce.arrays.reductions import sum as sum_of
 from clmapreduce.arrays.shapes import astype, expand_dims
@@ -84,7 +84,7 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Dev
 
 def isclose(a: Any, b: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> DeviceArray:
     """Whether |a − b| ≤ atol + rtol |b|, elementwise; infinities are close to themselves."""
-    left, right = on_device(a), on_device(b)
+    left, right = all_on_device((a, b))
     near = abs(left - right) <= atol + rtol * abs(right)
     close = (array_of("isfinite", right) & near) | (left == right)
     if equal_nan:
@@ -99,8 +99,8 @@ def allclose(a: Any, b: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_na
 
 def array_equal(a: Any, b: Any, /) -> bool:
     """Whether two arrays have one shape and equal values. Waits."""
-    a, b = on_device(a), on_device(b)
-    return a.shape == b.shape and bool(all_of(a == b))
+    left, right = all_on_device((a, b))
+    return left.shape == right.shape and bool(all_of(left == right))
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1) -> DeviceArray:
@@ -149,12 +149,11 @@ def size(x: Any, /, axis: int | None = None) -> int:
 
 def vstack(arrays: Any, /) -> DeviceArray:
     """Arrays joined along the first axis; lines are rows."""
-    parts = [on_device(operand(each)) for each in arrays]
+    parts = all_on_device(arrays)
     return concatenate([part.reshape(1, -1) if part.ndim < 2 else part for part in parts], 0)
 
 
 def hstack(arrays: Any, /) -> DeviceArray:
     """Arrays joined along the second axis; lines along their only one."""
-    parts = [on_device(operand(each)) for each in arrays]
-    parts = [part.reshape(1) if not part.ndim else part for part in parts]
+    parts = [part.reshape(1) if not part.ndim else part for part in all_on_device(arrays)]
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1)

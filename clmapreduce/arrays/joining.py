@@ -7,7 +7,7 @@ from typing import Any
 
 from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.elementwise import where as select_where
-from clmapreduce.arrays.operands import home, is_number, on_device, operand
+from clmapreduce.arrays.operands import all_on_device, is_number, on_device, operand
 from clmapreduce.arrays.promotion import common
 from clmapreduce.arrays.shapes import expand_dims
 from clmapreduce.arrays.subscripts.masks import nonzero
@@ -23,9 +23,7 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
     """Arrays joined along an axis (all as lines if None), in their common dtype. Launches one map per array. Raises
     ShapeError where other axes differ.
     """
-    values = [operand(array) for array in _several(arrays)]
-    context = home(values)
-    parts = [on_device(value, context) for value in values]
+    parts = all_on_device(_several(arrays))
     if axis is None:
         parts, axis = [part.reshape(-1) for part in parts], 0
     rank = parts[0].ndim
@@ -53,9 +51,7 @@ concat = concatenate
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> DeviceArray:
     """Arrays of one shape joined along a new axis, as by `concatenate`."""
-    values = [operand(array) for array in _several(arrays)]
-    context = home(values)
-    parts = [on_device(value, context) for value in values]
+    parts = all_on_device(_several(arrays))
     if len({part.shape for part in parts}) > 1:
         raise ShapeError(f"shapes {', '.join(str(part.shape) for part in parts)} differ; stack arrays of one shape")
     along = axis_of(axis, parts[0].ndim + 1)

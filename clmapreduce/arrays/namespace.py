@@ -5,14 +5,18 @@ methods and NumPy's functions are looked up. Elementwise functions are looked up
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from clmapreduce.arrays import creation, functions, joining, reductions, scans, shapes
-from clmapreduce.arrays.elementwise import elementwise
+from clmapreduce.arrays.elementwise import elementwise, run
 from clmapreduce.arrays.subscripts import masks
 from clmapreduce.arrays.ufuncs import UFUNCS
+from clmapreduce.formula.functions import apply
+from clmapreduce.primitives.map import Map
 
 MODULES = (creation, functions, joining, masks, reductions, scans, shapes)
 NAMES = (
@@ -42,12 +46,32 @@ e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 bool = np.dtype(np.bool_)  # the standard's name
 
 
+_FUNCTIONS = {
+    name: function
+    for module in MODULES
+    for name, function in vars(module).items()
+    if name in NAMES and getattr(function, "__module__", None) == module.__name__
+}
+
+
 def find(name: str) -> Any:
     """The function of a name; None where there is none."""
-    if name in NAMES:
-        return next(getattr(module, name) for module in MODULES if hasattr(module, name))
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name]
     ufunc = STANDARD.get(name, name)
     return _elementwise(ufunc) if ufunc in UFUNCS else None
+
+
+def math_function(name: str, operands: Sequence[Any]) -> Any:
+    """A function of `cm.math` of arrays and numbers: NumPy's of that name, or where there is none the formula's own."""
+    ufunc = getattr(np, name, None)
+    function = find(ufunc.__name__ if isinstance(ufunc, np.ufunc) else name)
+    return function(*operands) if function is not None else run(_formula(name), list(operands))[0]
+
+
+@lru_cache(maxsize=64)
+def _formula(name: str) -> Map:
+    return Map(partial(apply, name))
 
 
 def _elementwise(ufunc: str) -> Any:

@@ -66,6 +66,13 @@ def on_device(value: Any, context: Context | None = None) -> DeviceArray:
     return checked if isinstance(checked, DeviceArray) else array(np.asarray(checked), context)
 
 
+def all_on_device(values: Sequence[Any]) -> list[DeviceArray]:
+    """Several values as DeviceArrays of one context. Raises DeviceError where arrays among them have several."""
+    checked = [operand(value) for value in values]
+    context = home(checked)
+    return [on_device(value, context) for value in checked]
+
+
 def kind_of(value: Any) -> Any:
     """What promotion looks at: an array's dtype, or a number's Python type, which is weak."""
     if not is_number(value):

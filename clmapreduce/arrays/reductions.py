@@ -119,10 +119,10 @@ def _reduced(
     reduction = _reduction(name, x.dtype, None if dtype is None else scalar_of(dtype_of(dtype)))
     shape = reduced_shape(x.shape, axes, keepdims)
     lines = lines_of(x, axes)
-    if 0 in shape and not (single and not lines.length):
-        return empty(shape, reduction.result, x.context)
     if not lines.length:
         return full(shape, _of_nothing(name, x.dtype, less), dtype=reduction.result, context=x.context)
+    if 0 in shape:
+        return empty(shape, reduction.result, x.context)
     numbers: tuple[Any, ...] = ()
     if reduction.takes_count:
         rest = np.float64(lines.length if name == "mean" else np.maximum(lines.length - less, 0))

@@ -44,7 +44,7 @@ def _only_axis(x: Any, axis: int | None) -> int | None:
     return axis
 
 
-def _scanned(op: str, x: DeviceArray, axis: int | None, dtype: Any) -> DeviceArray:
+def _scanned(op: str, x: DeviceArray, axis: int | None, dtype: Any, mode: str = "auto") -> DeviceArray:
     x = x.reshape(-1) if axis is None else x
     along = axis_of(0 if axis is None else axis, x.ndim)
     value, result = sum_dtypes(x.dtype, dtype)
@@ -53,8 +53,8 @@ def _scanned(op: str, x: DeviceArray, axis: int | None, dtype: Any) -> DeviceArr
     lines = lines_of(x, (along,))
     function = _scan(op, value, result)
     if lines.rows == 1:
-        return run_single(function, lines).reshape(x.shape)
-    results = run_lines(function, lines)
+        return run_single(function, lines, mode=mode).reshape(x.shape)
+    results = run_lines(function, lines, mode=mode)
     shape = (lines.before, lines.width, lines.length)
     turned = in_steps(results, 0, (shape[0], shape[2], shape[1]), (shape[1] * shape[2], 1, shape[2]))
     return turned.reshape(x.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.creation import full, shape_of
 from clmapreduce.arrays.elementwise import converted
-from clmapreduce.arrays.operands import check_broadcast, on_device
+from clmapreduce.arrays.operands import all_on_device, check_broadcast, on_device
 from clmapreduce.arrays.subscripts.read import in_steps
 from clmapreduce.arrays.subscripts.steps import contiguous_steps
 from clmapreduce.checks import dtype_of, quoted
@@ -123,7 +123,7 @@ def broadcast_to(x: Any, /, shape: Any) -> DeviceArray:
 
 def broadcast_arrays(*arrays: Any) -> list[DeviceArray]:
     """The arrays, each repeated to the shape that they broadcast to. Raises ShapeError."""
-    sources = [on_device(array) for array in arrays]
+    sources = all_on_device(arrays)
     try:
         shape = np.broadcast_shapes(*(x.shape for x in sources))
     except ValueError:

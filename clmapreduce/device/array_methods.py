@@ -33,6 +33,9 @@ class Operations(Protocol):
     def function(self, function: Any, values: Sequence[Any], keywords: dict[str, Any], /) -> Any:
         """A call of another function of NumPy's."""
 
+    def math(self, name: str, operands: Sequence[Any], /) -> Any:
+        """A function of `cm.math`."""
+
     def namespace(self, version: str | None, /) -> Any:
         """The array namespace."""
 
@@ -331,6 +334,10 @@ class ArrayMethods:
     # -------------------------------------------------------------------------------------------------- protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **keywords: Any) -> Any:
         return self.operations.ufunc(ufunc, method, operands, keywords)
+
+    def math_function(self, name: str, operands: Sequence[Any]) -> Any:
+        """A function of `cm.math` of some operands, of which this is one."""
+        return self.operations.math(name, operands)
 
     def __array_function__(self, function: Any, types: Any, values: Any, keywords: Any) -> Any:
         return self.operations.function(function, values, keywords)

@@ -223,6 +223,8 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.index})"), lanes)
         case Access.LINE:
             return _one(operand, leaf, f"({at.index})")
+        case Access.ROW if across and operand.shifted:
+            return _load_anywhere(operand, f"({at.row})", lanes)
         case Access.ROW if across:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.row}))"
         case Access.ROW:
@@ -239,8 +241,7 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
         case Access.VECTOR if lanes > 1 and operand.shifted:
-            spot = f"{operand.name} + {operand.name}_first + {at.element}"
-            return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {spot})"
+            return _load_anywhere(operand, at.element, lanes)
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + {at.element})"
         case Access.PRIVATE if lanes > 1:
@@ -249,6 +250,11 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return _one(operand, leaf, at.element)
     each = [_one(operand, leaf, place) for place in each]
     return each[0] if lanes == 1 else f"({c_name(operand.dtype, lanes)})({', '.join(each)})"
+
+
+def _load_anywhere(operand: Input, at: str, lanes: int) -> str:
+    spot = f"{operand.name} + {operand.name}_first + {at}"
+    return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {spot})"
 
 
 def _one(operand: Input, leaf: Leaf, at: str) -> str:

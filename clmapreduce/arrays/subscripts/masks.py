@@ -22,7 +22,7 @@ _COUNT = Scan("sum")
 _WRITE = Map(lambda mask, count: placed_where(mask, count - 1, index))
 
 
-def nonzero(x: Any) -> tuple[Any, ...]:
+def nonzero(x: Any, /) -> tuple[Any, ...]:
     """The places of what is not zero in C order, an int64 array per axis. Waits for their number.
 
     Launches: a scan counts, and a map writes each place where the count says; with several axes one more map.

@@ -4,7 +4,7 @@ with all others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -15,10 +15,13 @@ from clmapreduce.arrays.operands import home, is_number, is_operand, operand
 from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
 from clmapreduce.arrays.ufuncs import COMPARISONS, UFUNCS, ufunc_of
 from clmapreduce.calls.arguments import Shape, gather
+from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.ready import ReadyCall
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import BOOL, DType, is_complex
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
@@ -95,9 +98,35 @@ def run(
     """The results of a map on arrays and numbers, on the device. shape: of the results, if not as the values broadcast.
     """
     context = home([*values, *(out or ())], context)
+    key = _key(function, values, shape, mode) if out is None else None
+    operations: Cache[ReadyCall] = context.caches().operations
+    ready = operations.get(key) if key is not None else None
+    if ready is not None:
+        arrays = [value for value in values if isinstance(value, DeviceArray)]
+        numbers = {f"in{k}": as_argument(v, v.dtype) for k, v in enumerate(values) if isinstance(v, np.generic)}
+        return ready(context, arrays, (), instead=numbers)
     arguments = replace(gather(values, context, shape=shape), on_device=True)
     prepared = function.prepared(arguments, Options(mode, context, out=out))
-    return prepared.run() if isinstance(prepared, Prepared) else prepared
+    if not isinstance(prepared, Prepared):
+        return prepared
+    if key is not None:
+        operations.put(key, ReadyCall(prepared))
+    return prepared.run()
+
+
+def _key(function: Map, values: Sequence[Any], shape: Shape | None, mode: str) -> Hashable | None:
+    """All that a call depends on but the numbers in its arrays, and its numbers; None where it has arrays of the host,
+    or parts of memory.
+    """
+    kinds: list[Hashable] = []
+    for value in values:
+        if isinstance(value, DeviceArray) and not value.first:
+            kinds.append((value.shape, value.dtype))
+        elif isinstance(value, np.generic):
+            kinds.append(value.dtype)
+        else:
+            return None
+    return function, shape, mode, tuple(kinds)
 
 
 @lru_cache(maxsize=2048)

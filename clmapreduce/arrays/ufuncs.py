@@ -33,7 +33,7 @@ def _of_whole_numbers(comparison: str) -> Formula:
 
 
 def _reciprocal(x: Node) -> Any:
-    return apply("where", (x == 1) | (x == -1), x, 0) if is_integer(x.dtype) else 1 / x
+    return apply("where", abs(x) == 1, x, 0) if is_integer(x.dtype) else 1 / x
 
 
 def _fmod(a: Node, b: Node) -> Node:

@@ -63,7 +63,7 @@ class ReadyCall:
     ) -> list[DeviceArray]:  # fmt: skip
         """One result per output, not waited for. context: the one it was prepared for. arrays: its arguments but
         numbers and own arrays, in their order. out: what it `takes`. instead: buffers that take the place of the plan's
-        tables.
+        tables, and numbers that take the place of those it was prepared for.
         """
         queue = context.queue
         results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]

@@ -14,7 +14,7 @@ import numpy as np
 from clmapreduce.arrays.operands import home, is_number, is_operand, operand
 from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
 from clmapreduce.arrays.ufuncs import COMPARISONS, UFUNCS, ufunc_of
-from clmapreduce.calls.arguments import Shape, gather
+from clmapreduce.calls.arguments import Arguments, Shape, gather
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -105,13 +105,22 @@ def run(
         arrays = [value for value in values if isinstance(value, DeviceArray)]
         numbers = {f"in{k}": as_argument(v, v.dtype) for k, v in enumerate(values) if isinstance(v, np.generic)}
         return ready(context, arrays, (), instead=numbers)
-    arguments = replace(gather(values, context, shape=shape), on_device=True)
+    arguments = by_rows(gather(values, context, shape=shape))
     prepared = function.prepared(arguments, Options(mode, context, out=out))
     if not isinstance(prepared, Prepared):
         return prepared
     if key is not None:
         operations.put(key, ReadyCall(prepared))
     return prepared.run()
+
+
+def by_rows(arguments: Arguments) -> Arguments:
+    """Arguments whose results stay on the device, strided ones read several lanes at once."""
+    inputs = (
+        replace(one, signature=replace(one.signature, together=True)) if one.signature.rank else one
+        for one in arguments.inputs
+    )
+    return replace(arguments, inputs=tuple(inputs), on_device=True)
 
 
 def _key(function: Map, values: Sequence[Any], shape: Shape | None, mode: str) -> Hashable | None:

@@ -38,8 +38,8 @@ Shape = tuple[int, ...]
 class Signature:
     """What a formula input depends on; equal signatures share a traced formula.
 
-    `weak`: the Python type of a plain number. `varies`: whether it may differ from index to index. `shifted`: its first
-    element lies further on in memory.
+    `weak`: the Python type of a plain number. `varies`: whether it may differ from index to index. `shifted`,
+    `together`: as of an Input.
     """
 
     dtype: DType
@@ -48,6 +48,7 @@ class Signature:
     weak: type | None = None
     varies: bool = False
     shifted: bool = False
+    together: bool = False
 
     def input(self, i: int) -> Input:
         """The formula's input number i. Raises DTypeError for bfloat16."""
@@ -56,7 +57,9 @@ class Signature:
         value: Value = symbol(name, self.dtype, self.varies)
         if self.weak is not None:
             value = Symbol(name, self.dtype, self.weak(0), self.varies)
-        return Input(f"in{i}", self.dtype, value, self.access, self.rank, shifted=self.shifted)
+        return Input(
+            f"in{i}", self.dtype, value, self.access, self.rank, shifted=self.shifted, together=self.together
+        )
 
 
 @dataclass(frozen=True)

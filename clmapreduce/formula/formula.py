@@ -62,7 +62,8 @@ class Input:
     that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
     so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
     placed: other inputs read it at places that memory holds. shifted: its first element lies further on in memory,
-    where a number among the kernel's arguments says.
+    where a number among the kernel's arguments says. together: when STRIDED, several lanes are read at once where they
+    lie in one row of the last dimension.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Input:
     trailing: bool = False
     placed: bool = False
     shifted: bool = False
+    together: bool = False
 
     @property
     def limited(self) -> bool:
@@ -231,6 +233,12 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return _one(operand, leaf, f"({at.row})")
         case Access.ACROSS:
             each = [_across_index(operand, at, lane) for lane in range(lanes)]
+            if lanes > 1:
+                width = f"{operand.name}_width"
+                inside = f"({at.row}) % {width} + {lanes} <= {width}"
+                return _together(operand, leaf, inside, _load_anywhere(operand, each[0], lanes), each)
+        case Access.STRIDED if operand.together and lanes > 1:
+            return _row_of_steps(operand, leaf, at, lanes)
         case Access.STRIDED:
             each = [_strided_index(operand, f"({at.element} + {lane})") for lane in range(lanes)]
         case Access.GATHERED if lanes > 1 and not operand.through and operand.every == 1:
@@ -252,9 +260,26 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     return each[0] if lanes == 1 else f"({c_name(operand.dtype, lanes)})({', '.join(each)})"
 
 
+def _row_of_steps(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
+    """Several lanes of a strided input: the place of the first one decides, where the others follow it in its row."""
+    last = operand.rank - 1
+    size, stride = f"{operand.name}_size{last}", f"{operand.name}_stride{last}"
+    places = [_strided_index(operand, f"({at.element} + {lane})") for lane in range(lanes)]
+    row = [_one(operand, leaf, f"{places[0]} + {lane} * {stride}") for lane in range(lanes)]
+    kind = c_name(operand.dtype, lanes)
+    load = f"({stride} == 1 ? {_load_anywhere(operand, places[0], lanes)} : ({kind})({', '.join(row)}))"
+    return _together(operand, leaf, f"{at.element} % {size} + {lanes} <= {size}", load, places)
+
+
+def _together(operand: Input, leaf: Leaf, condition: str, load: str, places: list[str]) -> str:
+    """Several lanes by one load where a condition holds, which is one for all of them, else one by one."""
+    each = ", ".join(_one(operand, leaf, place) for place in places)
+    return f"(({condition}) ? {load} : ({c_name(operand.dtype, len(places))})({each}))"
+
+
 def _load_anywhere(operand: Input, at: str, lanes: int) -> str:
-    spot = f"{operand.name} + {operand.name}_first + {at}"
-    return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {spot})"
+    first = f"{operand.name}_first + " if operand.shifted else ""
+    return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {operand.name} + {first}{at})"
 
 
 def _one(operand: Input, leaf: Leaf, at: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.arrays.elementwise import by_rows
 from clmapreduce.arrays.subscripts.steps import Merged, axis_numbers, memory_of, place_of_index
 from clmapreduce.calls.arguments import Shape, gather
 from clmapreduce.calls.options import Options
@@ -27,7 +28,7 @@ def stored(function: Map, values: Sequence[Any], shape: Shape, target: DeviceArr
     """
     memory = memory_of(target)
     context = target.context
-    arguments = replace(gather(values, context, shape=shape), on_device=True, reach=memory.size)
+    arguments = replace(by_rows(gather(values, context, shape=shape)), reach=memory.size)
     prepared = function.prepared(arguments, Options(context=context, out=memory), into=memory.shape)
     if isinstance(prepared, Prepared):
         prepared.run()

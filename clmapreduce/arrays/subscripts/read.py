@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.elementwise import COPY, run
+from clmapreduce.arrays.elementwise import COPY, by_rows, run
 from clmapreduce.arrays.subscripts.selection import Lookup, Selection, select
 from clmapreduce.arrays.subscripts.steps import (
     Merged,
@@ -68,7 +68,8 @@ def strided_copy(x: DeviceArray, first: int, shape: Shape, axes: Merged, mode: s
     """As `in_steps`, always a copy; needs an element."""
     source = Part(seen_as(x, bits_of(x.dtype)), shape, bits_of(x.dtype), first)
     signature = Signature(source.dtype, Access.STRIDED, len(axes), varies=True, shifted=first != 0)
-    arguments = Arguments(x.context, (Argument(source, signature, axes),), shape, True, reach=x.first + x.size)
+    strided = Arguments(x.context, (Argument(source, signature, axes),), shape, True, reach=x.first + x.size)
+    arguments = by_rows(strided)
     prepared = COPY.prepared(arguments, Options(mode, x.context))
     results: list[DeviceArray] = prepared.run() if isinstance(prepared, Prepared) else prepared
     return seen_as(results[0], x.dtype)

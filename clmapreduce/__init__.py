@@ -3,6 +3,20 @@ parallel.
 """
 
 from clmapreduce import cluster, math, series
+from clmapreduce.arrays import (
+    arange,
+    concatenate,
+    empty,
+    empty_like,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    stack,
+    zeros,
+    zeros_like,
+)
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context, Device, devices, select_device, use
 from clmapreduce.device.convert import array
@@ -16,6 +30,7 @@ from clmapreduce.errors import (
     DTypeError,
     FormulaError,
     ModeError,
+    PlaceError,
     SettingError,
     ShapeError,
 )
@@ -67,6 +82,7 @@ __all__ = [
     "Operator",
     "Partials",
     "Pipeline",
+    "PlaceError",
     "Pm",
     "Ranges",
     "Reduce",
@@ -80,10 +96,16 @@ __all__ = [
     "Var",
     "Vi",
     "Vj",
+    "arange",
     "array",
     "c_source",
     "cluster",
+    "concatenate",
     "devices",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
     "fuse",
     "generic_argkmin",
     "generic_argmin",
@@ -91,14 +113,20 @@ __all__ = [
     "generic_sum",
     "guard",
     "index",
+    "linspace",
     "math",
+    "ones",
+    "ones_like",
     "reduce_by_key",
     "run_lengths",
     "segmented_reduce",
     "select_device",
     "series",
     "spmv",
+    "stack",
     "tune",
     "use",
     "where",
+    "zeros",
+    "zeros_like",
 ]

@@ -11,6 +11,10 @@ class ShapeError(ClMapReduceError, ValueError):
     """Shapes or lengths that do not fit together."""
 
 
+class PlaceError(ClMapReduceError, IndexError):
+    """An index that names no element or axis of the array."""
+
+
 class DTypeError(ClMapReduceError, TypeError):
     """A dtype that the operation, the operator or the device cannot serve without losing data."""
 

@@ -1,5 +1,5 @@
 """Elementwise functions for formulas: `cm.math.sqrt(x)` on a traced value gives a traced value, on an object array of
-traced values an array of them, on numbers and arrays NumPy's result.
+traced values an array of them, on arrays on a device such an array, on numbers and NumPy's arrays NumPy's result.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ def _public(name: str) -> Any:
             return apply(name, *operands)
         if len(operands) != function.arity:
             raise FormulaError(f"cm.math.{name} takes {function.arity} argument(s), {len(operands)} given")
+        for operand in operands:
+            if hasattr(operand, "math_function"):  # an array on a device
+                return operand.math_function(name, operands)
         try:
             return function.numpy(*operands)
         except ClMapReduceError:

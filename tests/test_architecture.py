@@ -23,6 +23,7 @@ ROWS = (
     ("calls",),
     ("tuning",),
     ("primitives", "series", "pairwise", "segmented", "cluster"),
+    ("arrays",),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )

@@ -13,6 +13,7 @@ from clmapreduce.device.array import DeviceArray, contiguous
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.convert import host_array
 from clmapreduce.device.foreign import is_foreign, wrap_foreign
+from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.dtypes import (
     COMPLEX64,
     COMPLEX128,
@@ -37,7 +38,8 @@ Shape = tuple[int, ...]
 class Signature:
     """What a formula input depends on; equal signatures share a traced formula.
 
-    `weak`: the Python type of a plain number. `varies`: whether it may differ from index to index.
+    `weak`: the Python type of a plain number. `varies`: whether it may differ from index to index. `shifted`,
+    `together`: as of an Input.
     """
 
     dtype: DType
@@ -45,6 +47,8 @@ class Signature:
     rank: int = 0
     weak: type | None = None
     varies: bool = False
+    shifted: bool = False
+    together: bool = False
 
     def input(self, i: int) -> Input:
         """The formula's input number i. Raises DTypeError for bfloat16."""
@@ -53,7 +57,9 @@ class Signature:
         value: Value = symbol(name, self.dtype, self.varies)
         if self.weak is not None:
             value = Symbol(name, self.dtype, self.weak(0), self.varies)
-        return Input(f"in{i}", self.dtype, value, self.access, self.rank)
+        return Input(
+            f"in{i}", self.dtype, value, self.access, self.rank, shifted=self.shifted, together=self.together
+        )
 
 
 @dataclass(frozen=True)
@@ -75,25 +81,30 @@ class Described:
 @dataclass(frozen=True)
 class Argument:
     """One argument: a DeviceArray, a NumPy array or a number, with its signature and, when broadcast, (size, stride)
-    per collapsed dimension. last: its last element's place, where kernels read it at places from memory.
+    per collapsed dimension. last: its last element's place, where kernels read it at places from memory. width: how
+    many rows lie side by side, where they lie across memory.
     """
 
     value: Any
     signature: Signature
     strides: tuple[tuple[int, int], ...] = ()
     last: int | None = None
+    width: int | None = None
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """What follows the array among a kernel's arguments."""
-        return (*(n for pair in self.strides for n in pair), *(() if self.last is None else (self.last,)))
+        first = (self.value.first,) if self.signature.shifted else ()
+        others = ((n,) if n is not None else () for n in (self.width, self.last))
+        width, last = others
+        return (*(n for pair in self.strides for n in pair), *width, *first, *last)
 
 
 @dataclass(frozen=True)
 class Arguments:
     """All arguments of one call. `inputs`: those called in0, in1, … in the plan. `on_device`: a DeviceArray is among
     them, so the result stays there. `batch`: the leading axes, where the last one is a line and the others count lines;
-    else all elements are one line.
+    else all elements are one line. `reach`: as of a Line.
     """
 
     context: Context
@@ -101,6 +112,7 @@ class Arguments:
     shape: Shape
     on_device: bool
     batch: Shape | None = None
+    reach: int = 0
 
     @property
     def signature(self) -> tuple[Signature, ...]:
@@ -133,8 +145,11 @@ def product(shape: Shape) -> int:
 ARRAYS = (DeviceArray, np.ndarray, Described)
 
 
-def gather(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
-    """Sorts the arguments of a call. `length`: the result's length where no array gives one.
+def gather(
+    values: Sequence[Any], context: Context | None, length: int | None = None, shape: Shape | None = None
+) -> Arguments:
+    """Sorts the arguments of a call. `length`: the result's length where no array gives one. `shape`: the result's
+    shape where that is settled.
 
     Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays
     on different devices.
@@ -143,7 +158,11 @@ def gather(values: Sequence[Any], context: Context | None, length: int | None = 
     homes = {id(v.context): v.context for v in all_values if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
     arrays = [v for v in all_values if isinstance(v, ARRAYS)]
-    shape = _shape([a.shape for a in arrays], length)
+    shapes = [a.shape for a in arrays]
+    if shape is None:
+        shape = _shape(shapes, length)
+    elif _shape([*shapes, shape], length) != shape:
+        raise ShapeError(f"an array of shape {_shape(shapes, length)} has no room in shape {shape}")
     inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
     inputs = tuple(_input(v, shape, inexact, home) for v in all_values)
     return Arguments(home, inputs, shape, bool(homes))
@@ -193,9 +212,8 @@ def _input_of_rows(value: Any, shape: Shape, inexact: list[DType], home: Context
     elif not varies and value.size == product(shape[:-1]):
         access = Access.ROW
     if access is not None:
-        return Argument(value, Signature(value.dtype, access, varies=varies))
-    strides = collapsed(value.shape, shape)
-    return Argument(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=varies), strides)
+        return array_argument(value, access, varies=varies)
+    return array_argument(value, Access.STRIDED, collapsed(value.shape, shape), varies)
 
 
 def array_or_number(value: Any, context: Context | None) -> Any:
@@ -237,15 +255,26 @@ def _input(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Arg
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     if value.shape == shape and shape:
-        return Argument(value, Signature(value.dtype, Access.VECTOR, varies=True))
+        return array_argument(value, Access.VECTOR)
     if value.size == 1:
         number = isinstance(value, np.ndarray) or (isinstance(value, Described) and not value.shape)
         access = Access.ARGUMENT if number and value.dtype.names is None else Access.SINGLE
-        return Argument(value, Signature(value.dtype, access))
+        return array_argument(value, access, varies=False)
     strides = collapsed(value.shape, shape)
     if len(strides) == 1 and strides[0][1] == 1:
-        return Argument(value, Signature(value.dtype, Access.VECTOR, varies=True))
-    return Argument(value, Signature(value.dtype, Access.STRIDED, len(strides), varies=True), strides)
+        return array_argument(value, Access.VECTOR)
+    return array_argument(value, Access.STRIDED, strides)
+
+
+def array_argument(
+    value: Any, access: Access, strides: tuple[tuple[int, int], ...] = (), varies: bool = True, width: int | None = None
+) -> Argument:
+    """The argument for an array that is read in some way. strides: of a strided one. width: as of an Argument. A part
+    of a DeviceArray is read in its place.
+    """
+    shifted = isinstance(value, DeviceArray) and 0 < value.first < NARROW_LIMIT - value.size
+    signature = Signature(value.dtype, access, len(strides), varies=varies, shifted=shifted)
+    return Argument(value, signature, strides, width=width)
 
 
 def _number(value: Any, inexact: list[DType], home: Context) -> Argument:

@@ -49,7 +49,7 @@ def check_out(out: Any, outputs: Sequence[Output], context: Context, partly: Seq
 
 def _share_memory(a: Any, b: Any) -> bool:
     if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
-        return isinstance(a, DeviceArray) and isinstance(b, DeviceArray) and a.buffer is b.buffer
+        return isinstance(a, DeviceArray) and isinstance(b, DeviceArray) and a.memory is b.memory
     return bool(np.shares_memory(a, b))
 
 
@@ -139,10 +139,12 @@ class Call:
         access = argument.signature.access
         if access is Access.ARGUMENT:
             return as_argument(argument.value, argument.signature.dtype)
-        buffer = argument.value.buffer if isinstance(argument.value, DeviceArray) else self.lend(argument.value)
-        if access is not Access.STRIDED and argument.last is None:
-            return buffer
-        return (buffer, *argument.numbers)
+        value, numbers = argument.value, argument.numbers
+        if not isinstance(value, DeviceArray):
+            buffer = self.lend(value)
+        else:
+            buffer = value.memory if argument.signature.shifted else value.buffer
+        return (buffer, *numbers) if numbers else buffer
 
     def lend(self, values: NumpyArray) -> hostsched.Buffer:
         """A buffer that holds a host array: its own memory where the device shares it and may read it there, else a
@@ -204,13 +206,14 @@ class Call:
 
     def _device_output(self, i: int, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
         array = target if target is not None else empty(shape, dtype, self._context)
-        self.arrays[f"out{i}"] = array.buffer
-        if target is not None and self._unsafe_alias(target):
+        self.arrays[f"out{i}"] = array.memory
+        if target is not None and (target.first or self._unsafe_alias(target)):
             buffer = self.scratch(target.nbytes)
             self.arrays[f"out{i}"] = buffer
+            nbytes, begin = target.nbytes, target.begin
             if self._is_partial(i):
-                self._before.append(hostsched.CopyJob(target.buffer, buffer, target.nbytes))
-            self._after.append(hostsched.CopyJob(buffer, target.buffer, target.nbytes))
+                self._before.append(hostsched.CopyJob(target.memory, buffer, nbytes, source_offset=begin))
+            self._after.append(hostsched.CopyJob(buffer, target.memory, nbytes, target_offset=begin))
         return array
 
     def _host_output(self, i: int, shape: Shape, dtype: DType, target: NumpyArray | None) -> NumpyArray:
@@ -240,8 +243,8 @@ class Call:
         """Whether an input that is not read in step with the output lives in the target's memory."""
         return any(
             isinstance(g.value, DeviceArray)
-            and g.value.buffer is target.buffer
-            and not (self._in_step and g.signature.access is Access.VECTOR)
+            and g.value.memory is target.memory
+            and not (self._in_step and g.signature.access is Access.VECTOR and g.value.begin == target.begin)
             for g in self._arguments.inputs
         )
 

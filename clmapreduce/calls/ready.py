@@ -54,7 +54,8 @@ class ReadyCall:
     def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
         """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""
         fits = [(out.shape, out.dtype)] == list(self._outputs)
-        return fits and all(array.buffer is not out.buffer for array in (*arrays, *self._own.values()))
+        apart = all(array.memory is not out.memory for array in (*arrays, *self._own.values()))
+        return fits and apart and not out.first
 
     def __call__(
         self, context: Context, arrays: Iterable[DeviceArray], wait_for: Sequence[Any], out: DeviceArray | None = None,
@@ -62,7 +63,7 @@ class ReadyCall:
     ) -> list[DeviceArray]:  # fmt: skip
         """One result per output, not waited for. context: the one it was prepared for. arrays: its arguments but
         numbers and own arrays, in their order. out: what it `takes`. instead: buffers that take the place of the plan's
-        tables.
+        tables, and numbers that take the place of those it was prepared for.
         """
         queue = context.queue
         results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
@@ -72,7 +73,7 @@ class ReadyCall:
         if instead is not None:
             slots |= instead
         for k, result in enumerate(results):
-            slots[f"out{k}"] = result.buffer
+            slots[f"out{k}"] = result.memory
         with translated():
             scratch = {name: take(queue, nbytes) for name, nbytes in self._scratch.items()}
             try:

@@ -26,7 +26,7 @@ its copies.
 
 def line_of(arguments: Arguments, outputs: Sequence[Output], options: Options) -> Line:
     """The line of a call, with a window where its host arrays are streamed. Raises as `window_of`."""
-    return Line(arguments.length, window_of(arguments, outputs, options))
+    return Line(arguments.length, window_of(arguments, outputs, options), arguments.reach)
 
 
 def window_of(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import hostsched
 from clmapreduce.checks import dtype_of, is_whole, quoted
+from clmapreduce.device.array_methods import ArrayMethods
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
@@ -20,22 +21,33 @@ NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
 PAGE = 4096
 
 
-@without_arithmetic("give it to a call, as in cm.Map(lambda a, b: a + b)(x, y), or copy it with to_numpy()")
-class DeviceArray:
+@without_arithmetic("sums of products are cm.Map(lambda a, b: a * b) >> cm.Reduce('sum'); to_numpy() gives an array")
+class DeviceArray(ArrayMethods):
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
     Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for
-    (`to_numpy`, `np.asarray`, `float`, printing).
+    (`to_numpy`, `np.asarray`, `float`, printing). `memory`: the buffer it lies in. `first`: the element of that buffer
+    with which it begins, 0 but for a `Part`.
     """
 
-    __slots__ = ("__weakref__", "buffer", "context", "dtype", "shape")
+    __slots__ = ("__weakref__", "context", "dtype", "first", "memory", "shape")
     __array_priority__ = 100
 
-    def __init__(self, context: Context, buffer: hostsched.Buffer, shape: tuple[int, ...], dtype: DType) -> None:
-        self.context, self.buffer, self.shape, self.dtype = context, buffer, shape, dtype
+    def __init__(self, context: Context, memory: hostsched.Buffer, shape: tuple[int, ...], dtype: DType) -> None:
+        self.context, self.memory, self.shape, self.dtype, self.first = context, memory, shape, dtype, 0
 
     def __del__(self) -> None:
-        self.context.queue.arena.give(self.buffer)  # a weakref.finalize costs every result 2 microseconds
+        self.context.queue.arena.give(self.memory)  # a weakref.finalize costs every result 2 microseconds
+
+    @property
+    def buffer(self) -> hostsched.Buffer:
+        """Memory that begins with the first element, to be read: for calls that take no place to begin at."""
+        return self.memory
+
+    @property
+    def begin(self) -> int:
+        """The byte of its memory with which it begins."""
+        return self.first * self.dtype.itemsize
 
     @property
     def ndim(self) -> int:
@@ -51,7 +63,7 @@ class DeviceArray:
 
     @property
     def event(self) -> Any:
-        return self.buffer.last_write
+        return self.memory.last_write
 
     def to_numpy(self, out: NumpyArray | None = None) -> NumpyArray:
         """The values as a NumPy array (a copy); waits for what computes them and lets Ctrl-C through.
@@ -65,7 +77,8 @@ class DeviceArray:
         target = out if direct and out is not None else np.empty(self.shape, self.dtype)
         if self.size:
             with translated():
-                hostsched.read_back(self.context.queue, self.buffer, target.reshape(-1).view(np.uint8))
+                target_bytes = target.reshape(-1).view(np.uint8)
+                hostsched.read_back(self.context.queue, self.memory, target_bytes, self.begin)
         if out is None or direct:
             return target
         out[...] = target
@@ -82,7 +95,7 @@ class DeviceArray:
         wanted = tuple(int(extent) if extent >= 0 else self.size // max(1, known) for extent in sizes)
         if _size(wanted) != self.size:
             raise ShapeError(f"an array of shape {self.shape} has no shape {quoted(sizes)}; both need as many elements")
-        return _View(self, wanted, self.dtype)
+        return Part(self, wanted, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same memory as numbers of another dtype along the last axis. Raises ShapeError where they do not fit,
@@ -92,16 +105,16 @@ class DeviceArray:
         if check_stored(wanted, "the view") != wanted or aligned(wanted) != wanted:
             raise DTypeError(f"{wanted} is in another byte order than the device's, or fields are not aligned")
         nbytes = self.shape[-1] * self.dtype.itemsize if self.shape else 0
-        if not self.shape or nbytes % wanted.itemsize:
+        if not self.shape or nbytes % wanted.itemsize or self.begin % wanted.itemsize:
             raise ShapeError(f"an array of shape {self.shape} and dtype {self.dtype} cannot be seen as {wanted}")
-        return _View(self, (*self.shape[:-1], nbytes // wanted.itemsize), wanted)
+        return Part(self, (*self.shape[:-1], nbytes // wanted.itemsize), wanted, self.begin // wanted.itemsize)
 
     def __copy__(self) -> DeviceArray:
         copy = empty(self.shape, self.dtype, self.context)
         if self.size:
             with translated():
-                copied = hostsched.JobGraph([hostsched.CopyJob(self.buffer, copy.buffer, self.nbytes)])
-                copied.submit(self.context.queue)
+                copied = hostsched.CopyJob(self.memory, copy.memory, self.nbytes, source_offset=self.begin)
+                hostsched.JobGraph([copied]).submit(self.context.queue)
         return copy
 
     def __deepcopy__(self, _memo: Any) -> DeviceArray:
@@ -130,19 +143,21 @@ class DeviceArray:
             raise ArgumentError("a 0-d DeviceArray has no len(); float() gives its value")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[DeviceArray]:
         if not self.shape:
             raise ArgumentError("a 0-d DeviceArray cannot be iterated; float() gives its value")
-        return iter(self.to_numpy())
-
-    def __getitem__(self, key: Any) -> NoReturn:
-        raise ArgumentError("a DeviceArray has no elements by place; to_numpy() gives an array that has")
+        return (self[place] for place in range(self.shape[0]))
 
     def __float__(self) -> float:
         return float(self._single("float"))
 
     def __int__(self) -> int:
         return int(self._single("int"))
+
+    def __index__(self) -> int:
+        if self.shape or self.dtype.kind not in "iu":
+            raise DTypeError(f"an array of shape {self.shape} and dtype {self.dtype} is no index; int() gives a number")
+        return int(self._single("index"))
 
     def __bool__(self) -> bool:
         return bool(self._single("bool"))
@@ -161,19 +176,52 @@ class DeviceArray:
             raise DTypeError(f"{value} is no int; to_numpy() gives it as it is")
         return value
 
+    def item(self, *place: int) -> Any:
+        """The only value, or the one at a place (an index into all elements, or one index per axis), as a Python
+        number. Waits for it alone to be copied. Raises ShapeError where there are several values and no place is named,
+        and PlaceError for one outside of the array.
+        """
+        if not place:
+            return self._single("number").item()
+        return (self.ravel()[place] if len(place) == 1 else self[place]).item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers; a 0-d array's as one."""
+        return self.to_numpy().tolist()
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self.shape:
+            raise ArgumentError(f"the format {spec!r} is for one number; to_numpy() gives the values of {self.shape}")
+        return format(self.to_numpy()[()], spec)
+
     def __repr__(self) -> str:
         values = np.array2string(self.to_numpy(), threshold=8)
         return f"DeviceArray({values}, dtype={self.dtype}, device={self.context.device.name!r})"
 
 
-class _View(DeviceArray):
-    """A DeviceArray in the memory of another one, which it keeps alive."""
+class Part(DeviceArray):
+    """A DeviceArray in the memory of another one, which it keeps alive: all of it in another shape or dtype, or a range
+    of its elements. first: the element of the memory with which it begins, as the base if None.
+    """
 
-    __slots__ = ("_base",)
+    __slots__ = ("_apart", "_base")
 
-    def __init__(self, base: DeviceArray, shape: tuple[int, ...], dtype: DType) -> None:
-        super().__init__(base.context, base.buffer, shape, dtype)
-        self._base = base
+    def __init__(self, base: DeviceArray, shape: tuple[int, ...], dtype: DType, first: int | None = None) -> None:
+        super().__init__(base.context, base.memory, shape, dtype)
+        self.first = base.first if first is None else first
+        self._base: DeviceArray = base._base if isinstance(base, Part) else base
+        self._apart: tuple[Any, DeviceArray] | None = None
+
+    @property
+    def buffer(self) -> hostsched.Buffer:
+        """As of any array; where it begins further on, of a copy. That is made again once the memory was written."""
+        if not self.first:
+            return self.memory
+        if self._apart is None or self._apart[0] is not self.event:
+            self._apart = self.event, self.__copy__()
+        return self._apart[1].memory
 
     def __del__(self) -> None:
         """The memory goes back with the base."""
@@ -192,7 +240,7 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
     """Copies `values` (same shape and dtype) into a DeviceArray; waits until they have left host memory."""
     flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     with translated():
-        hostsched.JobGraph([hostsched.WriteJob(target.buffer, flat)]).submit(target.context.queue).wait()
+        hostsched.JobGraph([hostsched.WriteJob(target.memory, flat, target.begin)]).submit(target.context.queue).wait()
 
 
 def await_events(context: Context, wait_for: Sequence[Any]) -> None:
@@ -207,7 +255,8 @@ def element(x: DeviceArray, place: int) -> Any:
     target = np.empty((), x.dtype)
     place += x.size if place < 0 else 0
     with translated():
-        hostsched.read_back(x.context.queue, x.buffer, target.reshape(-1).view(np.uint8), place * x.dtype.itemsize)
+        begin = x.begin + place * x.dtype.itemsize
+        hostsched.read_back(x.context.queue, x.memory, target.reshape(-1).view(np.uint8), begin)
     return target[()]
 
 

@@ -15,6 +15,8 @@ PLANS = 512
 """Plans of a cache."""
 CALLS = 64
 """Calls of a cache."""
+OPERATIONS = 512
+"""Calls of arrays' operators, which are small."""
 KERNEL_BYTES = 224 << 20
 """Bytes that the kernels of a cache's plans hold, by estimate. 5,000 formulas then stay below 400 MiB on Intel's
 runtime, whose compiler holds 120 MiB itself.
@@ -97,9 +99,10 @@ class PlanCache(Cache[Executable]):
 
 class Caches:
     """The caches of one owner: a context, or in a context ranges or a user's plan. plans: built plans by `PlanRequest`.
-    calls: ready calls by `CallRequest`.
+    calls: ready calls by `CallRequest`. operations: those of arrays' operators.
     """
 
     def __init__(self) -> None:
         self.plans = PlanCache()
         self.calls: Cache[Any] = Cache(CALLS)
+        self.operations: Cache[Any] = Cache(OPERATIONS)

@@ -52,7 +52,7 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
 
 def is_wrapped(x: DeviceArray) -> bool:
     """Whether `x` lies in a pyopencl array's memory."""
-    return any(known is x.buffer for _, known in list(_buffers.values()))
+    return any(known is x.memory for _, known in list(_buffers.values()))
 
 
 def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:

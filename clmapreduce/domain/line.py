@@ -32,15 +32,18 @@ class Window:
 
 @dataclass(frozen=True)
 class Line:
-    """The indices 0 … length−1. window: where kernels see one stretch of it after the other."""
+    """The indices 0 … length−1. window: where kernels see one stretch of it after the other. reach: how many elements
+    the arrays have whose places kernels compute, if more.
+    """
 
     length: int
     window: Window | None = None
+    reach: int = 0
 
     @property
     def narrow(self) -> bool:
         """Whether every index, and every index one tile further, fits an int."""
-        return self.length < NARROW_LIMIT
+        return max(self.length, self.reach) < NARROW_LIMIT
 
     @property
     def span(self) -> int:

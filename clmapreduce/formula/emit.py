@@ -28,7 +28,7 @@ from clmapreduce.dtypes import (
     mask_name,
 )
 from clmapreduce.errors import DTypeError
-from clmapreduce.formula.functions import CAST, GUARD
+from clmapreduce.formula.functions import CAST, GUARD, PLACED
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
 
 HALF_VECTOR = 32
@@ -107,7 +107,7 @@ class Emitter:
         if isinstance(node, Symbol):
             raise KeyError(f"no C text was given for {node.name!r}")
         assert isinstance(node, Apply)
-        if node.function is GUARD:
+        if node.function in (GUARD, PLACED):
             return self.text(node.args[1])
         if node.function is CAST:
             return self._cast(node.args[0], node.dtype)

@@ -2,8 +2,9 @@
 
 `Access` says how an input is read: a whole vector in step with the index, one value for all indices (a kernel argument,
 or the only element of a buffer), or broadcast by strides. In a batch, whose rows are lines of their own, it may also be
-one line for all rows, or one value per row. Under segments it may be gathered: read where other inputs, arrays of
-places, say. A kernel's own array is read as a vector, from private memory.
+one line for all rows, or one value per row, or lie across memory: rows side by side, as the columns of a matrix. Under
+segments it may be gathered: read where other inputs, arrays of places, say. A kernel's own array is read as a vector,
+from private memory.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Access(Enum):
     STRIDED = "strided"
     LINE = "line"
     ROW = "row"
+    ACROSS = "across"
     GATHERED = "gathered"
     PRIVATE = "private"
 
@@ -60,7 +62,9 @@ class Input:
     that lead to its elements: the place in each is what the one before holds. every, ahead: when GATHERED, the place is
     so many times the index, and so far ahead. trailing: an element is several numbers, of which the formula sees one.
     placed: other inputs read it at places that memory holds. windowed: the array holds a window of a vector, and the
-    kernel takes the index of its first element.
+    kernel takes the index of its first element. shifted: its first element lies further on in memory, where a number
+    among the kernel's arguments says. together: when STRIDED, several lanes are read at once where they lie in one row
+    of the last dimension.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Input:
     trailing: bool = False
     placed: bool = False
     windowed: bool = False
+    shifted: bool = False
+    together: bool = False
 
     @property
     def limited(self) -> bool:
@@ -184,9 +190,11 @@ def _parameters(operand: Input) -> list[str]:
         return [f"const {c_name(operand.dtype)} {operand.name}"]
     kind = "uchar" if operand.dtype.names else c_name(operand.dtype)
     strides = [f"const idx {operand.name}_size{d}, const idx {operand.name}_stride{d}" for d in range(operand.rank)]
+    width = [f"const idx {operand.name}_width"] if operand.access is Access.ACROSS else []
+    first = [f"const idx {operand.name}_first"] if operand.shifted else []
     limit = [f"const idx {operand.name}_last"] if operand.limited else []
-    first = [f"const idx {operand.name}_first"] if operand.windowed else []
-    return [f"__global const {kind} *restrict {operand.name}", *strides, *limit, *first]
+    window = [f"const idx {operand.name}_first"] if operand.windowed else []
+    return [f"__global const {kind} *restrict {operand.name}", *strides, *width, *first, *limit, *window]
 
 
 def load(operand: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str], dict[Node, Text]]:
@@ -227,10 +235,20 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.index})"), lanes)
         case Access.LINE:
             return _one(operand, leaf, f"({at.index})")
+        case Access.ROW if across and operand.shifted:
+            return _load_anywhere(operand, f"({at.row})", lanes)
         case Access.ROW if across:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.row}))"
         case Access.ROW:
             return _one(operand, leaf, f"({at.row})")
+        case Access.ACROSS:
+            each = [_across_index(operand, at, lane) for lane in range(lanes)]
+            if lanes > 1:
+                width = f"{operand.name}_width"
+                inside = f"({at.row}) % {width} + {lanes} <= {width}"
+                return _together(operand, leaf, inside, _load_anywhere(operand, each[0], lanes), each)
+        case Access.STRIDED if operand.together and lanes > 1:
+            return _row_of_steps(operand, leaf, at, lanes)
         case Access.STRIDED:
             each = [_strided_index(operand, f"({at.element} + {lane})") for lane in range(lanes)]
         case Access.GATHERED if lanes > 1 and not operand.through and operand.every == 1:
@@ -240,6 +258,8 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             each = [_gathered(operand, f"({at.element} + {lane})" if lane else at.element) for lane in range(lanes)]
         case Access.VECTOR if across:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
+        case Access.VECTOR if lanes > 1 and operand.shifted:
+            return _load_anywhere(operand, at.element, lanes)
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + {at.element})"
         case Access.PRIVATE if lanes > 1:
@@ -250,7 +270,30 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
     return each[0] if lanes == 1 else f"({c_name(operand.dtype, lanes)})({', '.join(each)})"
 
 
+def _row_of_steps(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
+    """Several lanes of a strided input: the place of the first one decides, where the others follow it in its row."""
+    last = operand.rank - 1
+    size, stride = f"{operand.name}_size{last}", f"{operand.name}_stride{last}"
+    places = [_strided_index(operand, f"({at.element} + {lane})") for lane in range(lanes)]
+    row = [_one(operand, leaf, f"{places[0]} + {lane} * {stride}") for lane in range(lanes)]
+    kind = c_name(operand.dtype, lanes)
+    load = f"({stride} == 1 ? {_load_anywhere(operand, places[0], lanes)} : ({kind})({', '.join(row)}))"
+    return _together(operand, leaf, f"{at.element} % {size} + {lanes} <= {size}", load, places)
+
+
+def _together(operand: Input, leaf: Leaf, condition: str, load: str, places: list[str]) -> str:
+    """Several lanes by one load where a condition holds, which is one for all of them, else one by one."""
+    each = ", ".join(_one(operand, leaf, place) for place in places)
+    return f"(({condition}) ? {load} : ({c_name(operand.dtype, len(places))})({each}))"
+
+
+def _load_anywhere(operand: Input, at: str, lanes: int) -> str:
+    first = f"{operand.name}_first + " if operand.shifted else ""
+    return f"CMR_LOAD_ANYWHERE({c_name(operand.dtype, lanes)}, {lanes}, {operand.name} + {first}{at})"
+
+
 def _one(operand: Input, leaf: Leaf, at: str) -> str:
+    at = f"{operand.name}_first + {at}" if operand.shifted else at
     if operand.dtype.fields is None:
         return f"{operand.name}[{at}]"
     part, offset = leaves(operand.dtype)[leaf]
@@ -290,6 +333,12 @@ def place_through(operand: Input, held: str) -> str:
         place = f"cmr_within((idx){held}, {name}_last)"
         held = f"{name}[{place}]"
     return place
+
+
+def _across_index(operand: Input, at: Place, lane: int) -> str:
+    """The place of a row's element where so many rows lie side by side, and `pitch` elements make a row."""
+    row, width = (f"({at.row} + {lane})" if lane else f"({at.row})"), f"{operand.name}_width"
+    return f"({row} / {width} * {at.pitch} + ({at.index})) * {width} + {row} % {width}"
 
 
 def _strided_index(operand: Input, at: str) -> str:

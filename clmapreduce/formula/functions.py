@@ -340,6 +340,9 @@ CAST = Function("cast", 1, arithmetic, _always("{0}"), _cast_twin)
 GUARD = Function("guard", 2, chooses, _always("{1}"), lambda condition, value: value)
 """The value; whoever stores it does so under the condition only."""
 
+PLACED = Function("placed", 2, chooses, _always("{1}"), lambda place, value: value)
+"""The value; whoever stores it does so at the place, not at the index."""
+
 EXP_SCALED = Function(
     "exp_scaled", 1, real_transcendental, _always("cmr_exp_scaled_{V}({0})"), lambda x: np.exp(np.minimum(x, 0))
 )

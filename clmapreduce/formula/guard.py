@@ -1,13 +1,13 @@
-"""Guards: outputs that are only stored where a condition holds."""
+"""Where outputs are stored: under a condition only (guards), or at a place of their own, not at the index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clmapreduce.dtypes import BOOL
+from clmapreduce.dtypes import BOOL, INT64
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.functions import GUARD, as_node, cast
+from clmapreduce.formula.functions import GUARD, PLACED, as_node, cast
 from clmapreduce.formula.node import Apply, Node, Value, components, rebuild
 from clmapreduce.formula.trace import as_value
 
@@ -44,3 +44,25 @@ def guarded(outputs: Sequence[Value]) -> tuple[bool, ...]:
     """Which outputs are stored under a condition; () where none is."""
     which = tuple(condition_of(value) is not None for value in outputs)
     return which if any(which) else ()
+
+
+def placed(place: Any, value: Any) -> Value:
+    """`value` as an output that is stored at element `place` of its array. The caller answers for places inside of the
+    array. Of values with one place, some one is stored.
+    """
+    at = cast(as_node(place), INT64)
+    parts = components(as_value(value, "the placed value"))
+    return rebuild({leaf: Apply(PLACED, (at, node), node.dtype) for leaf, node in parts.items()})
+
+
+def placed_where(condition: Any, place: Any, value: Any) -> Value:
+    """As `placed`, where a condition holds."""
+    return guard(condition, placed(place, value))
+
+
+def place_of(value: Value) -> Node | None:
+    """The place at which an output is stored; None where that is the index."""
+    node = next(iter(components(value).values()))
+    if isinstance(node, Apply) and condition_of(value) is not None:
+        node = node.args[1]
+    return node.args[0] if isinstance(node, Apply) and node.function is PLACED else None

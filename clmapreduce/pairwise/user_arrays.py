@@ -136,5 +136,5 @@ def check_complex(dtype: DType) -> None:
 def same_memory(x: Array) -> Hashable:
     """Equal for arrays that are one: the same memory, shape, strides and dtype."""
     if isinstance(x, DeviceArray):
-        return id(x.buffer), x.shape, x.dtype
+        return id(x.memory), x.first, x.shape, x.dtype
     return x.__array_interface__["data"][0], x.shape, x.strides, x.dtype

@@ -108,7 +108,7 @@ class Compiled:
         if results is None:
             results = [empty(shape, dtype, self.context) for shape, dtype in self._outputs]
         for k, result in enumerate(results):
-            slots[f"out{k}"] = result.buffer
+            slots[f"out{k}"] = result.memory
         with translated():
             self._replay.submit(slots, wait_for)
         return results[0] if len(results) == 1 else tuple(results)
@@ -116,7 +116,8 @@ class Compiled:
     def _simple(self, targets: Sequence[Any], slots: Mapping[str, Any]) -> bool:
         """Whether the kernels may write straight to the targets."""
         inputs = set(map(id, slots.values()))
-        return all(isinstance(t, DeviceArray) and id(t.buffer) not in inputs and not is_wrapped(t) for t in targets)
+        arrays = [target for target in targets if isinstance(target, DeviceArray) and not target.first]
+        return len(arrays) == len(targets) and not any(id(t.memory) in inputs or is_wrapped(t) for t in arrays)
 
     def _check_array(self, i: int, value: Any, expected: Described) -> None:
         if value.shape != expected.shape:

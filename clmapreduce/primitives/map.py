@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clmapreduce.calls.arguments import Arguments, gather
+from clmapreduce.calls.arguments import Arguments, Shape, gather
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -14,6 +14,7 @@ from clmapreduce.calls.tracing import Traced, check_numbers
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import quoted
 from clmapreduce.device.context import Context
+from clmapreduce.domain.line import Line
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
@@ -83,20 +84,25 @@ class Map(Primitive):
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         return self.prepared(gather(values, options.context, more.get("length")), options)
 
-    def prepared(self, arguments: Arguments, options: Options) -> Prepared | list[Any]:
-        """As `_prepare`, for arguments that are sorted already."""
+    def prepared(
+        self, arguments: Arguments, options: Options, into: Shape | None = None
+    ) -> Prepared | list[Any]:
+        """As `_prepare`, for arguments that are sorted already. into: the shape of `out` where outputs are placed."""
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
         check_numbers(formula, arguments)
-        outputs = [(arguments.shape, value_dtype(value)) for value in formula.outputs]
+        shape = arguments.shape if into is None else into
+        outputs = [(shape, value_dtype(value)) for value in formula.outputs]
         if arguments.length == 0:
             return empty_results(arguments, outputs, options)
         mode = choose_mode(options.mode, context.facts)
         box = options.box("map", mode, context)
         streaming = streams_past_caches(options, outputs)
-        line = line_of(arguments, outputs, options)
+        reach = arguments.reach
+        line = line_of(arguments, outputs, options) if into is None else Line(arguments.length, reach=reach)
         executable = context.executable(MapRequest(formula, line, mode, box, streaming))
-        return prepare(arguments, executable, outputs, options, partly=guarded(formula.outputs))
+        partly = guarded(formula.outputs) if into is None else (True,) * len(outputs)
+        return prepare(arguments, executable, outputs, options, into is None, partly)
 
 
 def chained(first: Map, second: Map) -> Map:

@@ -86,6 +86,13 @@ class Pipeline(Primitive):
         if isinstance(self.function, Parts):
             values, length = self.function.arguments(values, length)
         arguments = (gather_rows if batch else gather)(values, options.context, length)
+        return self.prepared(arguments, options, batch, accumulate, length)
+
+    def prepared(
+        self, arguments: Arguments, options: Options, batch: bool, accumulate: Accumulate = "auto",
+        length: int | None = None,
+    ) -> Prepared | list[Any]:  # fmt: skip
+        """As `_prepare`, for arguments that are sorted already."""
         lowered = self.lowered(arguments, options, batch, accumulate, length)
         if lowered.executable is None:
             return empty_results(arguments, lowered.outputs, options)

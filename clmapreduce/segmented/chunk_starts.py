@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import finalize, ref
 
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
@@ -21,8 +21,9 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.segments import CutsRequest
 from clmapreduce.segmented.array_facts import ArrayFact
 
-_starts: WeakKeyDictionary[DeviceArray, dict[Cutting, DeviceArray]] = WeakKeyDictionary()
-"""By offsets, with which they go: a fact about arrays may hold no array, whose context would live for ever."""
+_starts: dict[int, dict[Cutting, DeviceArray]] = {}
+"""By offsets (their id), with which they go: a fact about arrays may hold no array, whose context would live for ever.
+"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,11 @@ class ChunkStarts:
             call = self._prepared()
             calls.put(request, call)
         call(context, [self._offsets], self._wait_for, self.array)
-        _starts.setdefault(self._offsets, {})[self.cutting] = self.array
+        key = id(self._offsets)
+        if key not in _starts:
+            _starts[key] = {}
+            finalize(self._offsets, _starts.pop, key, None)
+        _starts[key][self.cutting] = self.array
         self._fact.keep(ref(self.array))
         self._fact = None
 

@@ -95,15 +95,16 @@ def _by_places(
 ) -> Any:
     """reduce_by_key where runs' places are found first: runs are segments then."""
     result = column_result(data, call, inputs.context)
-    read = [v.buffer for v in data.arrays if isinstance(v, DeviceArray)]
+    read = [v.memory for v in data.arrays if isinstance(v, DeviceArray)]
 
     def outputs(rows: int, dtype: DType) -> tuple[Output, ...]:
         return ((rows,), dtype), ((rows, *data.trailing), result)
 
     def target(rows: int, dtype: DType) -> DeviceArray | None:
         keys_out, _ = _targets(options.out, outputs(rows, dtype), inputs.context)
-        spare = isinstance(keys_out, DeviceArray) and all(keys_out.buffer is not buffer for buffer in read)
-        return keys_out if spare else None
+        if not isinstance(keys_out, DeviceArray) or keys_out.first:
+            return None
+        return keys_out if all(keys_out.memory is not memory for memory in read) else None
 
     runs = find_runs(inputs, equal, key, options, count, target)
     keys_out, reduced_out = _targets(options.out, outputs(runs.rows, runs.keys.dtype), inputs.context)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
 from clmapreduce.formula.formula import Formula, field_text
-from clmapreduce.formula.guard import condition_of
+from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
 from clmapreduce.plan import Epilogue, Facts, Layout
@@ -78,21 +78,27 @@ def store_values(
 
 def store_value(block: Statements, output: int, value: Value, dtype: DType, at: str, past_caches: bool) -> None:
     """As `store_values`, for one output and its place in the array."""
-    texts, condition = block.texts(value), condition_of(value)
-    if condition is None:
+    texts, condition, place = block.texts(value), condition_of(value), place_of(value)
+    if condition is None and place is None:
         block.add(store_text(output, dtype, texts, at, block.lanes, past_caches))
-    else:
-        holds = block.text(condition).c
-        block.add(guarded_text(output, dtype, texts, holds, lambda lane: f"{at} + {lane}", block.lanes))
+        return
+    holds = "" if condition is None else block.text(condition).c
+    places = [f"{at} + {lane}" for lane in range(block.lanes)]
+    if place is not None:
+        spot = block.text(place).c
+        places = [f"{spot}.s{HEX[lane]}" for lane in range(block.lanes)] if block.lanes > 1 else [spot]
+    block.add(guarded_text(output, dtype, texts, holds, places.__getitem__, block.lanes))
 
 
 def guarded_text(
     output: int, dtype: DType, texts: Mapping[Leaf, str], condition: str, at: Callable[[int], str], lanes: int
 ) -> str:
-    """C text that stores one output where a condition (per lane) holds, and leaves memory alone elsewhere."""
+    """C text that stores one output lane by lane, where its condition (per lane) holds, if it has one."""
     if lanes == 1:
-        return f"if ({condition}) {{ {store_text(output, dtype, texts, at(0), 1, False)} }}"
-    lines = [f"if ({condition}.s{HEX[lane]}) out{output}[{at(lane)}] = kept.s{HEX[lane]};" for lane in range(lanes)]
+        text = store_text(output, dtype, texts, at(0), 1, False)
+        return f"if ({condition}) {{ {text} }}" if condition else text
+    whether = [f"if ({condition}.s{HEX[lane]}) " if condition else "" for lane in range(lanes)]
+    lines = [f"{whether[lane]}out{output}[{at(lane)}] = kept.s{HEX[lane]};" for lane in range(lanes)]
     return "\n".join([f"{{ const {c_name(dtype, lanes)} kept = {texts['']};", *lines, "}"])
 
 

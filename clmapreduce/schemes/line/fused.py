@@ -126,6 +126,8 @@ class Fused(HasContent):
         read = [given for given in self.inputs if given.access is Access.VECTOR]
         if not plain or any(g.dtype.names is not None or g.access is Access.STRIDED for g in self.inputs):
             return None
+        if any(g.shifted or g.access is Access.ACROSS for g in self.inputs):
+            return None
         return [(g.name, c_name(g.dtype)) for g in read], [(f"out{i}", c_name(self.outputs[i])) for i, _ in outputs]
 
     def staged_bytes(self, length: int) -> int:

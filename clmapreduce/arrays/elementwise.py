@@ -1,0 +1,213 @@
+"""Elementwise operations: one launch each, a `Map` per operation and dtypes that is cached here. Its kernels are cached
+with all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arrays.operands import home, is_number, is_operand, operand
+from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
+from clmapreduce.arrays.ufuncs import COMPARISONS, UFUNCS, ufunc_of
+from clmapreduce.calls.arguments import Arguments, Shape, gather
+from clmapreduce.calls.call import as_argument
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.ready import ReadyCall
+from clmapreduce.checks import quoted
+from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.cache import Cache
+from clmapreduce.device.context import Context
+from clmapreduce.dtypes import BOOL, DType, is_complex
+from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
+from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.node import Node
+from clmapreduce.primitives.map import Map
+
+INT8 = np.dtype(np.int8)
+
+
+def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str = "auto") -> Any:
+    """NumPy's ufunc `name` of arrays and numbers that broadcast, in one launch.
+
+    out: a DeviceArray, or a tuple of them, to hold the results, of a dtype that NumPy would cast them to. Raises
+    DTypeError, ShapeError or DeviceError before anything is launched.
+    """
+    if name not in UFUNCS:
+        raise ArgumentError(f"np.{name} is not offered for a DeviceArray; {HOST}")
+    values = [operand(value) for value in operands]
+    ufunc = ufunc_of(name)
+    if len(values) != ufunc.nin:
+        raise ArgumentError(f"np.{name} takes {ufunc.nin} operand(s), {len(values)} given")
+    if name == "power":
+        _check_exponent(*values)
+    dtypes = dtypes_of(ufunc, values)
+    beyond = outside(values, dtypes.computing)
+    if name in COMPARISONS and any(beyond) and out is None:
+        return _beyond(name, values, beyond)
+    targets = out if isinstance(out, tuple) else None if out is None else (out,)
+    results = _results(name, dtypes, targets)
+    try:
+        outputs = run(operation(name, dtypes.computing, results), fitted(values, dtypes.computing), targets, mode=mode)
+    except DTypeError as error:
+        raise DTypeError(f"np.{name}: {error}; {HOST}") from None
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def array_of(name: str, *operands: Any) -> DeviceArray:
+    """As `elementwise`, of a ufunc with one result."""
+    result: DeviceArray = elementwise(name, operands)
+    return result
+
+
+def operator(name: str, operands: Sequence[Any], out: Any = None) -> Any:
+    """As `elementwise`, for an operator: NotImplemented where an operand's class is none of Python's and NumPy's, and
+    may have an operator of its own; (in)equality with what is no operand is Python's.
+    """
+    strange = [value for value in operands if not is_operand(value)]
+    if not strange and name == "power" and out is None:
+        name, operands = _power(*operands)
+    if not strange:
+        return elementwise(name, operands, out)
+    if name in ("equal", "not_equal") or type(strange[0]).__module__ != "builtins":
+        return NotImplemented
+    raise ArgumentError(f"{name} was used on a DeviceArray and {quoted(strange[0])}; give arrays and numbers")
+
+
+def where(condition: Any, a: Any, b: Any, dtype: DType) -> DeviceArray:
+    """a where a condition holds, else b, in a dtype."""
+    values = fitted([operand(condition), operand(a), operand(b)], (BOOL, dtype, dtype))
+    return run(operation("where", (BOOL, dtype, dtype), (dtype,)), values)[0]
+
+
+def converted(x: Any, dtype: DType, out: DeviceArray | None = None, shape: Shape | None = None) -> DeviceArray:
+    """A value in another dtype, and broadcast to a shape; of complex numbers that become real the real part."""
+    function = conversion(dtype) if is_number(x) or x.dtype.names is None else COPY
+    return run(function, [x], None if out is None else (out,), shape)[0]
+
+
+def run(
+    function: Map, values: Sequence[Any], out: tuple[Any, ...] | None = None, shape: Shape | None = None,
+    mode: str = "auto", context: Context | None = None,
+) -> list[DeviceArray]:  # fmt: skip
+    """The results of a map on arrays and numbers, on the device. shape: of the results, if not as the values broadcast.
+    """
+    context = home([*values, *(out or ())], context)
+    key = _key(function, values, shape, mode) if out is None else None
+    operations: Cache[ReadyCall] = context.caches().operations
+    ready = operations.get(key) if key is not None else None
+    if ready is not None:
+        arrays = [value for value in values if isinstance(value, DeviceArray)]
+        numbers = {f"in{k}": as_argument(v, v.dtype) for k, v in enumerate(values) if isinstance(v, np.generic)}
+        return ready(context, arrays, (), instead=numbers)
+    arguments = by_rows(gather(values, context, shape=shape))
+    prepared = function.prepared(arguments, Options(mode, context, out=out))
+    if not isinstance(prepared, Prepared):
+        return prepared
+    if key is not None:
+        operations.put(key, ReadyCall(prepared))
+    return prepared.run()
+
+
+def by_rows(arguments: Arguments) -> Arguments:
+    """Arguments whose results stay on the device, strided ones read several lanes at once."""
+    inputs = (
+        replace(one, signature=replace(one.signature, together=True)) if one.signature.rank else one
+        for one in arguments.inputs
+    )
+    return replace(arguments, inputs=tuple(inputs), on_device=True)
+
+
+def _key(function: Map, values: Sequence[Any], shape: Shape | None, mode: str) -> Hashable | None:
+    """All that a call depends on but the numbers in its arrays, and its numbers; None where it has arrays of the host,
+    or parts of memory.
+    """
+    kinds: list[Hashable] = []
+    for value in values:
+        if isinstance(value, DeviceArray) and not value.first:
+            kinds.append((value.shape, value.dtype))
+        elif isinstance(value, np.generic):
+            kinds.append(value.dtype)
+        else:
+            return None
+    return function, shape, mode, tuple(kinds)
+
+
+@lru_cache(maxsize=2048)
+def operation(name: str, computing: tuple[DType, ...], results: tuple[DType, ...]) -> Map:
+    """The map of an operation: operands converted, computed, results converted."""
+    formula = UFUNCS[name] if name in UFUNCS else lambda *values: apply(name, *values)
+
+    def computed(*values: Node) -> Any:
+        result = formula(*(_as(value, dtype) for value, dtype in zip(values, computing, strict=True)))
+        outputs = result if isinstance(result, tuple) else (result,)
+        return tuple(_as(value, dtype) for value, dtype in zip(outputs, results, strict=True))
+
+    computed.__name__ = name
+    return Map(computed)
+
+
+@lru_cache(maxsize=64)
+def conversion(dtype: DType) -> Map:
+    """The map that converts to a dtype."""
+    return Map(lambda x: _as(x, dtype))
+
+
+COPY = Map(lambda x: x)
+
+
+def _as(value: Node, dtype: DType) -> Node:
+    if is_complex(value.dtype) and not is_complex(dtype) and dtype != BOOL:
+        value = value.real
+    return cast(value, dtype)
+
+
+def _results(name: str, dtypes: Dtypes, targets: tuple[Any, ...] | None) -> tuple[DType, ...]:
+    """The dtypes of the results, those of the targets where there are any. Raises DTypeError, ArgumentError."""
+    if targets is None:
+        return dtypes.results
+    if len(targets) != len(dtypes.results):
+        raise ShapeError(f"np.{name} gives {len(dtypes.results)} result(s), out holds {len(targets)}")
+    outputs = []
+    for target, dtype in zip(targets, dtypes.results, strict=True):
+        if not isinstance(target, DeviceArray):
+            raise ArgumentError(f"out is {quoted(target)}; results on a device go to DeviceArrays")
+        if not np.can_cast(dtype, target.dtype, "same_kind"):
+            raise DTypeError(f"np.{name} gives {dtype}, which out's {target.dtype} does not hold; {HOST}")
+        outputs.append(target.dtype)
+    return tuple(outputs)
+
+
+def _check_exponent(base: Any, exponent: Any) -> None:
+    """Raises DTypeError for integers to negative powers that the host knows."""
+    kinds = [np.asarray(v).dtype if is_number(v) else v.dtype for v in (base, exponent)]
+    known = is_number(exponent) or isinstance(exponent, np.ndarray)
+    if known and all(kind.kind in "biu" for kind in kinds) and np.any(np.less(exponent, 0)):
+        raise DTypeError("an integer to a negative power is no integer; convert it with x.astype('float64') first")
+
+
+def _power(base: Any, exponent: Any) -> tuple[str, tuple[Any, ...]]:
+    """The function and operands of `base ** exponent`: squares, and roots and reciprocals of floats, are those, as in
+    NumPy.
+    """
+    if isinstance(base, DeviceArray) and is_number(exponent) and not isinstance(exponent, (bool, complex)):
+        if exponent == 2 and (base.dtype.kind in "fc" or isinstance(exponent, int)):
+            return "square", (base,)
+        if base.dtype.kind == "f" and exponent in (0.5, -1):
+            return ("sqrt" if exponent == 0.5 else "reciprocal"), (base,)
+    return "power", (base, exponent)
+
+
+def _beyond(name: str, values: list[Any], beyond: list[bool]) -> DeviceArray:
+    """A comparison with an integer beyond the other side's dtype: one answer for all, that of 0 and 1, or of 0 and -1.
+    """
+    place = beyond.index(True)
+    array = values[1 - place]
+    sides = [np.int8(0), np.int8(0)]
+    sides[place] = np.int8(1 if values[place] > 0 else -1)
+    return run(operation(name, (INT8, INT8), (BOOL,)), sides, shape=array.shape, context=array.context)[0]

@@ -1,0 +1,78 @@
+"""Which dtypes an operation computes in and gives: NumPy 2's, asked of NumPy itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arrays.operands import as_scalar, is_number, kind_of
+from clmapreduce.dtypes import BOOL, DType, check_constant, holds, is_integer, is_scalar
+from clmapreduce.errors import DTypeError
+
+HOST = "to_numpy() gives an array for NumPy's own"
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """Of a ufunc's call: the dtypes that its operands are converted to, and those of its results."""
+
+    computing: tuple[DType, ...]
+    results: tuple[DType, ...]
+
+
+def dtypes_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Dtypes:
+    """The dtypes of a ufunc's call on arrays and numbers. Raises DTypeError where NumPy has no such call, or no kernel
+    has the dtypes.
+    """
+    kinds = tuple(kind_of(value) for value in operands)
+    for kind in kinds:
+        if isinstance(kind, np.dtype) and not is_scalar(kind):
+            raise DTypeError(f"np.{ufunc.__name__} takes no values of dtype {kind}; use one field, or {HOST}")
+    try:
+        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
+    except TypeError as error:
+        raise DTypeError(f"np.{ufunc.__name__}: {error}") from None
+    if not all(is_scalar(dtype) for dtype in loop):
+        raise DTypeError(f"np.{ufunc.__name__} computes {', '.join(map(str, kinds))} in {loop[0]}, which no kernel has")
+    return Dtypes(tuple(loop[: ufunc.nin]), tuple(loop[ufunc.nin :]))
+
+
+def fitted(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
+    """The operands, plain numbers in the dtypes that they are computed in. Raises DTypeError for an integer that does
+    not fit.
+    """
+    for value, dtype in zip(operands, dtypes, strict=True):
+        if is_number(value) and is_integer(dtype):
+            check_constant(value, dtype)
+    return [as_scalar(v, d) if is_number(v) else v for v, d in zip(operands, dtypes, strict=True)]
+
+
+def outside(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[bool]:
+    """Which operands are plain integers that their dtype does not hold."""
+    return [
+        is_number(value) and is_integer(dtype) and not holds(dtype, value)
+        for value, dtype in zip(operands, dtypes, strict=True)
+    ]
+
+
+def common(operands: Sequence[Any]) -> DType:
+    """The common dtype of arrays and numbers, as of where and concatenate. Raises DTypeError."""
+    try:
+        dtype = np.result_type(*(np.empty(0, v.dtype) if not is_number(v) else v for v in operands))
+    except TypeError as error:
+        raise DTypeError(f"no common dtype: {error}") from None
+    if not is_scalar(dtype) and dtype.names is None:
+        raise DTypeError(f"{', '.join(str(kind_of(v)) for v in operands)} meet in {dtype}, which no kernel has")
+    return dtype
+
+
+def default_float(fp64: bool) -> DType:
+    """The dtype of floating numbers that nobody named one for: float64, where the device computes it."""
+    return np.dtype(np.float64 if fp64 else np.float32)
+
+
+def is_bool(dtype: DType) -> bool:
+    return dtype == BOOL

@@ -1,0 +1,61 @@
+"""Masks: the places of what is not zero."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.arrays.elementwise import converted
+from clmapreduce.arrays.subscripts.placing import stored
+from clmapreduce.arrays.subscripts.steps import contiguous_steps
+from clmapreduce.device.array import DeviceArray, element, empty
+from clmapreduce.dtypes import BOOL, INT64
+from clmapreduce.errors import ShapeError
+from clmapreduce.formula.guard import placed_where
+from clmapreduce.formula.node import Node, index
+from clmapreduce.primitives.map import Map
+from clmapreduce.primitives.scan import Scan
+
+_COUNT = Scan("sum")
+_WRITE = Map(lambda mask, count: placed_where(mask, count - 1, index))
+
+
+def nonzero(x: Any, /) -> tuple[Any, ...]:
+    """The places of what is not zero in C order, an int64 array per axis. Waits for their number.
+
+    Launches: a scan counts, and a map writes each place where the count says; with several axes one more map.
+    """
+    if isinstance(x, np.ndarray):
+        return np.nonzero(x)
+    if not x.ndim:
+        raise ShapeError("a 0-d array has no places; use x.reshape(1)")
+    places = flat_nonzero(x)
+    if x.ndim == 1:
+        return (places,)
+    numbers = [np.int64(n) for pair in zip(contiguous_steps(x.shape), x.shape, strict=True) for n in pair]
+    split: tuple[DeviceArray, ...] = _split(x.ndim)(places, *numbers)
+    return split
+
+
+def flat_nonzero(x: DeviceArray) -> DeviceArray:
+    """The places of what is not zero among all elements, int64 (K,)."""
+    mask = converted(x, BOOL).reshape(-1) if x.dtype != BOOL else x.reshape(-1)
+    if not mask.size:
+        return empty((0,), INT64, x.context)
+    counts = _COUNT(mask)
+    places = empty((int(element(counts, -1)),), INT64, x.context)
+    if places.size:
+        stored(_WRITE, [mask, counts], mask.shape, places)
+    return places
+
+
+@lru_cache(maxsize=64)
+def _split(rank: int) -> Map:
+    """The map from places among all elements to places along each axis."""
+
+    def split(place: Node, *numbers: Node) -> tuple[Node, ...]:
+        return tuple((place // numbers[2 * d]) % numbers[2 * d + 1] for d in range(rank))
+
+    return Map(split)

@@ -1,0 +1,169 @@
+"""The methods of a DeviceArray that are NumPy's too, by name, and the protocols by which NumPy calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from clmapreduce.device.array_operators import ArrayOperators
+
+S = TypeVar("S", bound="ArrayMethods")
+
+
+class ArrayMethods(ArrayOperators):
+    """The methods that arrays share with NumPy's: each hands its array to `operations`. What they launch is written in
+    docs/arrays.md.
+    """
+
+    __slots__ = ()
+
+    # --------------------------------------------------------------------------------------------------- elements
+    def __getitem__(self: S, key: Any) -> S:
+        chosen: S = self.operations.selected(self, key)
+        return chosen
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.operations.assign(self, key, value)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self._call("any", self._operator("equal", self, value)))
+
+    # ------------------------------------------------------------------------------------------------- reductions
+    def sum(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
+        """The sums along some axes, an int or a tuple of them (all if None); integers and bools are summed in 64 bits.
+        """
+        return self._call("sum", self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def prod(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
+        """The products along some axes, as `sum`."""
+        return self._call("prod", self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def min(self: S, axis: Any = None, keepdims: bool = False) -> S:
+        """The smallest values along some axes, NaN where one is met. Raises ShapeError for those of nothing."""
+        return self._call("min", self, axis=axis, keepdims=keepdims)
+
+    def max(self: S, axis: Any = None, keepdims: bool = False) -> S:
+        """The largest values along some axes, as `min`."""
+        return self._call("max", self, axis=axis, keepdims=keepdims)
+
+    def argmin(self: S, axis: int | None = None, keepdims: bool = False) -> S:
+        """The place of the smallest value along an axis, int64; among all elements in C order if None. The first NaN
+        wins, and the first of equal values.
+        """
+        return self._call("argmin", self, axis=axis, keepdims=keepdims)
+
+    def argmax(self: S, axis: int | None = None, keepdims: bool = False) -> S:
+        """The place of the largest value along an axis, as `argmin`."""
+        return self._call("argmax", self, axis=axis, keepdims=keepdims)
+
+    def any(self: S, axis: Any = None, keepdims: bool = False) -> S:
+        """Whether a value along some axes is not zero."""
+        return self._call("any", self, axis=axis, keepdims=keepdims)
+
+    def all(self: S, axis: Any = None, keepdims: bool = False) -> S:
+        """Whether no value along some axes is zero."""
+        return self._call("all", self, axis=axis, keepdims=keepdims)
+
+    def mean(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
+        """The means along some axes, in float64 for integers and bools; NaN of nothing."""
+        return self._call("mean", self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def var(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> S:
+        """The variances along some axes: mean squared deviations, over the number of values less ddof."""
+        return self._call("var", self, axis=axis, ddof=ddof, keepdims=keepdims)
+
+    def std(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> S:
+        """The standard deviations along some axes, the roots of `var`."""
+        return self._call("std", self, axis=axis, ddof=ddof, keepdims=keepdims)
+
+    def cumsum(self: S, axis: int | None = None, dtype: Any = None) -> S:
+        """The sums up to every place of an axis; of all elements in C order, as one line, if None."""
+        return self._call("cumsum", self, axis=axis, dtype=dtype)
+
+    def cumprod(self: S, axis: int | None = None, dtype: Any = None) -> S:
+        """The products up to every place of an axis, as `cumsum`."""
+        return self._call("cumprod", self, axis=axis, dtype=dtype)
+
+    # ---------------------------------------------------------------------------------------------- dtypes, shapes
+    def astype(self: S, dtype: Any, copy: bool = True) -> S:
+        """The values in another dtype, in new memory; copy=False: the array itself where it has that dtype."""
+        return self._call("astype", self, dtype, copy=copy)
+
+    def copy(self: S) -> S:
+        """The values in new memory."""
+        return self._call("copy", self)
+
+    def fill(self, value: Any) -> None:
+        """Sets every element to one value."""
+        self.operations.assign(self, ..., value)
+
+    def ravel(self: S) -> S:
+        """The same memory as a line."""
+        return self._call("reshape", self, (-1,))
+
+    def flatten(self: S) -> S:
+        """The values as a line, in new memory."""
+        return self._call("copy", self.ravel())
+
+    def transpose(self: S, *axes: Any) -> S:
+        """The axes in another order (reversed if none are named), in new memory."""
+        return self._call("transpose", self, (axes[0] if len(axes) == 1 else axes) or None)
+
+    @property
+    def T(self: S) -> S:
+        """The axes reversed, in new memory."""
+        return self._call("transpose", self)
+
+    @property
+    def mT(self: S) -> S:
+        """The last two axes exchanged, in new memory. Raises ShapeError for fewer axes."""
+        return self._call("matrix_transpose", self)
+
+    def squeeze(self: S, axis: Any = None) -> S:
+        """The same memory without axes of length 1: all such, or those named."""
+        return self._call("squeeze", self, axis)
+
+    def clip(self: S, min: Any = None, max: Any = None) -> S:
+        """The values, those below `min` or above `max` set to these."""
+        return self._call("clip", self, min, max)
+
+    def round(self: S, decimals: int = 0) -> S:
+        """The values rounded to so many decimals, halves to even."""
+        return self._call("round", self, decimals)
+
+    def nonzero(self: S) -> tuple[S, ...]:
+        """The places of what is not zero in C order, an int64 array per axis. Waits for their number."""
+        places: tuple[S, ...] = self.operations.call("nonzero", self)
+        return places
+
+    @property
+    def real(self: S) -> S:
+        """The real parts; of real numbers the array itself."""
+        return self._call("real", self)
+
+    @property
+    def imag(self: S) -> S:
+        """The imaginary parts, in new memory."""
+        return self._call("imag", self)
+
+    def conj(self: S) -> S:
+        """The conjugate numbers."""
+        return self._operator("conjugate", self)
+
+    # -------------------------------------------------------------------------------------------------- protocols
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **keywords: Any) -> Any:
+        return self.operations.ufunc(ufunc, method, operands, keywords)
+
+    def math_function(self, name: str, operands: Sequence[Any]) -> Any:
+        """A function of `cm.math` of some operands, of which this is one."""
+        return self.operations.math(name, operands)
+
+    def __array_function__(self, function: Any, types: Any, values: Any, keywords: Any) -> Any:
+        return self.operations.function(function, values, keywords)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return self.operations.namespace(api_version)
+
+    def _call(self: S, name: str, *values: Any, **keywords: Any) -> S:
+        result: S = self.operations.call(name, *values, **keywords)
+        return result

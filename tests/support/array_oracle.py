@@ -1,0 +1,56 @@
+"""Results of arrays on a device beside NumPy's: shape, dtype and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import clmapreduce as cm
+from support.oracles import PLAIN, unit, values
+
+SMALL_SHAPES = ((), (1,), (0,), (5,), (3, 4), (2, 1, 3), (3, 0, 2))
+
+
+def drawn_values(rng: np.random.Generator, dtype: Any, shape: Any) -> np.ndarray:
+    """Random numbers of which some are 0, equal or small, so that comparisons and quotients meet every case."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu" and rng.random() < 0.7:
+        low = -5 if dtype.kind == "i" else 0
+        return np.asarray(rng.integers(low, 6, shape)).astype(dtype)
+    if dtype.kind == "f" and rng.random() < 0.7:
+        return np.asarray(rng.integers(-8, 9, shape) / 4).astype(dtype)
+    return np.asarray(values(rng, dtype, shape)).astype(dtype)
+
+
+def dtype_pairs(rng: np.random.Generator, count: int) -> Iterator[tuple[np.dtype, np.dtype]]:
+    """Some pairs of dtypes, other ones in every run."""
+    for _ in range(count):
+        first, second = rng.choice(len(PLAIN), 2)
+        yield PLAIN[first], PLAIN[second]
+
+
+def assert_as_numpy(result: Any, expected: Any, units: float = 0.0, told: object = "") -> None:
+    """Asserts that a DeviceArray has NumPy's shape, dtype and values; floats may be so many units in the last place off."""
+    assert isinstance(result, cm.DeviceArray), (told, type(result))
+    expected = np.asarray(expected)
+    assert result.shape == expected.shape, (told, result.shape, expected.shape)
+    assert result.dtype == expected.dtype, (told, result.dtype, expected.dtype)
+    got = result.to_numpy()
+    if not units or expected.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, expected, err_msg=str(told))
+        return
+    with np.errstate(all="ignore"):
+        same = (got == expected) | ((got != got) & (expected != expected))
+        near = np.abs(got - expected) <= 2 * units * unit(expected.real.dtype) * np.abs(expected) + 1e-37
+    assert np.all(same | near), (told, got[~(same | near)][:5], expected[~(same | near)][:5])
+
+
+def outcome(call: Any) -> tuple[Any, type[Exception] | None]:
+    """(result, None) of a call, or (None, its error)."""
+    try:
+        with np.errstate(all="ignore"):
+            return call(), None
+    except Exception as error:
+        return None, type(error)

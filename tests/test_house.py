@@ -9,7 +9,7 @@ import house
 import pytest
 
 MOST_FILES = 16
-MOST_TEXT = 490
+MOST_TEXT = 495
 """Lines of functions in schemes that return text: what writes formulas, names and places."""
 
 MOST_LONG_SIGNATURES = 0

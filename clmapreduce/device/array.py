@@ -14,7 +14,7 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
-from clmapreduce.host_room import refuse_oversized
+from clmapreduce.host_room import refuse_oversized, refuse_result
 from clmapreduce.no_arithmetic import without_arithmetic
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
@@ -282,6 +282,7 @@ def aligned_empty(shape: tuple[int, ...], dtype: DType) -> NumpyArray:
     place and past the caches.
     """
     nbytes = _size(shape) * dtype.itemsize
+    refuse_result(nbytes)
     try:
         raw = np.empty(nbytes + PAGE, np.uint8)
     except (MemoryError, ValueError):  # ValueError: more than an address can count

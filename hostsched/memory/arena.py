@@ -106,7 +106,9 @@ class Arena:
 
     def rounded(self, nbytes: int) -> int:
         """The bytes that a Buffer of `nbytes` bytes occupies."""
-        size = self._size_of(nbytes)
+        size, limit = self._size_of(nbytes), self.limit
+        if limit is not None and nbytes <= limit < size:
+            return nbytes
         return self._facts.max_allocation if nbytes <= self._facts.max_allocation < size else size
 
     def take(self, nbytes: int) -> Buffer:

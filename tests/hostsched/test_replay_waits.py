@@ -62,7 +62,7 @@ class FakeQueue:
     def admit(self, wait_for: Iterable[FakeEvent]) -> list[FakeEvent]:
         return list(wait_for)
 
-    def launch(self, kernel: Any, groups: int, size: int, args: Any, waits: Sequence[FakeEvent]) -> FakeEvent:
+    def launch(self, kernel: Any, groups: int, size: int, args: Any, waits: Sequence[FakeEvent], first: int = 0) -> FakeEvent:
         assert self.lock.depth
         event = FakeEvent()
         self.enqueued.append((event, list(waits)))

@@ -54,11 +54,15 @@ for wish in ({context.device.global_memory} * 2, 1 << 60):
 
 def test_an_input_larger_than_the_devices_largest_buffer(context: cm.Context) -> None:
     """Pages that are never touched cost nothing, so that the array fits every host. PoCL 5.0 says another largest buffer
-    in every process, so that the child's may hold the array: then the result must be right.
+    in every process, so that the child's may hold the array: then the result must be right. Where the array is streamed
+    the result is right as well; a host may have no room for several of such results.
     """
+    calls = 'cm.Reduce("any"), cm.array'
+    if context.device.facts.max_allocation < 8 << 30:
+        calls += ', cm.Scan("any"), cm.Map(lambda x: x), cm.Partials("any")'
     code = f"""
 x = np.zeros({context.device.facts.max_allocation + 4096}, bool)
-for call in (cm.Reduce("any"), cm.Scan("any"), cm.Map(lambda x: x), cm.Partials("any"), cm.array):
+for call in ({calls}):
     try:
         result = call(x, context=context)
     except cm.DeviceMemoryError:

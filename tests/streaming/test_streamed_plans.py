@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.plans import FACTS, MODES, bound_of, box_for, chain_of, formula_of, layout_of, source_of
 from support.streamed import LENGTH, below_their_peak, softmax
@@ -37,6 +37,7 @@ def chain_plan(function: Any, entries: int, mode: ComputeMode, facts: Facts) -> 
     return chain_of(function, "f4", fp64=facts.fp64).plan(line, mode, facts, False)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 2**40), st.integers(0, 2**24), st.integers(0, 15), st.integers(15, 26))
 def test_a_window_has_a_whole_number_of_shares(length: int, groups: int, tile: int, window: int) -> None:
     line = Line(length, Window(1 << window, length, ()))

@@ -132,5 +132,7 @@ def test_unfolds(small: cm.Context, mode: str) -> None:
 def test_partials_hold_every_prefix(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     k = rng.integers(-1000, 1000, 200_003)
     kept = streamed(cm.Partials("sum"), k, context=small, mode=mode)
-    assert_same(kept.prefix(mode=mode), np.concatenate([[0], np.cumsum(k)]))
+    # A device that copies has no room for all prefixes twice.
+    ends = rng.integers(0, len(k) + 1, 1000)
+    assert_same(kept.prefix(ends, mode=mode), np.concatenate([[0], np.cumsum(k)])[ends])
     assert kept.values.dtype == wide("i8")

@@ -31,8 +31,10 @@ def dtype_pairs(rng: np.random.Generator, count: int) -> Iterator[tuple[np.dtype
         yield PLAIN[first], PLAIN[second]
 
 
-def assert_as_numpy(result: Any, expected: Any, units: float = 0.0, told: object = "") -> None:
-    """Asserts that a DeviceArray has NumPy's shape, dtype and values; floats may be so many units in the last place off."""
+def assert_as_numpy(result: Any, expected: Any, units: float = 0.0, told: object = "", terms: Any = None) -> None:
+    """Asserts that a DeviceArray has NumPy's shape, dtype and values; floats may be so many units in the last place off,
+    of themselves, or of the magnitudes that were added up.
+    """
     assert isinstance(result, cm.DeviceArray), (told, type(result))
     expected = np.asarray(expected)
     assert result.shape == expected.shape, (told, result.shape, expected.shape)
@@ -43,7 +45,7 @@ def assert_as_numpy(result: Any, expected: Any, units: float = 0.0, told: object
         return
     with np.errstate(all="ignore"):
         same = (got == expected) | ((got != got) & (expected != expected))
-        near = np.abs(got - expected) <= 2 * units * unit(expected.real.dtype) * np.abs(expected) + 1e-37
+        near = np.abs(got - expected) <= 2 * units * unit(expected.real.dtype) * np.abs(expected if terms is None else terms) + 1e-37
     assert np.all(same | near), (told, got[~(same | near)][:5], expected[~(same | near)][:5])
 
 

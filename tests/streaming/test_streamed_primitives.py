@@ -15,7 +15,6 @@ from support.oracles import (
     scan_tolerance,
     tolerance,
     values,
-    wide,
 )
 from support.streamed import LENGTH, floats, lengths, streamed
 
@@ -135,4 +134,3 @@ def test_partials_hold_every_prefix(small: cm.Context, mode: str, rng: np.random
     # A device that copies has no room for all prefixes twice.
     ends = rng.integers(0, len(k) + 1, 1000)
     assert_same(kept.prefix(ends, mode=mode), np.concatenate([[0], np.cumsum(k)])[ends])
-    assert kept.values.dtype == wide("i8")

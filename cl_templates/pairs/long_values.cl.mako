@@ -6,12 +6,12 @@
 </%def>
 ## Declares `weight`, what a column gives at number d; 0 beyond the last. part: which of the expansion's columns.
 <%def name="declare_weight(wide, column, d, part=0)">
-<% given = wide.long_column(0, column, d) %>
+<% variable = wide.long_column(0, column, d) %>
 float weight = 0.0f;
 if (${column} < columns && ${d} < ${wide.expansion.size}) {
 ${wide.uniforms()}
 ${wide.column(0, column)}
-${given.statements}
-weight = ${given.texts[part]};
+${variable.statements}
+weight = ${variable.texts[part]};
 }
 </%def>

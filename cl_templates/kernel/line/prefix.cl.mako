@@ -3,8 +3,8 @@
 ##   parts  from cmr_upsweep      queries  places, or absent when element i asks for i      out  results      n  queries      share  as in cmr_map
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<% given = ["__global const long *restrict queries"] if queried else [] %>
-${mode.kernel_head("cmr_prefix", ["__global const uchar *restrict parts", *given] + parameters + ["const idx n", "const idx share"])} {
+<% reads = ["__global const long *restrict queries"] if queried else [] %>
+${mode.kernel_head("cmr_prefix", ["__global const uchar *restrict parts", *reads] + parameters + ["const idx n", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     <%mode:each i="i" begin="begin" end="end">
         const long q = ${"queries[i]" if queried else "i"};

@@ -6,7 +6,7 @@
 <%namespace name="outputs" file="/outputs.cl.mako"/>
 <%
 result = last.result
-*leading, own = result.texts  # what a row is given once, and what for every sum
+*leading, own = result.texts  # what a row gets once, and what for every sum
 base = f"(size_t)row * {len(leading) + last.size}"
 %>
 ${mode.kernel_head("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])} {

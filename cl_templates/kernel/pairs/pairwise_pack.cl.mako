@@ -4,13 +4,13 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
-${mode.kernel_head("cmr_pairwise_pack", parameters([given]) + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])} {
+${mode.kernel_head("cmr_pairwise_pack", parameters([variable]) + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])} {
     const idx group = CMR_GROUP, batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
-    ${inputs.offset([given], "batch")}
+    ${inputs.offset([variable], "batch")}
     packed += (size_t)batch * ${depth} * padded;
     if (at < padded) {
-        for (int d = 0; d < ${given.dim}; d++) packed[(size_t)d * padded + at] = ${element(given, f"row * {given.dim} + d")};
-        for (int d = ${given.dim}; d < ${depth}; d++) packed[(size_t)d * padded + at] = 0;
+        for (int d = 0; d < ${variable.dim}; d++) packed[(size_t)d * padded + at] = ${element(variable, f"row * {variable.dim} + d")};
+        for (int d = ${variable.dim}; d < ${depth}; d++) packed[(size_t)d * padded + at] = 0;
     }
 }

@@ -10,29 +10,29 @@ from clmapreduce.lowering.pair import PairInput
 
 def parameters_of(inputs: Sequence[PairInput]) -> list[str]:
     """The kernel's parameters for some inputs."""
-    return [text for given in inputs for text in _parameters(given)]
+    return [text for variable in inputs for text in _parameters(variable)]
 
 
-def _parameters(given: PairInput) -> list[str]:
-    if given.scalar:
-        return [f"const {c_name(given.dtype)} {given.name}"]
-    kind = c_name(given.dtype)
-    strides = [f"const idx {given.name}_size{d}, const idx {given.name}_stride{d}" for d in range(given.rank)]
-    return [f"__global const {kind} *restrict {given.name}", *strides]
+def _parameters(variable: PairInput) -> list[str]:
+    if variable.scalar:
+        return [f"const {c_name(variable.dtype)} {variable.name}"]
+    kind = c_name(variable.dtype)
+    strides = [f"const idx {variable.name}_size{d}, const idx {variable.name}_stride{d}" for d in range(variable.rank)]
+    return [f"__global const {kind} *restrict {variable.name}", *strides]
 
 
-def gathered(given: PairInput, places: Sequence[str], d: str) -> str:
+def gathered(variable: PairInput, places: Sequence[str], d: str) -> str:
     """C text of one coordinate of an input at some places, one per lane."""
-    each = [element(given, f"{at} * {given.dim} + {d}") for at in places]
-    kind = c_name(given.symbols[0].dtype, len(places))
+    each = [element(variable, f"{at} * {variable.dim} + {d}") for at in places]
+    kind = c_name(variable.symbols[0].dtype, len(places))
     return each[0] if len(places) == 1 else f"({kind})({', '.join(each)})"
 
 
-def element(given: PairInput, at: str) -> str:
+def element(variable: PairInput, at: str) -> str:
     """C text of one element of an input, in the dtype that is computed with."""
-    if given.scalar:
-        return given.name
-    if given.dtype == FLOAT16:
-        return f"vload_half({at}, {given.name})"
-    text = f"{given.name}[{at}]"
-    return f"cmr_bfloat_value_float({text})" if is_bfloat16(given.dtype) else text
+    if variable.scalar:
+        return variable.name
+    if variable.dtype == FLOAT16:
+        return f"vload_half({at}, {variable.name})"
+    text = f"{variable.name}[{at}]"
+    return f"cmr_bfloat_value_float({text})" if is_bfloat16(variable.dtype) else text

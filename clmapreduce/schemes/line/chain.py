@@ -53,7 +53,7 @@ class Link:
 class Stored:
     """An array between launches: its name, and what stands for its values where it is read."""
 
-    given: Input
+    variable: Input
     per_index: bool
 
 
@@ -82,7 +82,7 @@ class Chain:
     @property
     def stored_per_index(self) -> dict[str, int]:
         """The arrays between launches that are as long as the line: bytes per index, by name."""
-        return {s.given.name: s.given.dtype.itemsize for s in self.stored.values() if s.per_index}
+        return {s.variable.name: s.variable.dtype.itemsize for s in self.stored.values() if s.per_index}
 
     # ------------------------------------------------------------------------------------------------ one link
     def _build(self, q: int, link: Link) -> None:
@@ -102,7 +102,7 @@ class Chain:
         made = [(f"out{k}", v, d) for k, (v, d) in enumerate(zip(self.program.outputs, self.outputs, strict=True))]
         if link.kind is Kind.REDUCE:
             own = [(n, v, d) for n, v, d in made if not varies(v) and self._home_of(v) == q]
-            return own + [(given.name, node, given.dtype) for node, given in self._scalars.get(q, [])]
+            return own + [(variable.name, node, variable.dtype) for node, variable in self._scalars.get(q, [])]
         if link.kind is Kind.PARTIALS:
             return []
         own = []
@@ -110,8 +110,8 @@ class Chain:
             own = [(n, v, d) for n, v, d in made if varies(v) != link.ones and (varies(v) or self._home_of(v) < 0)]
         for step in link.steps:
             if id(step) in self.stored:
-                given = self.stored[id(step)].given
-                own.append((given.name, step.result, given.dtype))
+                variable = self.stored[id(step)].variable
+                own.append((variable.name, step.result, variable.dtype))
         return own
 
     def _build_reduce(self, q: int, link: Link, own: Sequence[tuple[str, Value, DType]]) -> None:
@@ -185,25 +185,25 @@ class Chain:
 
     def _scalar(self, node: Node) -> Input:
         kept = self._scalars.setdefault(self._home_of(node), [])
-        for known, given in kept:
+        for known, variable in kept:
             if known is node:
-                return given
+                return variable
         name = f"scalar{sum(map(len, self._scalars.values()))}"
-        given = Input(name, node.dtype, symbol(name, node.dtype), Access.SINGLE)
-        kept.append((node, given))
-        self.stored[id(node)] = Stored(given, False)
-        return given
+        variable = Input(name, node.dtype, symbol(name, node.dtype), Access.SINGLE)
+        kept.append((node, variable))
+        self.stored[id(node)] = Stored(variable, False)
+        return variable
 
     def _vector(self, step: Step) -> Input:
         if id(step) not in self.stored:
             name = f"vector{len(self.stored)}"
             self.stored[id(step)] = Stored(Input(name, step.dtype, symbol(name, step.dtype, True)), True)
-        return self.stored[id(step)].given
+        return self.stored[id(step)].variable
 
     def _formula(self, values: Sequence[Value]) -> Formula:
-        inputs = [*self.program.inputs, *(stored.given for stored in self.stored.values())]
+        inputs = [*self.program.inputs, *(stored.variable for stored in self.stored.values())]
         used = {id(node) for node in postorder([node for value in values for node in components(value).values()])}
-        read = (given for given in inputs if any(id(node) in used for node in components(given.value).values()))
+        read = (v for v in inputs if any(id(node) in used for node in components(v.value).values()))
         return Formula(tuple(read), tuple(values))
 
     # ------------------------------------------------------------------------------------------------- lengths
@@ -220,7 +220,7 @@ class Chain:
         plans = [self._plan_link(link, line, mode, facts, streaming, box) for link in self.links]
         if len(plans) == 1:
             return plans[0]
-        scratch = {s.given.name: s.given.dtype.itemsize for s in self.stored.values() if not s.per_index}
+        scratch = {s.variable.name: s.variable.dtype.itemsize for s in self.stored.values() if not s.per_index}
         if window is None:
             scratch |= {name: nbytes * line.length for name, nbytes in lengths.items()}
         stages: list[Stage] = []
@@ -320,8 +320,8 @@ def _layout(formula: Formula, own: Sequence[tuple[str, Value, DType]], tail: Epi
 
 
 def _renamed(stage: Stage, names: Mapping[str, str]) -> Stage:
-    def new(given: str) -> str:
-        return names.get(given, given)
+    def new(variable: str) -> str:
+        return names.get(variable, variable)
 
     return replace(
         stage,

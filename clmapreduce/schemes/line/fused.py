@@ -114,7 +114,7 @@ class Fused(HasContent):
     def vectorisable(self) -> bool:
         """Whether several lines may be walked side by side, one per lane."""
         plain = all(d.names is None and d.kind != "c" for d in (*self.dtypes, *(g.dtype for g in self.inputs)))
-        return plain and all(given.access is not Access.STRIDED for given in self.inputs)
+        return plain and all(variable.access is not Access.STRIDED for variable in self.inputs)
 
     @property
     def staged(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]] | None:
@@ -123,7 +123,7 @@ class Fused(HasContent):
         """
         outputs = [(i, v) for i, v in enumerate(self.program.outputs) if varies(v)]
         plain = all(self.outputs[i].names is None and condition_of(value) is None for i, value in outputs)
-        read = [given for given in self.inputs if given.access is Access.VECTOR]
+        read = [variable for variable in self.inputs if variable.access is Access.VECTOR]
         if not plain or any(g.dtype.names is not None or g.access is Access.STRIDED for g in self.inputs):
             return None
         if any(g.shifted or g.access is Access.ACROSS for g in self.inputs):
@@ -132,7 +132,7 @@ class Fused(HasContent):
 
     def staged_bytes(self, length: int) -> int:
         """Local memory that the staged arrays of one line take."""
-        read = [given.dtype for given in self.inputs if given.access is Access.VECTOR]
+        read = [variable.dtype for variable in self.inputs if variable.access is Access.VECTOR]
         written = [self.outputs[i] for i, value in enumerate(self.program.outputs) if varies(value)]
         return (length | 1) * sum(dtype.itemsize for dtype in (*read, *written))
 
@@ -154,9 +154,9 @@ class Fused(HasContent):
         """The text of one line. parallel: a group walks it together."""
         outer = Statements(lanes, narrow, "s", uniform=True)
         place = Place("0", "row_begin", "row", "n")
-        for given in self.inputs:
-            if not varies(given.value):
-                outer.read(given, place, "s_")
+        for variable in self.inputs:
+            if not varies(variable.value):
+                outer.read(variable, place, "s_")
         before = outer.drained()
         walks = tuple(
             _PhaseText(self, phase, f"p{p}_", outer, parallel, narrow).walk() for p, phase in enumerate(self.phases)
@@ -216,9 +216,9 @@ class _PhaseText:
         nodes = list(postorder(roots))
         known = {id(node) for node in nodes}
         place = Place("i", "row_begin", "row", "n")
-        for given in self._fused.inputs:
-            if varies(given.value) and any(id(n) in known for n in components(given.value).values()):
-                self._block.read(given, place, self._prefix)
+        for variable in self._fused.inputs:
+            if varies(variable.value) and any(id(n) in known for n in components(variable.value).values()):
+                self._block.read(variable, place, self._prefix)
         self._block.place(nodes, "i")
 
     def _scan(self, step: Step) -> None:
@@ -365,7 +365,7 @@ def plan_fused(
     per_group = 1 if together else box.block * lanes
     groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)
     sizes = (*(() if fixed else (("idx", length),)), ("idx", rows) if window is None else ROWS, ("idx", share))
-    names = tuple(given.name for given in fused.inputs)
+    names = tuple(variable.name for variable in fused.inputs)
     targets = tuple(f"out{i}" for i in range(len(fused.outputs)))
     stage = Stage(spec, groups, box.block, (*names, *targets, *sizes), names, targets)
     if window is not None:

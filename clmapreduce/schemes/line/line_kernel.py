@@ -43,9 +43,9 @@ class LineText(KernelText):
         return stores(self.outputs, self.tail, self.narrow, self.places)
 
 
-def inputs_of(given: tuple[Input, ...], tail: Epilogue | None) -> tuple[Input, ...]:
+def inputs_of(variable: tuple[Input, ...], tail: Epilogue | None) -> tuple[Input, ...]:
     """Some inputs and those of a tail, each array once."""
-    read = [*given, *(tail.formula.inputs if tail is not None else ())]
+    read = [*variable, *(tail.formula.inputs if tail is not None else ())]
     return tuple({one.name: one for one in read}.values())
 
 

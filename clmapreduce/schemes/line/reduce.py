@@ -82,7 +82,7 @@ def box_name(bound: Bound, formula: Formula) -> str:
         return "locate"
     if isinstance(bound, BoundLogSumExp):
         return "logsumexp"
-    return "reduce2" if sum(given.access is Access.VECTOR for given in formula.inputs) > 1 else "reduce"
+    return "reduce2" if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1 else "reduce"
 
 
 def reduce_stage(
@@ -114,7 +114,7 @@ def reduce_stage(
         Target.of(mode, facts, line.narrow), () if partial else layout.outputs, None if partial else layout.tail, False,
         bound, box.block, formula, partial, lanes, box.unroll, box.streams,
     )  # fmt: skip
-    names = tuple(given.name for given in spec.read)
+    names = tuple(variable.name for variable in spec.read)
     stage = Stage(spec, groups, box.block, (*names, *targets, ("idx", line.length), ("idx", share)), names, targets)
     return in_windows(stage, line, share)
 
@@ -161,7 +161,7 @@ def plan_reduce(
 def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Stage:
     """The launch that turns `count` accumulators in "scratch0" into the result."""
     spec = MergeText(Target.of(mode, facts, True), layout.outputs, layout.tail, False, bound, box.block)
-    names = tuple(given.name for given in spec.read)
+    names = tuple(variable.name for variable in spec.read)
     arguments: Arguments = ("scratch0", *names, *layout.targets, ("idx", count))
     return Stage(spec, 1, box.block, arguments, ("scratch0", *names), layout.targets)
 

@@ -123,7 +123,7 @@ def plan_unfold(
         streaming, layout.formula, bound, powers.dtype, powers.first_power, reduction, partial, box.block, lanes, rows,
         windows=() if partial else ends.windows,
     )  # fmt: skip
-    names = tuple(given.name for given in spec.read)
+    names = tuple(variable.name for variable in spec.read)
     arguments: Arguments = (*names, *targets, ("idx", line.length), ("idx", share))
     stage = in_windows(Stage(spec, groups, box.block, arguments, names, targets), line, share)
     scope = Scope.DEVICE if groups > 1 else Scope.GROUP

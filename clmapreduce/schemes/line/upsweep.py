@@ -55,7 +55,7 @@ def plan_upsweep(formula: Formula, bound: Bound, line: Line, mode: ComputeMode, 
     while not stages or count > 0:
         level = min(len(stages), 1)
         spec = UpsweepText(Target.of(mode, facts, narrow), (), None, False, formula, bound, box.block, tile, level)
-        names = tuple(given.name for given in spec.read)
+        names = tuple(variable.name for variable in spec.read)
         reads = names if level == 0 else ("out0",)
         groups = max(1, -(-count // tile))
         stage = Stage(spec, groups, box.block, (*names, "out0", ("idx", count), ("idx", stride)), reads, ("out0",))

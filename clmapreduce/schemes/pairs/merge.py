@@ -56,9 +56,9 @@ def merge_stage(
     bound = text.bound
     narrow = domain.narrow
     whole = replace(text, lanes=1, staged=False)
-    given = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
+    variable = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
     target = Target.of(mode, facts, narrow)
-    parameters = (*given, *out_parameters(text.outputs))
+    parameters = (*variable, *out_parameters(text.outputs))
     spec = MergeText(target, bound, text.outputs, whole, parameters, block, team, partition.word, bool(wanted))
     targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
     return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *partition.merge_tables), targets)

@@ -40,7 +40,7 @@ def choose(
     """
     schemes = [kind(layout, domain, mode, facts) for kind in SCHEMES]
     if box is None:
-        return next((scheme, found) for scheme in schemes if (found := scheme.default()) is not None)
+        return next((scheme, own) for scheme in schemes if (own := scheme.default()) is not None)
     for scheme in schemes:
         if scheme.box_type is type(box) and scheme.suits:
             return scheme, box

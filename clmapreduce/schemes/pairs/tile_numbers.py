@@ -29,17 +29,17 @@ class Walk:
     @cached_property
     def inputs(self) -> tuple[PairInput, ...]:
         """What is staged."""
-        return tuple({id(given): given for c in self.contractions for given, _ in c.wide}.values())
+        return tuple({id(variable): variable for c in self.contractions for variable, _ in c.wide}.values())
 
 
 def walks_of(contractions: Sequence[Contraction]) -> tuple[Walk, ...]:
     """The loops that a pair's contractions take."""
     sizes = dict.fromkeys(c.size for c in contractions)
-    found = []
+    walks = []
     for size in sizes:
         numbers = tuple(k for k, c in enumerate(contractions) if c.size == size)
-        found.append(Walk(size, numbers, tuple(contractions[k] for k in numbers)))
-    return tuple(found)
+        walks.append(Walk(size, numbers, tuple(contractions[k] for k in numbers)))
+    return tuple(walks)
 
 
 class PackedInput(NamedTuple):
@@ -60,7 +60,7 @@ class StagedInput:
     `type`.
     """
 
-    given: PairInput
+    variable: PairInput
     place: int
     pitch: int
     count: int
@@ -70,24 +70,24 @@ class StagedInput:
 
     @property
     def name(self) -> str:
-        return self.given.name
+        return self.variable.name
 
     @property
     def size(self) -> int:
         """Its coordinates."""
-        return self.given.dim
+        return self.variable.dim
 
     @property
     def of_rows(self) -> bool:
-        return self.given.role is Role.ROW
+        return self.variable.role is Role.ROW
 
     @property
     def shared(self) -> bool:
         """Whether it belongs to neither rows nor columns."""
-        return self.given.role is Role.PARAMETER
+        return self.variable.role is Role.PARAMETER
 
     def element(self, at: str) -> str:
-        return element(self.given, at)
+        return element(self.variable, at)
 
 
 class WaitingNumber(NamedTuple):
@@ -142,12 +142,12 @@ class TileNumbers:
     @cached_property
     def packed(self) -> tuple[PairInput, ...]:
         """The inputs that a launch before packs coordinate by coordinate."""
-        found = {id(given): given for walk in self.walks for given in walk.inputs if given.role is not Role.PARAMETER}
-        return tuple(found.values())
+        inputs = (variable for walk in self.walks for variable in walk.inputs if variable.role is not Role.PARAMETER)
+        return tuple({id(variable): variable for variable in inputs}.values())
 
-    def padded(self, given: PairInput) -> int:
+    def padded(self, variable: PairInput) -> int:
         """Its coordinates then: whole stages."""
-        return -(-given.dim // self.shape.box.depth) * self.shape.box.depth
+        return -(-variable.dim // self.shape.box.depth) * self.shape.box.depth
 
     @property
     def packed_inputs(self) -> list[PackedInput]:
@@ -155,7 +155,7 @@ class TileNumbers:
 
     def parameters(self) -> list[str]:
         """The kernel's parameters for their arrays, then for the centre and the norms."""
-        names = [f"k_{given.name}" for given in self.packed]
+        names = [f"k_{variable.name}" for variable in self.packed]
         names += ["centre", "row_norms", "column_norms"] if self.distance is not None else []
         return [f"__global const {self.kind} *restrict {name}" for name in names]
 
@@ -163,28 +163,28 @@ class TileNumbers:
     def staged(self, walk: Walk) -> list[StagedInput]:
         """What a stage holds, parameters last, so that vectors stay aligned."""
         places, place = {}, 0
-        for given in sorted(walk.inputs, key=lambda g: g.role is Role.PARAMETER):
-            places[given.name] = place
-            place += self._pitch(given) * self.shape.box.depth
-        return [self._staged(given, places[given.name]) for given in walk.inputs]
+        for variable in sorted(walk.inputs, key=lambda g: g.role is Role.PARAMETER):
+            places[variable.name] = place
+            place += self._pitch(variable) * self.shape.box.depth
+        return [self._staged(variable, places[variable.name]) for variable in walk.inputs]
 
-    def _staged(self, given: PairInput, place: int) -> StagedInput:
+    def _staged(self, variable: PairInput, place: int) -> StagedInput:
         box, run = self.shape.box, 1
-        count = {Role.ROW: self.shape.tile_rows, Role.COLUMN: self.shape.tile_columns}.get(given.role, 1)
-        if given.role is not Role.PARAMETER:
+        count = {Role.ROW: self.shape.tile_rows, Role.COLUMN: self.shape.tile_columns}.get(variable.role, 1)
+        if variable.role is not Role.PARAMETER:
             run = self.shape.vector(max(1, count * box.depth // box.block))
         times = -(-count * box.depth // (box.block * run))
         kind = c_name(self.pairs.pair.dtype, run)
-        return StagedInput(given, place, self._pitch(given), count, run, times, kind)
+        return StagedInput(variable, place, self._pitch(variable), count, run, times, kind)
 
-    def _pitch(self, given: PairInput) -> int:
+    def _pitch(self, variable: PairInput) -> int:
         """Numbers of one staged coordinate."""
-        return 1 if given.role is Role.PARAMETER else self.shape.pitch(given.role)
+        return 1 if variable.role is Role.PARAMETER else self.shape.pitch(variable.role)
 
     def stage_size(self, walk: Walk) -> int:
         """Numbers of a stage."""
         vector = max(1, 16 // self.shape.itemsize)
-        numbers = sum(self._pitch(given) for given in walk.inputs) * self.shape.box.depth
+        numbers = sum(self._pitch(variable) for variable in walk.inputs) * self.shape.box.depth
         return -(-numbers // vector) * vector
 
     @cached_property

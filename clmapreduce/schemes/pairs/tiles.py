@@ -85,7 +85,7 @@ class PackText(KernelText):
     template = "kernel/pairs/pairwise_pack"
     parameters = staticmethod(parameters_of)
     element = staticmethod(element)
-    given: PairInput
+    variable: PairInput
     kind: str
     block: int
     depth: int
@@ -149,8 +149,8 @@ class _Tiling:
         """The squared distance that products may give."""
         if not self.box.products or self.domain.columns < self.shape.tile_columns * self.box.tiles:
             return None
-        found = distance_of(self.layout.pair) if self.layout.bound.smooth else None
-        return found if found is not None and 8 * found.row.dim <= self.facts.local_memory else None
+        distance = distance_of(self.layout.pair) if self.layout.bound.smooth else None
+        return distance if distance is not None and 8 * distance.row.dim <= self.facts.local_memory else None
 
     @cached_property
     def tiles(self) -> TileNumbers:
@@ -165,28 +165,28 @@ class _Tiling:
     @cached_property
     def packs(self) -> dict[str, int]:
         """The scratch that holds the packed inputs: its names and bytes."""
-        found = {}
-        for k, given in enumerate(self.tiles.packed):
-            batch = self.domain.batch if given.rank else 1
-            numbers = self.tiles.padded(given) * self._padded(given) * batch
-            found[f"packed{k}"] = numbers * self.layout.pair.dtype.itemsize
-        return found
+        sizes = {}
+        for k, variable in enumerate(self.tiles.packed):
+            batch = self.domain.batch if variable.rank else 1
+            numbers = self.tiles.padded(variable) * self._padded(variable) * batch
+            sizes[f"packed{k}"] = numbers * self.layout.pair.dtype.itemsize
+        return sizes
 
-    def _padded(self, given: PairInput) -> int:
+    def _padded(self, variable: PairInput) -> int:
         """Its rows or columns, whole tiles."""
-        if given.role is Role.ROW:  # a tile that begins anywhere reaches past the last row
+        if variable.role is Role.ROW:  # a tile that begins anywhere reaches past the last row
             return (self.blocks + self.domain.scattered) * self.shape.tile_rows
         return -(-self.domain.columns // self.shape.tile_columns) * self.shape.tile_columns
 
-    def pack_stage(self, given: PairInput, target: str) -> Stage:
+    def pack_stage(self, variable: PairInput, target: str) -> Stage:
         """The launch that packs one input."""
-        domain, block, padded = self.domain, self.box.block, self._padded(given)
-        blocks, batch = -(-padded // block), self.domain.batch if given.rank else 1
+        domain, block, padded = self.domain, self.box.block, self._padded(variable)
+        blocks, batch = -(-padded // block), self.domain.batch if variable.rank else 1
         kind, narrow = c_name(self.layout.pair.dtype), domain.narrow
-        spec = PackText(Target.of(self.mode, self.facts, narrow), given, kind, block, self.tiles.padded(given))
-        count = domain.rows if given.role is Role.ROW else domain.columns
-        arguments: Arguments = (given.name, target, ("idx", count), ("idx", padded), ("idx", blocks))
-        return Stage(spec, blocks * batch, block, arguments, (given.name,), (target,))
+        spec = PackText(Target.of(self.mode, self.facts, narrow), variable, kind, block, self.tiles.padded(variable))
+        count = domain.rows if variable.role is Role.ROW else domain.columns
+        arguments: Arguments = (variable.name, target, ("idx", count), ("idx", padded), ("idx", blocks))
+        return Stage(spec, blocks * batch, block, arguments, (variable.name,), (target,))
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
@@ -210,7 +210,7 @@ class _Tiling:
 
     def pack_stages(self) -> list[Stage]:
         """The launches that pack the inputs."""
-        return [self.pack_stage(given, name) for given, name in zip(self.tiles.packed, self.packs, strict=True)]
+        return [self.pack_stage(variable, name) for variable, name in zip(self.tiles.packed, self.packs, strict=True)]
 
     def fitted(self) -> _Tiling:
         """The same with stages as deep as local memory allows."""
@@ -309,8 +309,8 @@ class Tiles(PairScheme[TileBox]):
         cells = f"tiles of {shape.tile_rows} rows and {shape.tile_columns} columns, {box.depth} coordinates at a time"
         if distance is not None:
             padded = -(-distance.row.dim // box.depth) * box.depth
-            given = (distance.row, distance.column)
-            norms = CentredNorms(coordinates_of(given[0]), coordinates_of(given[1]), None, given, domain.narrow)
+            sides = (distance.row, distance.column)
+            norms = CentredNorms(coordinates_of(sides[0]), coordinates_of(sides[1]), None, sides, domain.narrow)
             first = norms_stage(self.layout.pair, norms, domain, self.mode, self.facts, box.block, padded)
             stages = [first, *stages]
             sizes = (padded, domain.rows, domain.columns)

@@ -118,10 +118,10 @@ def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMo
     """The launch that merges what chunks left of segments they share."""
     layout = text.layout
     spec = JoinText(Target.of(mode, facts, text.narrow), text, block)
-    given = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
+    variable = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
     sizes = [domain.length, domain.segments, chunks, domain.columns]
-    read = (*given, *text.edges, "parts", "places")
-    arguments: Arguments = (*given, *text.edges, "out0", "parts", "places", *(("idx", size) for size in sizes))
+    read = (*variable, *text.edges, "parts", "places")
+    arguments: Arguments = (*variable, *text.edges, "out0", "parts", "places", *(("idx", size) for size in sizes))
     return Stage(spec, -(-chunks // block) * domain.columns, block, arguments, read, ("out0",))
 
 

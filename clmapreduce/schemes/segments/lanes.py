@@ -37,7 +37,7 @@ def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, fact
 
 
 def _gathers(formula: Formula) -> bool:
-    return any(given.access is Access.GATHERED for given in formula.inputs)
+    return any(variable.access is Access.GATHERED for variable in formula.inputs)
 
 
 @dataclass(frozen=True, eq=False)

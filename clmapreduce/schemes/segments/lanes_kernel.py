@@ -56,36 +56,36 @@ class LanesText(SegmentText):
     def gathers_lanes(self) -> bool:
         """Whether elements of the window may be computed several at once: places are int32, and vectors fit."""
         formula = self.layout.formula
-        dtypes = {given.name: given.dtype for given in formula.inputs}
-        places = [dtypes[name] for given in formula.inputs for name in given.through]
+        dtypes = {variable.name: variable.dtype for variable in formula.inputs}
+        places = [dtypes[name] for variable in formula.inputs for name in variable.through]
         return formula.widest * self.lanes <= VECTOR and all(dtype == INT32 for dtype in places)
 
     @property
     def gathered(self) -> dict[str, list[tuple[str, str]]]:
         """By input that is found through places: (array, C type of a vector) on the way, the first of places first."""
-        inputs = [given for given in self.layout.formula.inputs if given.through]
+        inputs = [variable for variable in self.layout.formula.inputs if variable.through]
         places = c_name(INT32, self.lanes)
         return {
-            given.name: [*((name, places) for name in given.through), (given.name, c_name(given.dtype, self.lanes))]
-            for given in inputs
+            read.name: [*((name, places) for name in read.through), (read.name, c_name(read.dtype, self.lanes))]
+            for read in inputs
         }
 
     @property
     def in_row(self) -> list[tuple[str, str]]:
         """(array, C type) of what is read in a row: elements, or the places of gathered ones."""
         inputs = self.layout.formula.inputs
-        places = {given.through[0] for given in inputs if given.through}
-        read = [given for given in inputs if given.access is Access.VECTOR or given.name in places]
-        return [(given.name, c_name(given.dtype)) for given in read]
+        places = {variable.through[0] for variable in inputs if variable.through}
+        read = [variable for variable in inputs if variable.access is Access.VECTOR or variable.name in places]
+        return [(variable.name, c_name(variable.dtype)) for variable in read]
 
     def vector(self, at: str, texts: Mapping[str, str]) -> Computed:
         """The formula's values from an index on. texts: of the inputs that are gathered."""
         formula, place, block = self.layout.formula, Place(at), Statements(self.lanes, self.narrow)
-        for given in formula.inputs:
-            if given.through and formula.uses(given):
-                block.declare(components(given.value)[""], f"g_{given.name}", texts[given.name])
-            elif formula.uses(given):
-                block.read(given, place, "g_")
+        for variable in formula.inputs:
+            if variable.through and formula.uses(variable):
+                block.declare(components(variable.value)[""], f"g_{variable.name}", texts[variable.name])
+            elif formula.uses(variable):
+                block.read(variable, place, "g_")
         block.place(formula.nodes, place.index)
         return Computed.of(block, formula.outputs[0])
 

@@ -36,11 +36,11 @@ class SegmentLayout(HasContent):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return (*self.formula.inputs, *(given for given in (self.init, self.empty) if given is not None))
+        return (*self.formula.inputs, *(variable for variable in (self.init, self.empty) if variable is not None))
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(given.name for given in self.inputs)
+        return tuple(variable.name for variable in self.inputs)
 
     @property
     def cuts(self) -> str:
@@ -145,9 +145,9 @@ class SegmentText:
         on.
         """
         layout = self.layout
-        for given in (layout.init, layout.empty):
-            if given is not None:
-                block.read(given, place, f"{given.name}_")
+        for variable in (layout.init, layout.empty):
+            if variable is not None:
+                block.read(variable, place, f"{variable.name}_")
         if layout.init is not None:
             acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
         value = layout.op.finish(acc, begin, count, bound)

@@ -21,8 +21,8 @@ def suits_teams(layout: SegmentLayout, facts: Facts, columns: int = 1) -> bool:
     by the sixteen. columns: numbers of an element; several cannot be loaded, unless they are gathered.
     """
     op = layout.op
-    alone = columns == 1 or all(given.through for given in layout.formula.inputs if given.trailing)
-    plain = alone and all(given.access in (Access.VECTOR, Access.GATHERED) for given in layout.formula.inputs)
+    alone = columns == 1 or all(variable.through for variable in layout.formula.inputs if variable.trailing)
+    plain = alone and all(variable.access in (Access.VECTOR, Access.GATHERED) for variable in layout.formula.inputs)
     dtypes = (op.tile.value, *(c.dtype for c in (*op.tile.components, *op.whole.components)))
     plain = plain and all(dtype.names is None and dtype.kind != "c" for dtype in dtypes)
     plain = plain and vectorisable(layout.formula, facts)

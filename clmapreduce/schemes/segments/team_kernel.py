@@ -31,8 +31,8 @@ class TeamText(SegmentText):
     def raw(self) -> list[tuple[str, str]]:
         """(array, C type) of what a tile loads early: elements, or the places of gathered ones."""
         found = {}
-        for given in self._used:
-            first = self._array(given.through[0]) if given.through else given
+        for variable in self._used:
+            first = self._array(variable.through[0]) if variable.through else variable
             found[first.name] = c_name(first.dtype)
         return list(found.items())
 
@@ -57,10 +57,10 @@ class TeamText(SegmentText):
 
     @property
     def _used(self) -> list[Input]:
-        return [given for given in self.layout.formula.inputs if self.layout.formula.uses(given)]
+        return [variable for variable in self.layout.formula.inputs if self.layout.formula.uses(variable)]
 
     def _array(self, name: str) -> Input:
-        return next(given for given in self.layout.formula.inputs if given.name == name)
+        return next(variable for variable in self.layout.formula.inputs if variable.name == name)
 
     def place_of(self, source: Input, first: str) -> str:
         """The place of a gathered element. first: what the first array of places holds."""

@@ -134,9 +134,9 @@ class _Wide:
     def text(self) -> ExponentialNumbers:
         """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
         box = self.box
-        found = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
-        fitting = [text for text in found if bytes_of(text.arrays) <= self.facts.local_memory]
-        return min(fitting or found[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
+        texts = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
+        fitting = [text for text in texts if bytes_of(text.arrays) <= self.facts.local_memory]
+        return min(fitting or texts[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
     def _text(self, batch: int) -> ExponentialNumbers:
         layout, narrow = self.layout, self.domain.narrow

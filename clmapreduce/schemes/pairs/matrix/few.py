@@ -44,9 +44,11 @@ def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
     if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative:
         return None
     if bound.side:
-        found = factored_pair(pair)
-        alone = found is not None and len(found.products) == 1 and found.values[0] is found.products[0].result
-        return found if alone else None
+        factoring = factored_pair(pair)
+        if factoring is None or len(factoring.products) != 1:
+            return None
+        alone = factoring.values[0] is factoring.products[0].result
+        return factoring if alone else None
     if not bound.smooth:
         return None
     exponents = pair.width if bound.exponents else 0

@@ -87,8 +87,8 @@ class _Tiling(LongSides):
         if not self.may_give_up:
             return Launches([], {})
         after = Unfinished(self.partition, 1, REDO)
-        found = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
-        return replace(found, scratch=found.scratch | {REDO: 4 * self.partition.groups * self.domain.batch})
+        launches = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        return replace(launches, scratch=launches.scratch | {REDO: 4 * self.partition.groups * self.domain.batch})
 
     @cached_property
     def kernel(self) -> LongProductsKernel:

@@ -262,8 +262,8 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
             return None
         if choose_tiles(layout.pair, layout.bound, self.mode, self.facts, redo=True) is None:
             return None
-        found = nearest_of(layout.pair, layout.bound)
-        return None if found is None or 4 * (found.product.size + DEPTH) > self.facts.local_memory else found
+        nearest = nearest_of(layout.pair, layout.bound)
+        return None if nearest is None or 4 * (nearest.product.size + DEPTH) > self.facts.local_memory else nearest
 
     @property
     def suits(self) -> bool:
@@ -306,6 +306,6 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         return Plan(tuple(stages), tiling.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
 
     def _tiling(self, box: MatrixNearestBox) -> _Nearest:
-        found = self.nearest
-        assert found is not None
-        return _Nearest(self.layout, (found.product,), self.domain, self.mode, self.facts, box, found)
+        nearest = self.nearest
+        assert nearest is not None
+        return _Nearest(self.layout, (nearest.product,), self.domain, self.mode, self.facts, box, nearest)

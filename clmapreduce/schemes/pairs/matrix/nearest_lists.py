@@ -141,9 +141,10 @@ class ListedColumns:
     @property
     def coordinates(self) -> Iterator[tuple[str, str]]:
         """Names and C text of what the contraction walks, at coordinate d."""
-        for given, _ in self.contraction.wide:
-            if given.role is Role.PARAMETER:
-                yield f"w{given.name}", element(given, "d")
+        for variable, _ in self.contraction.wide:
+            if variable.role is Role.PARAMETER:
+                yield f"w{variable.name}", element(variable, "d")
                 continue
-            name, index = (f"w{given.name}_0", "row") if given.role is Role.ROW else (f"w{given.name}_c0", "column")
-            yield name, element(given, f"{index} * {given.dim} + d")
+            of_row = variable.role is Role.ROW
+            name, index = (f"w{variable.name}_0", "row") if of_row else (f"w{variable.name}_c0", "column")
+            yield name, element(variable, f"{index} * {variable.dim} + d")

@@ -193,7 +193,7 @@ def sample_of(text: NearOperands, domain: Pairwise, mode: ComputeMode, facts: Fa
     """The launches that find bars for a filter; None where its box wants none, or they would not pay."""
     if domain.scattered or not text.box.sample:
         return None
-    found = SampleOperands(text.exact, text.factoring, sample_box(text.box, facts), text.registers)
-    _, found = shrink_to_fit(found.box, lambda box: replace(found, box=box), _shorter, facts.local_memory)
-    sample = Sample(found, domain, mode, facts)
+    operands = SampleOperands(text.exact, text.factoring, sample_box(text.box, facts), text.registers)
+    _, operands = shrink_to_fit(operands.box, lambda box: replace(operands, box=box), _shorter, facts.local_memory)
+    sample = Sample(operands, domain, mode, facts)
     return sample if sample.pays else None

@@ -41,24 +41,24 @@ def distance_of(pair: Pair) -> Distance | None:
     if len(pair.contractions) != 1 or pair.dtype != FLOAT32:
         return None
     (contraction,) = pair.contractions
-    given = {id(symbol): one for one, symbol in contraction.wide}
-    sides = {id(one): one for one in _difference(contraction.term, given)}.values()
-    found = {one.role: one for one in sides}
-    if set(found) != {Role.ROW, Role.COLUMN}:
+    variable = {id(symbol): one for one, symbol in contraction.wide}
+    sides = {id(one): one for one in _difference(contraction.term, variable)}.values()
+    by_role = {one.role: one for one in sides}
+    if set(by_role) != {Role.ROW, Role.COLUMN}:
         return None
-    return Distance(found[Role.ROW], found[Role.COLUMN])
+    return Distance(by_role[Role.ROW], by_role[Role.COLUMN])
 
 
-def _difference(term: Node, given: dict[int, PairInput]) -> Sequence[PairInput]:
+def _difference(term: Node, variable: dict[int, PairInput]) -> Sequence[PairInput]:
     """The inputs of a term (a − b)², where a and b are coordinates; none for another term."""
     if not isinstance(term, Apply) or term.function.name != "multiply" or term.args[0] is not term.args[1]:
         return ()
     inner = term.args[0]
     if not isinstance(inner, Apply) or inner.function.name != "subtract":
         return ()
-    if not all(isinstance(arg, Symbol) and id(arg) in given for arg in inner.args):
+    if not all(isinstance(arg, Symbol) and id(arg) in variable for arg in inner.args):
         return ()
-    return [given[id(arg)] for arg in inner.args]
+    return [variable[id(arg)] for arg in inner.args]
 
 
 def norms_of(number: int) -> tuple[str, ...]:

@@ -87,14 +87,14 @@ class PairText:
     def uniforms(self) -> str:
         """Declares the terms that no pair changes."""
         block = Statements(1, self.narrow, "ub")
-        self._read(block, Role.PARAMETER, "ui", lambda given, d: element(given, str(d)))
+        self._read(block, Role.PARAMETER, "ui", lambda variable, d: element(variable, str(d)))
         return self._declared(block, Role.PARAMETER, "u", 1)
 
     def row(self, v: int, places: Sequence[str]) -> str:
         """Declares the terms of row vector v, whose rows stand at the places, one per lane."""
         block = Statements(len(places), self.narrow, f"xb{v}_")
         self._bind(block, {Role.PARAMETER: "u"})
-        self._read(block, Role.ROW, f"xi{v}_", lambda given, d: gathered(given, places, str(d)))
+        self._read(block, Role.ROW, f"xi{v}_", lambda variable, d: gathered(variable, places, str(d)))
         return self._declared(block, Role.ROW, f"x{v}_", len(places))
 
     def column(self, c: int, at: str) -> str:
@@ -102,7 +102,7 @@ class PairText:
         places = self._lane_places(at)
         block = Statements(len(places), self.narrow, f"yb{c}_")
         self._bind(block, {Role.PARAMETER: "u"})
-        self._read(block, Role.COLUMN, f"yi{c}_", lambda given, d: gathered(given, places, str(d)))
+        self._read(block, Role.COLUMN, f"yi{c}_", lambda variable, d: gathered(variable, places, str(d)))
         return self._declared(block, Role.COLUMN, f"y{c}_", len(places))
 
     def _lane_places(self, at: str) -> list[str]:
@@ -170,11 +170,11 @@ class PairText:
         return self._long(block, self.expansion.rows, places, d)
 
     def _long(self, block: Statements, parts: Sequence[Contraction], places: Sequence[str], d: str) -> Several:
-        for given, symbol in parts[0].wide if parts else ():
-            if given.role is Role.PARAMETER:
-                block.bind(symbol, Text(broadcast_text(symbol.dtype, element(given, d), block.lanes)))
+        for variable, symbol in parts[0].wide if parts else ():
+            if variable.role is Role.PARAMETER:
+                block.bind(symbol, Text(broadcast_text(symbol.dtype, element(variable, d), block.lanes)))
             else:
-                block.bind(symbol, Text(gathered(given, [f"({at})" for at in places], d)))
+                block.bind(symbol, Text(gathered(variable, [f"({at})" for at in places], d)))
         texts = [block.text(part.term).c for part in parts]
         return Several(str(block), texts)
 
@@ -209,25 +209,25 @@ class PairText:
         contraction = self.pair.contractions[k]
         dtype = contraction.result.dtype
         kind = c_name(dtype, self.lanes)
-        for given, _ in contraction.wide:
-            if given.role is Role.ROW:
-                texts = {f"_{v}": f"x_{given.name}[d * {held} + {v}]" for v in range(vectors)}
-            elif given.role is Role.COLUMN:
-                texts = {f"_c{c}": gathered(given, self._lane_places(at), "d") for c, at in enumerate(columns)}
+        for variable, _ in contraction.wide:
+            if variable.role is Role.ROW:
+                texts = {f"_{v}": f"x_{variable.name}[d * {held} + {v}]" for v in range(vectors)}
+            elif variable.role is Role.COLUMN:
+                texts = {f"_c{c}": gathered(variable, self._lane_places(at), "d") for c, at in enumerate(columns)}
             else:
-                texts = {"": element(given, "d")}
+                texts = {"": element(variable, "d")}
             for suffix, text in texts.items():
-                whole = text if given.role is self.along else broadcast_text(dtype, text, self.lanes)
-                yield Variable(kind, f"w{given.name}{suffix}", whole)
+                whole = text if variable.role is self.along else broadcast_text(dtype, text, self.lanes)
+                yield Variable(kind, f"w{variable.name}{suffix}", whole)
 
     def term(self, k: int, v: int, c: int) -> Computed:
         """What a coordinate adds to contraction k of row vector v and column c."""
         contraction = self.pair.contractions[k]
         block = Statements(self.lanes, self.narrow, f"t{v}_{c}_", inline=self.pair.products)
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
-        for given, symbol in contraction.wide:
-            suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[given.role]
-            block.bind(symbol, Text(f"w{given.name}{suffix}"))
+        for variable, symbol in contraction.wide:
+            suffix = {Role.ROW: f"_{v}", Role.COLUMN: f"_c{c}", Role.PARAMETER: ""}[variable.role]
+            block.bind(symbol, Text(f"w{variable.name}{suffix}"))
         for earlier, ended in enumerate(self.pair.contractions[:k]):
             block.bind(ended.result, Text(f"q{v}_{c}_{earlier}"))
         text = block.text(contraction.term).c
@@ -236,9 +236,9 @@ class PairText:
     def long_rows(self, places: Sequence[Sequence[str]]) -> Iterator[LongRow]:
         """The rows' long vectors. places: of the rows of every vector."""
         wide = {id(g): g for c in self.pair.contractions for g, _ in c.wide if g.role is Role.ROW}
-        for given in wide.values():
-            kind = c_name(given.symbols[0].dtype, len(places[0]))
-            yield LongRow(kind, f"x_{given.name}", given.dim, [gathered(given, rows, "d") for rows in places])
+        for variable in wide.values():
+            kind = c_name(variable.symbols[0].dtype, len(places[0]))
+            yield LongRow(kind, f"x_{variable.name}", variable.dim, [gathered(variable, rows, "d") for rows in places])
 
     # --------------------------------------------------------------------------------------------------- results
     def seed(self, v: int) -> Declared:
@@ -309,11 +309,11 @@ class PairText:
     def _read(self, block: Statements, role: Role, prefix: str, read: Callable[[PairInput, int], str]) -> None:
         """Binds the symbols of one role's inputs to what is read, those that the role's terms use."""
         used = {id(node) for node in postorder(self.pair.terms.of(role))}
-        for given in self.pair.inputs:
-            for d, symbol in enumerate(given.symbols):
-                if given.role is role and id(symbol) in used:
-                    name = f"{prefix}{given.name}_{d}"
-                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {read(given, d)};")
+        for variable in self.pair.inputs:
+            for d, symbol in enumerate(variable.symbols):
+                if variable.role is role and id(symbol) in used:
+                    name = f"{prefix}{variable.name}_{d}"
+                    block.add(f"const {c_name(symbol.dtype, block.lanes)} {name} = {read(variable, d)};")
                     block.bind(symbol, Text(name))
 
     def _declared(self, block: Statements, role: Role, prefix: str, lanes: int) -> str:

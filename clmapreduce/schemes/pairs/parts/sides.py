@@ -34,24 +34,24 @@ class Side:
     @property
     def batched(self) -> bool:
         """Whether an input has a batch."""
-        return any(given.rank for given in self.inputs)
+        return any(variable.rank for variable in self.inputs)
 
     def at(self, index: str, d: str, narrow: bool, prefix: str = "n") -> Computed:
         """The number of a row or column at coordinate d. prefix: of what its statements declare."""
         block = Statements(1, narrow, prefix)
-        symbols = {id(s): (given, k) for given in self.inputs for k, s in enumerate(given.symbols)}
+        symbols = {id(s): (variable, k) for variable in self.inputs for k, s in enumerate(variable.symbols)}
         for node in postorder([self.number]):
             if isinstance(node, Symbol):
-                given, place = (self.walked[id(node)], d) if id(node) in self.walked else _short(symbols[id(node)])
-                at = place if given.role is Role.PARAMETER else f"({index}) * {given.dim} + {place}"
-                block.bind(node, Text(element(given, at)))
+                variable, place = (self.walked[id(node)], d) if id(node) in self.walked else _short(symbols[id(node)])
+                at = place if variable.role is Role.PARAMETER else f"({index}) * {variable.dim} + {place}"
+                block.bind(node, Text(element(variable, at)))
         text = block.text(self.number).c
         return Computed(str(block), text)
 
 
-def _short(found: tuple[PairInput, int]) -> tuple[PairInput, str]:
-    given, place = found
-    return given, str(place)
+def _short(symbol: tuple[PairInput, int]) -> tuple[PairInput, str]:
+    variable, place = symbol
+    return variable, str(place)
 
 
 def side_of(
@@ -59,18 +59,18 @@ def side_of(
 ) -> Side:
     """The side of a number that is made of coordinates (wide) and of short inputs."""
     met = {id(node) for node in postorder([number])}
-    walked = {id(symbol): given for given, symbol in wide if id(symbol) in met}
-    long = {id(given) for given in walked.values()}
-    used = tuple(given for given in inputs if id(given) in long or any(id(s) in met for s in given.symbols))
+    walked = {id(symbol): variable for variable, symbol in wide if id(symbol) in met}
+    long = {id(variable) for variable in walked.values()}
+    used = tuple(variable for variable in inputs if id(variable) in long or any(id(s) in met for s in variable.symbols))
     return Side(role, number, walked, used, size)
 
 
 def inputs_of(*sides: Side | None) -> tuple[PairInput, ...]:
     """All that some sides are made of, each once."""
-    return tuple({id(given): given for side in sides if side is not None for given in side.inputs}.values())
+    return tuple({id(variable): variable for side in sides if side is not None for variable in side.inputs}.values())
 
 
-def coordinates_of(given: PairInput) -> Side:
+def coordinates_of(variable: PairInput) -> Side:
     """The side of an input's own coordinates."""
-    symbol = Symbol(f"{given.name}.d", given.symbols[0].dtype)
-    return Side(given.role, symbol, {id(symbol): given}, (given,), given.dim)
+    symbol = Symbol(f"{variable.name}.d", variable.symbols[0].dtype)
+    return Side(variable.role, symbol, {id(symbol): variable}, (variable,), variable.dim)

@@ -28,8 +28,8 @@ class Parts:
     @property
     def parameters(self) -> list[str]:
         """The kernel's parameters for its arrays."""
-        given = [f"__global const {c_name(self.dtype)} *restrict part{k}" for k in range(len(self.sizes))]
-        return [*given, f"__global {c_name(self.output)} *restrict out0"]
+        variable = [f"__global const {c_name(self.dtype)} *restrict part{k}" for k in range(len(self.sizes))]
+        return [*variable, f"__global {c_name(self.output)} *restrict out0"]
 
     @property
     def type(self) -> str:

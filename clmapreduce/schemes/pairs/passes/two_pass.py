@@ -38,8 +38,8 @@ class LastResults:
     def parameters(self) -> list[str]:
         """The kernel's parameters for its arrays."""
         kind = c_name(self.bound.components[-1].dtype)
-        given = [f"__global const {kind} *restrict {name}" for name in ("marks", "sums")]
-        return [*given, f"__global {c_name(self.output)} *restrict out0"]
+        variable = [f"__global const {kind} *restrict {name}" for name in ("marks", "sums")]
+        return [*variable, f"__global {c_name(self.output)} *restrict out0"]
 
     @property
     def accumulator(self) -> list[tuple[str, str]]:

@@ -195,8 +195,8 @@ class HalfOperands:
     @property
     def centres(self) -> Several:
         """The numbers of the row `at` whose means are the centres."""
-        found = self.factoring.centres
-        return self._numbers([node for _, node in found], Role.ROW, "at") if found else Several("", ())
+        centres = self.factoring.centres
+        return self._numbers([node for _, node in centres], Role.ROW, "at") if centres else Several("", ())
 
     def row_numbers(self, p: int, at: str) -> Several:
         """Those of a row in product p, what it adds behind them."""
@@ -230,10 +230,10 @@ class HalfOperands:
 
     def column_pieces(self, p: int) -> Iterator[tuple[int, int, list[tuple[str, str]]]]:
         """The same of a column, four words at a time."""
-        found = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, self.slots[p].columns())}
-        for step, word in sorted(found):
+        words = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, self.slots[p].columns())}
+        for step, word in sorted(words):
             if word % 4 == 0:
-                yield step, word, [found[step, word + other] for other in range(4)]
+                yield step, word, [words[step, word + other] for other in range(4)]
 
     # ----------------------------------------------------------------------------------------------------- pairs
     @property

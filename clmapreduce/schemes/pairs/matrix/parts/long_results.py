@@ -75,10 +75,10 @@ class LongResults(LongPairs):
 
     def slopes(self, p: int) -> Several | None:
         """Statements, and the texts of the slopes of product p's exponents, where only these are made of it."""
-        found = self.products[p].slopes
-        if found is None or self.bounded:
+        slopes = self.products[p].slopes
+        if slopes is None or self.bounded:
             return None
-        pair = Pair(self.pairs.pair.inputs, found, len(found))
+        pair = Pair(self.pairs.pair.inputs, slopes, len(slopes))
         text = PairText(pair, self.pairs.bound, self.pairs.outputs, 1, self.pairs.narrow, False)
         statements, names = text.values(0, 0)
         return Several(f"{text.uniforms()} {statements}", names)
@@ -89,10 +89,11 @@ class LongResults(LongPairs):
 
     def coordinates(self, p: int) -> Iterator[tuple[str, str]]:
         """Names and C text of what contraction p walks, at coordinate d, of two rows and two columns."""
-        for given, _ in self.pairs.pair.contractions[p].wide:
-            if given.role is Role.PARAMETER:
-                yield f"w{given.name}", element(given, "d")
+        for variable, _ in self.pairs.pair.contractions[p].wide:
+            if variable.role is Role.PARAMETER:
+                yield f"w{variable.name}", element(variable, "d")
                 continue
-            name, index = (f"w{given.name}_", "row") if given.role is Role.ROW else (f"w{given.name}_c", "column")
+            of_row = variable.role is Role.ROW
+            name, index = (f"w{variable.name}_", "row") if of_row else (f"w{variable.name}_c", "column")
             for k in range(2):
-                yield f"{name}{k}", element(given, f"{index}{k} * {given.dim} + d")
+                yield f"{name}{k}", element(variable, f"{index}{k} * {variable.dim} + d")

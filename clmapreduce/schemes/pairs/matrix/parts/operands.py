@@ -105,13 +105,13 @@ class SideOperands:
     @cached_property
     def parts(self) -> tuple[OperandPart, ...]:
         """Those of every product, one behind the other."""
-        found: list[OperandPart] = []
+        parts: list[OperandPart] = []
         for k, product in enumerate(self.products):
-            last = found[-1] if found else None
+            last = parts[-1] if parts else None
             step, fact = (last.first_step + last.steps, last.first_fact + last.facts) if last is not None else (0, 0)
             side = product.side(self.role)
-            found.append(OperandPart(self, k, side, product.distance, product.metric, step, fact))
-        return tuple(found)
+            parts.append(OperandPart(self, k, side, product.distance, product.metric, step, fact))
+        return tuple(parts)
 
     @property
     def inputs(self) -> tuple[PairInput, ...]:

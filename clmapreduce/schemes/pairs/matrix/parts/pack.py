@@ -37,8 +37,8 @@ def products_of(layout: PairProblem, mode: ComputeMode, facts: Facts) -> tuple[L
     free = bound.commutative and bound.smooth and not layout.few
     if mode is ComputeMode.SEQUENTIAL or not free:
         return ()
-    found = long_products(layout.pair, bound)
-    return found if all(4 * (product.size + DEPTH) <= facts.local_memory for product in found) else ()
+    products = long_products(layout.pair, bound)
+    return products if all(4 * (product.size + DEPTH) <= facts.local_memory for product in products) else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ class LongSides(ABC):
 
     def _batch(self, role: Role) -> int:
         """Elements of the batch for which one side is packed: a distance's has a centre in common with the other's."""
-        given = [one for p in self.products for one in (p.inputs if p.distance else p.side(role).inputs)]
-        return self.domain.batch if any(one.rank for one in given) else 1
+        variable = [one for p in self.products for one in (p.inputs if p.distance else p.side(role).inputs)]
+        return self.domain.batch if any(one.rank for one in variable) else 1
 
     def _padded(self, side: SideOperands) -> int:
         """Rows or columns, as many as are packed."""
@@ -92,12 +92,12 @@ class LongSides(ABC):
         sides = [(side, self._padded(side) * batch) for side, batch in zip(self.text.sides, batches, strict=True)]
         facts = [4 * side.facts * count for side, count in sides]
         operands = [4 * side.steps * side.stage * (count // side.tile) for side, count in sides]
-        found = dict(zip(OPERANDS, (*facts, *operands), strict=True))
+        sizes_of = dict(zip(OPERANDS, (*facts, *operands), strict=True))
         for part in self._distances():
             sizes = (part.steps * DEPTH, self.domain.rows, self.domain.columns)
             names = norms_of(part.number)
-            found |= {name: 4 * size * self.domain.batch for name, size in zip(names, sizes, strict=True)}
-        return found
+            sizes_of |= {name: 4 * size * self.domain.batch for name, size in zip(names, sizes, strict=True)}
+        return sizes_of
 
     def _distances(self) -> list[OperandPart]:
         """The parts of operands that have norms."""
@@ -118,7 +118,7 @@ class LongSides(ABC):
     def _side_stage(self, k: int, side: SideOperands) -> Stage:
         """The launch that packs one side."""
         domain, block, padded = self.domain, self.box.block, self._padded(side)
-        blocks, names = -(-padded // block), tuple(given.name for given in side.inputs)
+        blocks, names = -(-padded // block), tuple(variable.name for variable in side.inputs)
         count = domain.rows if side.role is Role.ROW else domain.columns
         target = Target.of(self.mode, self.facts, domain.narrow)
         spec = OperandsKernel(target, self.layout.pair, side, k, side.tile, side.bounded, block)

@@ -58,23 +58,23 @@ def long_products(pair: Pair, bound: PairBound) -> tuple[LongProduct, ...]:
     """The products that a float32 pair is made of, one per contraction; none where it sums something else, or more."""
     if not 1 <= len(pair.contractions) <= MOST or pair.nested or pair.expansion is not None or pair.dtype != FLOAT32:
         return ()
-    found = [_product(pair, bound, contraction) for contraction in pair.contractions]
-    products = tuple(product for product in found if product is not None)
-    return products if len(products) == len(found) else ()
+    parts = [_product(pair, bound, contraction) for contraction in pair.contractions]
+    products = tuple(product for product in parts if product is not None)
+    return products if len(products) == len(parts) else ()
 
 
 def _product(pair: Pair, bound: PairBound, contraction: Contraction) -> LongProduct | None:
     """The product that a contraction is."""
-    walked = {id(symbol): given.role for given, symbol in contraction.wide}
+    walked = {id(symbol): variable.role for variable, symbol in contraction.wide}
     role = roles((), [replace(contraction, wide=())], pair.inputs, walked)
     above, below = quotient_of(contraction.term)
     of_pairs = [factor for factor in above if role[id(factor)] is Role.PAIR]
     if any(role[id(factor)] is Role.PAIR for factor in below):
         return None
-    found = _inner(above, below, role) if not of_pairs else _distance(of_pairs, above, below, role)
-    if found is None:
+    numbers = _inner(above, below, role) if not of_pairs else _distance(of_pairs, above, below, role)
+    if numbers is None:
         return None
-    sides = {r: side_of(r, node, contraction.wide, pair.inputs, contraction.size) for r, node in found.items()}
+    sides = {r: side_of(r, node, contraction.wide, pair.inputs, contraction.size) for r, node in numbers.items()}
     row, column, metric = sides[Role.ROW], sides[Role.COLUMN], sides.get(Role.PARAMETER)
     return LongProduct(row, column, bool(of_pairs), metric, slopes_of(pair, bound, contraction))
 
@@ -113,11 +113,11 @@ def _distance(
     difference = of_pairs[0]
     if not isinstance(difference, Apply) or difference.function.name != "subtract":
         return None
-    found = {role[id(arg)]: arg for arg in difference.args}
-    if set(found) != {Role.ROW, Role.COLUMN}:
+    by_role = {role[id(arg)]: arg for arg in difference.args}
+    if set(by_role) != {Role.ROW, Role.COLUMN}:
         return None
     metric = written(_roots(others), _roots(below))
-    return found if metric is None else {**found, Role.PARAMETER: metric}
+    return by_role if metric is None else {**by_role, Role.PARAMETER: metric}
 
 
 def _roots(factors: Sequence[Node]) -> list[Node]:
@@ -131,13 +131,13 @@ def _roots(factors: Sequence[Node]) -> list[Node]:
 def slopes_of(pair: Pair, bound: PairBound, contraction: Contraction) -> tuple[Node, ...] | None:
     """The slopes of a LongProduct."""
     slope: dict[int, Node] = {id(contraction.result): Literal(1, FLOAT32)}
-    found: list[Node] = []
+    slopes: list[Node] = []
     rough = relative_nodes(pair.values, 0 if bound.summed else pair.width)
     for node in postorder(pair.values):
         if not isinstance(node, Apply) or not any(id(arg) in slope for arg in node.args):
             continue
         if node.function is EXP2_FAST and id(node) in rough:
-            found.append(slope[id(node.args[0])])
+            slopes.append(slope[id(node.args[0])])
             continue
         made = _slope(node, slope, pair.terms.role)
         if made is None:
@@ -148,8 +148,8 @@ def slopes_of(pair: Pair, bound: PairBound, contraction: Contraction) -> tuple[N
         if id(value) in slope:
             if k >= exponents:
                 return None
-            found.append(slope[id(value)])
-    return tuple(found)
+            slopes.append(slope[id(value)])
+    return tuple(slopes)
 
 
 def _slope(node: Apply, slope: Mapping[int, Node], role: Mapping[int, Role]) -> Node | None:

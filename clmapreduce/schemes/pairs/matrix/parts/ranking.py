@@ -100,7 +100,7 @@ class _Layer:
 def _layers(pair: Pair) -> list[_Layer]:
     """The layers of a pair's value, the outermost first; none where it is made otherwise."""
     (node,), (contraction,), role = pair.values, pair.contractions, pair.terms.role
-    found: list[_Layer] = []
+    layers: list[_Layer] = []
     while True:
         above, below = quotient_of(node, lambda factor: role[id(factor)] is Role.PAIR)  # the others are terms
         cores = [factor for factor in above if role.get(id(factor)) is Role.PAIR]
@@ -109,10 +109,10 @@ def _layers(pair: Pair) -> list[_Layer]:
         (core,) = cores
         others = [factor for factor in above if factor is not core]
         if core is contraction.result:
-            return [*found, _Layer(None, others, below, role)]
+            return [*layers, _Layer(None, others, below, role)]
         if not isinstance(core, Apply) or core.function.name not in ("sqrt", "sqrt_fast"):
             return []
-        found.append(_Layer(core.function, others, below, role))
+        layers.append(_Layer(core.function, others, below, role))
         node = core.args[0]
 
 

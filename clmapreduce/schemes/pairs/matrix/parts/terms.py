@@ -42,15 +42,15 @@ def long_term(pair: Pair) -> LongTerm | None:
     numbers = {id(part.result): k for k, part in enumerate(expansion.columns)}
     (row,) = expansion.rows
     above, below = quotient_of(expansion.term)
-    found: tuple[int, int] | None = None
+    sides: tuple[int, int] | None = None
     others: list[Node] = []
     for factor in above:
         difference = _difference(factor, row, numbers)
-        if difference is not None and found is None:
-            found = difference
+        if difference is not None and sides is None:
+            sides = difference
         elif factor is not expansion.scalars[0]:
             others.append(factor)
-    if found is None or len(others) + 2 != len(above):
+    if sides is None or len(others) + 2 != len(above):
         return None
     terms = [_of_parameters(factor, expansion.columns, numbers, pair) for factor in (*others, *below)]
     if any(term is None for term in terms):
@@ -58,7 +58,7 @@ def long_term(pair: Pair) -> LongTerm | None:
     known = [term for term in terms if term is not None]
     made = written(known[: len(others)], known[len(others) :])
     side = None if made is None else side_of(Role.PARAMETER, made, row.wide, pair.inputs, expansion.size)
-    return LongTerm(found[0], row, found[1], side)
+    return LongTerm(sides[0], row, sides[1], side)
 
 
 def _difference(factor: Node, row: Contraction, numbers: Mapping[int, int]) -> tuple[int, int] | None:
@@ -80,7 +80,7 @@ def _of_parameters(
     if id(factor) not in numbers:
         return None
     part = columns[numbers[id(factor)]]
-    walked = {id(symbol): given.role for given, symbol in part.wide}
+    walked = {id(symbol): variable.role for variable, symbol in part.wide}
     symbols = [node for node in postorder([part.term]) if isinstance(node, Symbol)]
     made = all(walked.get(id(s), pair.terms.role[id(s)]) is Role.PARAMETER for s in symbols)
     return part.term if made else None
@@ -88,7 +88,7 @@ def _of_parameters(
 
 def is_side(part: Contraction, side: Side) -> bool:
     """Whether what a row or column gives is what a side does."""
-    walked: dict[int, PairInput] = {id(symbol): given for given, symbol in part.wide}
+    walked: dict[int, PairInput] = {id(symbol): variable for variable, symbol in part.wide}
     todo = [(part.term, side.number)]
     while todo:
         mine, other = todo.pop()

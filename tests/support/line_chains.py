@@ -33,7 +33,7 @@ def links(function: Callable[..., Any], *inputs: Any) -> list[str]:
 
 def stored(function: Callable[..., Any], *inputs: Any) -> list[str]:
     """The names of the arrays between launches."""
-    return [kept.given.name for kept in chain_of(function, *inputs).stored.values()]
+    return [kept.variable.name for kept in chain_of(function, *inputs).stored.values()]
 
 
 def plan_of(function: Callable[..., Any], *inputs: Any, length: int = LENGTH, mode: ComputeMode = SEQUENTIAL) -> Plan:
@@ -63,7 +63,7 @@ def assert_sound(plan: Plan, given: set[str], outputs: set[str]) -> None:
 
 def assert_room(plan: Plan, chain: Chain, length: int) -> None:
     """Every array between launches is as large as what is written to it; nothing is reserved that nobody uses."""
-    sizes = {s.given.name: s.given.dtype.itemsize * (length if s.per_index else 1) for s in chain.stored.values()}
+    sizes = {s.variable.name: s.variable.dtype.itemsize * (length if s.per_index else 1) for s in chain.stored.values()}
     for name, nbytes in plan.scratch.items():
         if name in sizes:
             assert nbytes == sizes.pop(name), name

@@ -72,7 +72,7 @@ def test_link_by_link_is_the_whole_program(made: Written) -> None:
 
 
 def names(chain: Chain) -> list[str]:
-    found = [kept.given.name for kept in chain.stored.values()]
+    found = [kept.variable.name for kept in chain.stored.values()]
     assert len(set(found)) == len(found)
     return found
 

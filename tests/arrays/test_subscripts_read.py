@@ -97,3 +97,15 @@ def test_iteration_gives_rows(context: cm.Context, rng: np.random.Generator) -> 
     assert [int(number) for number in x[1]] == a[1].tolist()
     with pytest.raises(cm.ArgumentError):
         iter(x[0, 0])
+
+
+def test_an_ellipsis_of_no_axes_keeps_arrays_apart(context: cm.Context) -> None:
+    """As in NumPy, where the axes of arrays that something stands between come first."""
+    a = np.arange(60).reshape(3, 4, 5)
+    x = cm.array(a, context)
+    mask, places = np.array([True, False, True, True]), np.array([0, 1, -1])
+    for key in (
+        (slice(None), mask, ..., places), (..., mask, places), (slice(None), mask, places, ...),
+        (slice(None, 0, -1), mask, ..., places), (places, ..., slice(None), places), (1, ..., places, places),
+    ):  # fmt: skip
+        assert_as_numpy(x[key], a[key], told=key)

@@ -78,6 +78,8 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
     steps = contiguous_steps(shape)
     selection, axis, where = Selection(first), 0, []
     for part in keys:
+        if part is Ellipsis:
+            continue
         if part is None:
             selection.axes.append(Axis(1, 0))
         elif isinstance(part, slice):
@@ -104,13 +106,15 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
 
 def _side_by_side(keys: list[Any]) -> bool:
     """Whether integers and arrays of places stand side by side: their axes then stay where they are."""
-    kinds = [part is not None and not isinstance(part, slice) for part in keys]
+    kinds = [part is not None and part is not Ellipsis and not isinstance(part, slice) for part in keys]
     first, last = kinds.index(True), len(kinds) - kinds[::-1].index(True)
     return all(kinds[first:last])
 
 
 def _whole(key: Any, shape: Shape) -> list[Any]:
-    """A subscript as a list with an entry per axis, slices for the axes that it leaves out."""
+    """A subscript as a list with an entry per axis, slices for the axes that it leaves out. An ellipsis that stands for
+    no axis stays: it keeps arrays of places apart, as in NumPy.
+    """
     keys = [_part(part) for part in (key if isinstance(key, tuple) else (key,))]
     ellipses = [i for i, part in enumerate(keys) if part is Ellipsis]
     if len(ellipses) > 1:
@@ -119,7 +123,7 @@ def _whole(key: Any, shape: Shape) -> list[Any]:
     if used > len(shape):
         raise PlaceError(f"{used} indices for an array of shape {shape}; give {len(shape)} at most")
     place = ellipses[0] if ellipses else len(keys)
-    rest = [slice(None)] * (len(shape) - used)
+    rest: list[Any] = [slice(None)] * (len(shape) - used) or [Ellipsis] * len(ellipses)
     return [*keys[:place], *rest, *keys[place + 1 :]]
 
 

@@ -69,14 +69,14 @@ def operator(name: str, operands: Sequence[Any], out: Any = None) -> Any:
     """As `elementwise`, for an operator: NotImplemented where an operand's class is none of Python's and NumPy's, and
     may have an operator of its own; (in)equality with what is no operand is Python's.
     """
-    strange = [value for value in operands if not is_operand(value)]
-    if not strange and name == "power" and out is None:
+    foreign = [value for value in operands if not is_operand(value)]
+    if not foreign and name == "power" and out is None:
         name, operands = _power(*operands)
-    if not strange:
+    if not foreign:
         return elementwise(name, operands, out)
-    if name in ("equal", "not_equal") or type(strange[0]).__module__ != "builtins":
+    if name in ("equal", "not_equal") or type(foreign[0]).__module__ != "builtins":
         return NotImplemented
-    raise ArgumentError(f"{name} was used on a DeviceArray and {quoted(strange[0])}; give arrays and numbers")
+    raise ArgumentError(f"{name} was used on a DeviceArray and {quoted(foreign[0])}; give arrays and numbers")
 
 
 def where(condition: Any, a: Any, b: Any, dtype: DType) -> DeviceArray:

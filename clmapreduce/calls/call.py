@@ -105,10 +105,10 @@ class Call:
     def _is_streamed(self, name: str) -> bool:
         return self._window is not None and name in self._window.names
 
-    def _stream(self, name: str, values: NumpyArray, told: str, partly: bool = False) -> None:
+    def _stream(self, name: str, values: NumpyArray, label: str, partly: bool = False) -> None:
         """Lets a host array pass through device memory window by window."""
         assert self._window is not None
-        self._hosts[name] = HostArray(values, values.nbytes // self._window.entries, told, partly)
+        self._hosts[name] = HostArray(values, values.nbytes // self._window.entries, label, partly)
 
     @property
     def context(self) -> Context:

@@ -56,7 +56,7 @@ def explained_tiles(
     tiles = _tiles(call, arrays, options, ranges)
     if tiles is None:
         return explain_pairs(call, arrays, options, ranges)
-    return f"{tiles.told}\n{explain_pairs(call, tiles.first, tiles.own)}"
+    return f"{tiles.summary}\n{explain_pairs(call, tiles.first, tiles.own)}"
 
 
 def _tiles(
@@ -121,7 +121,7 @@ class PairTiles:
         return Options(self.options.mode, self.context, self.options.wait_for)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The tiles in words."""
         (rows, columns), (height, width) = self.extents, self.tile
         return (

@@ -282,7 +282,9 @@ class Commands:
                 raise failure_of(error, f"flushing the queue of {self.facts.name!r}") from error
 
     def last_event(self) -> cl.Event:
-        """An event that ends when everything enqueued so far has. Takes no lock, and is for the end of the process."""
+        """An event that ends when everything enqueued so far has. Takes no lock: the end of the process, and a
+        fork, must not wait for one.
+        """
         event = opencl.marker(self._queue)
         opencl.flush(self._queue)
         return event

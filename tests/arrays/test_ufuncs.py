@@ -31,6 +31,8 @@ def test_every_ufunc(name: str, context: cm.Context, rng: np.random.Generator) -
             operands.append(np.asarray(drawn))
         if dtype.kind in "iu" and "power" in name:
             operands[1] = np.abs(operands[1]) % 5
+        if dtype.kind in "iu" and name == "reciprocal":
+            operands[0][operands[0] == 0] = 1  # NumPy's of 0 is undefined, and differs between dtypes
         check(name, operands, context)
 
 
@@ -51,9 +53,11 @@ def check(name: str, operands: list[Any], context: cm.Context) -> None:
     for mine, numpys in zip(*((part if isinstance(part, tuple) else (part,)) for part in (got, expected)), strict=True):
         near_zero = name in ("sin", "cos", "tan", "logaddexp", "logaddexp2", "expm1", "log", "log2", "log10")
         if near_zero and np.asarray(numpys).dtype.kind in "fc":
-            half = np.asarray(numpys).dtype == np.float16  # NumPy rounds these in other places
-            rtol = 2.0**-10 if half else 3e-6
-            np.testing.assert_allclose(mine.to_numpy(), numpys, rtol=rtol, atol=1e-3 * half + 1e-6, err_msg=str(told))
+            # Of 1, or of the value where that is greater: NumPy rounds float16 in other places; float32's exponential
+            # may be off by 2e-6 (docs/extend.md), and another rounding follows; float64's functions by a few units.
+            part = np.asarray(numpys).real.dtype.itemsize
+            error = {2: 2.0**-10, 4: 3e-6}.get(part, 2.0**-48)
+            np.testing.assert_allclose(mine.to_numpy(), numpys, rtol=error, atol=error, err_msg=str(told))
             assert mine.dtype == numpys.dtype, told
         else:
             assert_as_numpy(mine, numpys, units if numpys.dtype.kind != "c" else 64, told)

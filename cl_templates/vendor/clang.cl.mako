@@ -25,6 +25,8 @@
 #else
 #define CMR_STREAM(T, p, v) CMR_STORE(T, p, v)
 #endif
+/* In front of a loop that the compiler is not to vectorize. */
+#define CMR_ONE_BY_ONE _Pragma("clang loop vectorize(disable)")
 ## Of two vectors in a row, some lanes.
 <%def name="_picked(T, name, first, second, picks)">
 INLINE ${T} cmr_${name}_${T}(${T} ${first}, ${T} ${second}) {

@@ -33,6 +33,8 @@ def picked(T, first, second, picks):
 #define CMR_LOWEST(bits) (31 - (int)clz((bits) & (0u - (bits))))
 #define CMR_COUNT(bits) ((int)popcount(bits))
 #define CMR_STREAM(T, p, v) CMR_STORE(T, p, v)
+/* In front of a loop that the compiler is not to vectorize. */
+#define CMR_ONE_BY_ONE
 ## Integer division rounds down; by 0 it gives 0 and the lowest number by -1 stays, as in NumPy. Either would trap on a CPU.
 ## Floats: the whole number that goes with the remainder, which floor(a / b) is not (1 // 0.1 is 9). NumPy's steps.
 <%def name="floor_divide(T)">

@@ -66,6 +66,10 @@ ${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
         ${line(view(lanes))}
     }
 % endif
+## Intel's compiler (2026.2) crashes where it vectorizes this loop over sums of long numbers as doubles, on CPUs without AVX-512.
+% if cpu:
+    CMR_ONE_BY_ONE
+% endif
     for (; row < last; row++) {
         ${line(view(1))}
     }

@@ -83,7 +83,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
     items share.
     """
     tiles = re.compile(
-        r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|for \(; row < last; row\+\+\)"
+        r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|(CMR_ONE_BY_ONE\s+)?for \(; row < last; row\+\+\)"
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
         r"|for \(idx step_tile = 0; step_tile < steps; step_tile \+= \d+\)"
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"

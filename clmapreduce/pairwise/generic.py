@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from clmapreduce.checks import quoted
 from clmapreduce.errors import ArgumentError, FormulaError
 from clmapreduce.pairwise.genred import Genred
 
+G = TypeVar("G", bound=Genred)
 KEYWORDS = tuple(inspect.signature(Genred).parameters)[4:]
 """Of Genred, beside what an output and the name of a shorthand say."""
 _OUTPUT = re.compile(r"\s*(?:[A-Za-z_]\w*\s*=\s*)?(Vi|Vj)\s*\(\s*(?:\d+\s*,\s*)?(\d+)\s*\)\s*")
@@ -20,31 +21,35 @@ def generic_sum(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genr
 
     Keywords are Genred's. Raises FormulaError for an output that is neither, ArgumentError for an unknown keyword.
     """
-    return _generic("Sum", formula, output, aliases, kwargs)
+    return shorthand(Genred, "Sum", formula, output, aliases, kwargs)
 
 
 def generic_logsumexp(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
     """The logarithm of the sum of exponentials of a scalar formula; as `generic_sum`."""
-    return _generic("LogSumExp", formula, output, aliases, kwargs)
+    return shorthand(Genred, "LogSumExp", formula, output, aliases, kwargs)
 
 
 def generic_argmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
     """The index of the smallest value of a scalar formula; as `generic_sum`."""
-    return _generic("ArgMin", formula, output, aliases, kwargs)
+    return shorthand(Genred, "ArgMin", formula, output, aliases, kwargs)
 
 
 def generic_argkmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
     """The indices of the K smallest values of a scalar formula, for an output such as "a = Vi(K)"."""
-    _, count = _declared(output)
-    return _generic("ArgKMin", formula, output, aliases, {"opt_arg": count, **kwargs})
+    return shorthand(Genred, "ArgKMin", formula, output, aliases, kwargs)
 
 
-def _generic(reduction: str, formula: str, output: str, aliases: tuple[str, ...], kwargs: dict[str, Any]) -> Genred:
-    axis, _ = _declared(output)
+def shorthand(
+    kind: type[G], reduction: str, formula: str, output: str, aliases: tuple[str, ...], kwargs: dict[str, Any]
+) -> G:
+    """The reduction, as a class of Genred's, that an output declares; its dimension is K where K values are kept."""
+    axis, count = _declared(output)
+    if reduction == "ArgKMin":
+        kwargs = {"opt_arg": count, **kwargs}
     unknown = [name for name in kwargs if name not in KEYWORDS]
     if unknown:
         raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; the keywords are {', '.join(KEYWORDS)}")
-    return Genred(formula, aliases, reduction_op=reduction, axis=axis, **kwargs)
+    return kind(formula, aliases, reduction_op=reduction, axis=axis, **kwargs)
 
 
 def _declared(output: str) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from clmapreduce.device.context import Context
 from clmapreduce.errors import FormulaError
@@ -27,6 +27,9 @@ class Genred:
     Raises FormulaError naming what is unknown in a formula, ShapeError for dimensions that do not fit, ModeError or
     DTypeError for options that are not offered.
     """
+
+    reducing: ClassVar[type[Reduced]] = Reduced
+    """What computes the reduction."""
 
     def __init__(
         self, formula: str, aliases: Sequence[str], reduction_op: str | Operator = "Sum", axis: int = 0,
@@ -56,7 +59,7 @@ class Genred:
         names = _names(self.aliases)
         inputs = Inputs(placeholder(v.position, v.dim, v.category, names.get(v.position, "")) for v in variables)
         options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
-        self._reduced = Reduced(reduction_op, axis, value, inputs, weight, opt_arg, options)
+        self._reduced = self.reducing(reduction_op, axis, value, inputs, weight, opt_arg, options)
 
     def __call__(
         self, *args: Any, backend: str = "auto", device_id: int = -1, ranges: Any = None, out: Any = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from clmapreduce.device.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.genred import Genred
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
-from clmapreduce.pairwise.lazy.base import KINDS, Symbolic
+from clmapreduce.pairwise.lazy.base import Symbolic
 from clmapreduce.pairwise.lazy.operators import Arithmetic
 from clmapreduce.pairwise.options import keywords
 from clmapreduce.pairwise.reduction import Reduced
@@ -96,6 +96,9 @@ class KernelSolve:
     are systems of their own.
     """
 
+    solving: ClassVar[type[Solver]] = Solver
+    """What solves the system."""
+
     def __init__(
         self, formula: str, aliases: Sequence[str], varinvalias: str, axis: int = 0, dtype: Any = None,
         opt_arg: Any = None, dtype_acc: str = "auto", use_double_acc: bool = False, sum_scheme: str = "auto",
@@ -107,7 +110,7 @@ class KernelSolve:
         self.formula, self.aliases, self.varinvalias, self.axis = formula, summing.aliases, varinvalias, axis
         summed = summing._reduced
         options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
-        self._solver = Solver(axis, summed.formula, summed.inputs, _place(varinvalias, summed.inputs), options)
+        self._solver = self.solving(axis, summed.formula, summed.inputs, _place(varinvalias, summed.inputs), options)
 
     @property
     def status(self) -> SolveStatus | None:
@@ -134,10 +137,11 @@ class KernelSolve:
 
 
 def solve_lazy(
-    operator: Arithmetic[Any], other: Any, var: Symbolic[Any] | None, call: bool, options: dict[str, Any]
-) -> Any:
+    solving: type[Solver], operator: Arithmetic[Any], other: Any, var: Symbolic[Any] | None, call: bool,
+    options: dict[str, Any],
+) -> Any:  # fmt: skip
     """What LazyTensor.solve gives: a with Σ operator · a = other or, with var, Σ operator(var = a) = other."""
-    b: Symbolic[Any] = other if isinstance(other, Symbolic) else KINDS[False](other, 0)
+    b: Symbolic[Any] = other if isinstance(other, Symbolic) else operator.kinds[False](other, 0)
     for tensor in (operator, b):
         tensor._refuse_complex("solve")
     if not isinstance(b.formula, Variable) or b.formula.category is Category.PARAMETER:
@@ -162,7 +166,7 @@ def solve_lazy(
     slots = list(operator.inputs.slots)
     slots[place] = replace(right, category=category, key=("right-hand side", right.key))
     options = {**operator.choices.keywords, **options}
-    solver = Solver(int(category), operator.formula, Inputs(slots), place, options)
+    solver = solving(int(category), operator.formula, Inputs(slots), place, options)
     return solver() if switch(call, "call") and not solver.inputs.unbound else solver
 
 

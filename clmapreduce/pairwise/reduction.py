@@ -52,19 +52,23 @@ class Reduced:
         the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
         """
         call, inputs, settings = self._prepared(arrays, options)
-        ranges, progress = settings["ranges"], settings["progress"]
-        result = reduced(call, inputs.arrays, _options(settings), ranges, progress=progress)
+        result = self._run(call, inputs, settings)
         return result if self.finish is None else self.finish(result)
+
+    def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
+        """The results, before they are finished."""
+        ranges, progress = settings["ranges"], settings["progress"]
+        return reduced(call, inputs.arrays, call_options(settings), ranges, progress=progress)
 
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         call, inputs, settings = self._prepared(arrays, options)
-        return explained_tiles(call, inputs.arrays, _options(settings), settings["ranges"])
+        return explained_tiles(call, inputs.arrays, call_options(settings), settings["ranges"])
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
         call, inputs, settings = self._prepared(arrays, options)
-        return source_pairs(call, inputs.arrays, _options(settings), settings["ranges"])
+        return source_pairs(call, inputs.arrays, call_options(settings), settings["ranges"])
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
         """The call without its arrays, its inputs and its keywords, all of them checked."""
@@ -98,7 +102,7 @@ class Reduced:
         return f"{self.reduction.name} over {over} of {self.formula!r}{weight}, called with ({unbound})"
 
 
-def _options(settings: Mapping[str, Any]) -> Options:
+def call_options(settings: Mapping[str, Any]) -> Options:
     """Those of a reduction's keywords that every call takes."""
     return Options(settings["mode"], settings["context"], settings["wait_for"], settings["out"])
 

@@ -13,9 +13,10 @@ from clmapreduce.device.convert import host_array
 from clmapreduce.device.foreign import is_foreign, wrap_foreign
 from clmapreduce.dtypes import FLOAT64, DType, holds, is_complex, is_float
 from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.vector.node import Category
 
-Array: TypeAlias = "NumpyArray | DeviceArray"
+Array: TypeAlias = "NumpyArray | DeviceArray | GuestArray"
 
 CATEGORIES = tuple(Category)
 LETTERS = {Category.I: "Vi", Category.J: "Vj", Category.PARAMETER: "Pm"}
@@ -36,7 +37,7 @@ def as_array(x: Any, what: str = "the array") -> Array:
     """`x` as an array of floats or complex numbers, not copied where it is one. Raises DTypeError, ShapeError."""
     array: Array
     try:
-        array = x if isinstance(x, DeviceArray) else wrap_foreign(x) if is_foreign(x) else host_array(x)
+        array = x if isinstance(x, (DeviceArray, GuestArray)) else wrap_foreign(x) if is_foreign(x) else host_array(x)
     except (DTypeError, ShapeError) as error:
         raise type(error)(f"{what}: {error}") from None
     if not (is_float(array.dtype) or is_complex(array.dtype)):
@@ -113,7 +114,7 @@ def as_real(x: Array) -> Array:
     if x.dtype.kind != "c":
         return x
     part = np.dtype(f"f{x.dtype.itemsize // 2}")
-    return x.view(part) if isinstance(x, DeviceArray) else np.ascontiguousarray(x).view(part)
+    return x.view(part) if isinstance(x, (DeviceArray, GuestArray)) else np.ascontiguousarray(x).view(part)
 
 
 def as_complex(x: Array) -> Array:
@@ -137,4 +138,6 @@ def same_memory(x: Array) -> Hashable:
     """Equal for arrays that are one: the same memory, shape, strides and dtype."""
     if isinstance(x, DeviceArray):
         return id(x.memory), x.first, x.shape, x.dtype
+    if isinstance(x, GuestArray):
+        return x.key
     return x.__array_interface__["data"][0], x.shape, x.strides, x.dtype

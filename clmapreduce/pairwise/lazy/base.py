@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ArgumentError, FormulaError, ShapeError
+from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import EMPTY, Inputs, Shape, moved, placeholder, variable_of
 from clmapreduce.pairwise.lazy.choices import NONE, Choices
 from clmapreduce.pairwise.options import parse_backend
+from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.pairwise.user_arrays import as_array, as_real, category_of, complex_of, is_number, numbers, placed
 from clmapreduce.ranges import Ranges, as_ranges
 from clmapreduce.vector import OPERATIONS
@@ -23,9 +25,6 @@ from clmapreduce.vector.node import Constant, Variable, Vector
 
 L = TypeVar("L", bound="Symbolic[Any]")
 """The class of what operations give: LazyTensor, which this file and the mixins do not know."""
-
-KINDS: dict[bool, type[Any]] = {}
-"""The class for real and (True) for complex numbers. Each enters itself."""
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -43,12 +42,17 @@ def _refused(name: str, params: Sequence[Any], error: TypeError) -> Exception:
 
 
 class Symbolic(Generic[L]):
-    """A formula for every pair (i, j), (.., M, N, D) numbers that are never stored. Operations give an L."""
+    """A formula for every pair (i, j), (.., M, N, D) numbers that are never stored. Operations give an L.
+
+    kinds: the class for real and (True) for complex numbers; each enters itself. reducing: what computes reductions.
+    """
 
     __slots__ = ("choices", "formula", "inputs")
     __array_ufunc__ = None  # array + lazy must reach __radd__
     __hash__ = object.__hash__  # == builds a formula
 
+    kinds: ClassVar[dict[bool, type[Any]]] = {}
+    reducing: ClassVar[type[Reduced]] = Reduced
     is_complex: bool = False
     formula: Vector
     inputs: Inputs
@@ -59,8 +63,8 @@ class Symbolic(Generic[L]):
         if isinstance(x, tuple):
             self.formula, self.inputs = _symbolic(x, axis)
             return
-        values = None
-        if not isinstance(x, (DeviceArray, np.ndarray)):
+        values, x = None, self.taken(x)
+        if not isinstance(x, (DeviceArray, np.ndarray, GuestArray)):
             values = _complex_parts(x) if self.is_complex else numbers(x)
         if values is not None:
             if axis not in (None, 2):
@@ -129,16 +133,25 @@ class Symbolic(Generic[L]):
 
     # ------------------------------------------------------------------------------------------------------- operations
     @staticmethod
-    def _new(formula: Vector, inputs: Inputs, choices: Choices = NONE, is_complex: bool = False) -> L:
+    def taken(x: Any) -> Any:
+        """What a user gives for an array, as formulas hold it."""
+        return x
+
+    @classmethod
+    def _new(cls, formula: Vector, inputs: Inputs, choices: Choices = NONE, is_complex: bool = False) -> L:
         """The LazyTensor of a formula."""
-        result: L = object.__new__(KINDS[is_complex])
+        result: L = object.__new__(cls.kinds[is_complex])
         result.formula, result.inputs, result.choices = formula, inputs, choices
         return result
 
-    @staticmethod
-    def _lift(x: Any) -> L:
-        """`x` as a LazyTensor: one already, a number, a list or an array."""
-        return x if isinstance(x, Symbolic) else KINDS[False](x)  # type: ignore[return-value]
+    @classmethod
+    def _lift(cls, x: Any) -> L:
+        """`x` as a LazyTensor: one already, a number, list or array. Raises ArgumentError for another module's."""
+        lazy: Any = x if isinstance(x, Symbolic) else cls.kinds[False](x)
+        if lazy.kinds is not cls.kinds:
+            modules = f"{type(lazy).__module__} and {cls.__module__}"
+            raise ArgumentError(f"LazyTensors of {modules} meet in one formula; make all by one module")
+        return lazy  # type: ignore[no-any-return]
 
     def _like(self, formula: Vector, inputs: Inputs | None = None, is_complex: bool = False) -> L:
         """Another formula of the same inputs."""

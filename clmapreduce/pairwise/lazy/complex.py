@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from clmapreduce.errors import FormulaError
-from clmapreduce.pairwise.lazy.base import KINDS
 from clmapreduce.pairwise.lazy.lazytensor import LazyTensor
 from clmapreduce.pairwise.user_arrays import as_complex
 
@@ -75,4 +74,4 @@ class ComplexLazyTensor(LazyTensor):
         return as_complex(result)
 
 
-KINDS[True] = ComplexLazyTensor
+LazyTensor.kinds[True] = ComplexLazyTensor

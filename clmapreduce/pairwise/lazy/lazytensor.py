@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from clmapreduce.no_arithmetic import without_arithmetic
-from clmapreduce.pairwise.lazy.base import KINDS
 from clmapreduce.pairwise.lazy.linear import Matrix
 from clmapreduce.pairwise.lazy.operators import is_complex_data
 
@@ -27,7 +26,7 @@ class LazyTensor(Matrix["LazyTensor"]):
 
     def __new__(cls, x: Any = None, axis: int | None = None) -> LazyTensor:
         """A ComplexLazyTensor for complex numbers."""
-        return object.__new__(KINDS[True] if is_complex_data(x) else cls)
+        return object.__new__(cls.kinds[True] if is_complex_data(cls.taken(x)) else cls)
 
     def real2complex(self) -> LazyTensor:
         """The same numbers, as complex ones."""
@@ -42,7 +41,7 @@ class LazyTensor(Matrix["LazyTensor"]):
         return self._unary("ComplexExp1j", is_complex=True)
 
 
-KINDS[False] = LazyTensor
+LazyTensor.kinds[False] = LazyTensor
 
 
 def Var(x_or_ind: Any, dim: int | None = None, cat: int | None = None) -> LazyTensor:

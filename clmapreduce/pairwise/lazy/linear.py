@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variable_of
-from clmapreduce.pairwise.kernelsolve import solve_lazy
+from clmapreduce.pairwise.kernelsolve import Solver, solve_lazy
 from clmapreduce.pairwise.lazy.base import Symbolic
 from clmapreduce.pairwise.lazy.operators import is_complex_data
 from clmapreduce.pairwise.lazy.reductions import Reductions
-from clmapreduce.pairwise.reduction import Finish, Reduced
+from clmapreduce.pairwise.reduction import Finish
 from clmapreduce.pairwise.user_arrays import Array, as_array, as_real, reshaped
 from clmapreduce.vector.node import Category
 
@@ -27,9 +27,13 @@ M = TypeVar("M", bound="Matrix[Any]")
 
 
 class Matrix(Reductions[M]):
-    """What a LazyTensor can do as an M × N matrix, or a batch of them; SciPy's `aslinearoperator` takes it."""
+    """What a LazyTensor can do as an M × N matrix, or a batch of them; SciPy's `aslinearoperator` takes it.
+
+    solving: what solves systems.
+    """
 
     __slots__ = ()
+    solving: ClassVar[type[Solver]] = Solver
 
     # --------------------------------------------------------------------------------------------------------- products
     def __matmul__(self, v: Any, **kwargs: Any) -> Any:
@@ -41,7 +45,7 @@ class Matrix(Reductions[M]):
             raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
         if self.ndim != 1 + self.is_complex:
             raise ShapeError(f"K @ v needs a matrix of numbers; this LazyTensor of shape {self.shape} holds vectors")
-        factor = as_array(v, "the array behind @")
+        factor = as_array(self.taken(v), "the array behind @")
         if not factor.ndim or (self.inputs.cols is not None and factor.shape[-2:][0] != self.inputs.cols):
             what = "a number" if not factor.ndim else f"an array of shape {factor.shape}"
             raise ShapeError(f"K @ v: K has shape {self.shape} and v is {what}; it needs (N,) or (.., N, E)")
@@ -84,7 +88,7 @@ class Matrix(Reductions[M]):
         for it instead. Keywords: alpha=1e-10, eps=1e-6 and the others of `Solver`, which call=False, or placeholders
         left in self or other, give. Method: conjugate gradients on the device.
         """
-        return solve_lazy(self, other, var, call, kwargs)
+        return solve_lazy(self.solving, self, other, var, call, kwargs)
 
     # ---------------------------------------------------------------------------------------------------- transposition
     def t(self) -> M:
@@ -190,7 +194,7 @@ class Matrix(Reductions[M]):
         formula = renamed(self.formula, tuple(names))
         if self.backend is not None:
             options = {"backend": self.backend, **options}
-        return Reduced("Sum", 1, formula, inputs, None, None, options, self._shaped(shape))()
+        return self.reducing("Sum", 1, formula, inputs, None, None, options, self._shaped(shape))()
 
     def _shaped(self, shape: tuple[int, ...]) -> Finish:
         return lambda result: reshaped(self._finished(result), shape)

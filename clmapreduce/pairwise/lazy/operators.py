@@ -8,7 +8,8 @@ import numpy as np
 
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.errors import ShapeError
-from clmapreduce.pairwise.lazy.base import KINDS, L, Symbolic, built
+from clmapreduce.pairwise.guest import GuestArray
+from clmapreduce.pairwise.lazy.base import L, Symbolic, built
 from clmapreduce.pairwise.user_arrays import is_number
 
 
@@ -16,7 +17,7 @@ def is_complex_data(x: Any) -> bool:
     """Whether `x` is, or has, complex numbers that are not lazy yet."""
     if isinstance(x, list):
         return any(isinstance(value, (complex, np.complexfloating)) for value in x)
-    if isinstance(x, (np.ndarray, DeviceArray, np.generic)):
+    if isinstance(x, (np.ndarray, DeviceArray, GuestArray, np.generic)):
         return bool(x.dtype.kind == "c")
     return isinstance(x, complex)
 
@@ -32,9 +33,10 @@ class Arithmetic(Symbolic[L]):
 
     def _operand(self, x: Any) -> L:
         """`x` as a LazyTensor, complex where its numbers are."""
+        x = self.taken(x)
         if isinstance(x, Symbolic) or not is_complex_data(x):
             return self._lift(x)
-        lazy: L = KINDS[True](x)
+        lazy: L = self.kinds[True](x)
         return lazy
 
     def _arithmetic(self, name: str, left: Any, right: Any) -> L:

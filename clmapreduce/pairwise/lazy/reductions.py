@@ -12,7 +12,6 @@ from clmapreduce.checks import switch
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.lazy.base import joined
 from clmapreduce.pairwise.lazy.calculus import Calculus
-from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.pairwise.user_arrays import check_complex
 from clmapreduce.reductions import Operator
 
@@ -202,7 +201,7 @@ class Reductions(Calculus[R]):
         if self.is_complex and inputs.dtype is not None:
             check_complex(inputs.dtype)
         finish = self._finished if self.is_complex else None
-        reduced = Reduced(reduction, axis, formula, inputs, weight, k, options, finish)
+        reduced = self.reducing(reduction, axis, formula, inputs, weight, k, options, finish)
         return reduced() if switch(call, "call") and not inputs.unbound else reduced
 
     def _finished(self, result: Any) -> Any:

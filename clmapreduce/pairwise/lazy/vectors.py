@@ -78,12 +78,12 @@ class Vectors(Functions[V]):
         """x's coordinates, then other's."""
         return self._real_binary("Concat", other)
 
-    @staticmethod
-    def concatenate(tuple_of_lt: Sequence[V], axis: int = -1) -> V:
+    @classmethod
+    def concatenate(cls, tuple_of_lt: Sequence[V], axis: int = -1) -> V:
         """Several vectors one behind the other; axis: the last one."""
         if not isinstance(tuple_of_lt, (tuple, list)) or not tuple_of_lt:
             raise ShapeError(f"concatenate takes a tuple of LazyTensors, not {tuple_of_lt!r}")
-        first: V = Vectors._lift(tuple_of_lt[0])
+        first: V = cls._lift(tuple_of_lt[0])
         first._check_last(axis, "concatenate")
         for other in tuple_of_lt[1:]:
             first = first.concat(other)

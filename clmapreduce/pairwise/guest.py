@@ -1,0 +1,46 @@
+"""Arrays of other libraries, which formulas hold in place of NumPy's until a reduction runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from typing import Any
+
+from clmapreduce.dtypes import DType
+
+
+class GuestArray(ABC):
+    """An array of another library with NumPy's words for what formulas ask: shapes, dtypes, views and subscripts.
+
+    shape, dtype: as NumPy has them. key: equal for arrays that are one variable. Whoever brings such arrays brings the
+    reductions that compute with them (`Symbolic.reducing`).
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    key: Hashable
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        count = 1
+        for length in self.shape:
+            count *= length
+        return count
+
+    @abstractmethod
+    def reshape(self, shape: tuple[int, ...]) -> GuestArray:
+        """The same numbers in another shape."""
+
+    @abstractmethod
+    def view(self, dtype: DType | None) -> GuestArray:
+        """Complex numbers as parts by turns, or the other way round."""
+
+    @abstractmethod
+    def __getitem__(self, key: Any) -> GuestArray:
+        """As of a NumPy array, for `...`, slices, lists of indices and masks."""

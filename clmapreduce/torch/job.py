@@ -1,0 +1,72 @@
+"""A reduction of tensors: which one, of which variables, and how it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clmapreduce.calls.options import Options
+from clmapreduce.errors import ModeError
+from clmapreduce.pairwise.call import PairCall
+from clmapreduce.pairwise.reduction import call_options
+from clmapreduce.pairwise.streamed import reduced
+from clmapreduce.ranges import Ranges
+from clmapreduce.reductions.pairs import pair_reduction
+from clmapreduce.torch.tensors import host_view, tensor_from
+from clmapreduce.vector.node import Category, Variable, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A reduction without its tensors, one per variable. ranges: which pairs count; None for all."""
+
+    call: PairCall
+    variables: tuple[Variable, ...]
+    options: Options
+    ranges: Ranges | None
+    progress: Any = None
+
+    @property
+    def row(self) -> Category:
+        """The category of what has one value per result."""
+        return Category.I if self.call.axis == 1 else Category.J
+
+    @property
+    def column(self) -> Category:
+        """The category of what is reduced."""
+        return Category.J if self.call.axis == 1 else Category.I
+
+    def compute(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """The results, without gradients. Raises what `reduce_pairs` raises."""
+        arrays = {variable: host_view(tensor) for variable, tensor in zip(self.variables, tensors, strict=True)}
+        results = reduced(self.call, arrays, self.options, self.ranges, progress=self.progress)
+        device = tensors[0].device
+        return tuple(tensor_from(result, device) for result in (results if isinstance(results, tuple) else (results,)))
+
+    def derived(
+        self, name: str, formula: Vector, more: Sequence[Variable] = (), axis: int | None = None, k: int | None = None
+    ) -> Job:
+        """Another reduction over the same pairs, without a weight. more: variables behind those that there are."""
+        call = replace(
+            self.call, formula=formula, reduction=pair_reduction(name), weight=None, names=(),
+            axis=self.call.axis if axis is None else axis, options=replace(self.call.options, k=k),
+        )  # fmt: skip
+        options = replace(self.options, wait_for=())
+        return Job(call, (*self.variables, *more), options, self.ranges)
+
+    def named(self, name: str) -> Job:
+        """The same with another reduction."""
+        return replace(self, call=replace(self.call, reduction=pair_reduction(name)))
+
+    def fresh(self, *dims: int) -> list[Variable]:
+        """New variables of these dimensions, one value per result."""
+        first = 1 + max((variable.position for variable in self.variables), default=-1)
+        return [Variable(first + k, dim, self.row) for k, dim in enumerate(dims)]
+
+
+def job_of(call: PairCall, variables: Sequence[Variable], settings: Mapping[str, Any]) -> Job:
+    """The job of a reduction's keywords. Raises ModeError for `out`."""
+    if settings["out"] is not None:
+        raise ModeError("out= is not offered for tensors; take the tensor that the reduction gives")
+    return Job(call, tuple(variables), call_options(settings), settings["ranges"], settings["progress"])

@@ -1,0 +1,50 @@
+"""Reductions that are called with tensors and give tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.pairwise.call import PairCall
+from clmapreduce.pairwise.inputs import Inputs
+from clmapreduce.pairwise.reduction import Reduced
+from clmapreduce.torch.composed import reduce
+from clmapreduce.torch.job import job_of
+from clmapreduce.torch.tensors import TensorArray, taken, tensors_of
+
+
+class TensorReduced(Reduced):
+    """As `Reduced`, for tensors: the result is a tensor of their dtype and device, with gradients by each of them."""
+
+    def __call__(self, *arrays: Any, **options: Any) -> Any:
+        """The result for these tensors; numbers may stand for parameters. Raises as `Reduced`, ModeError for `out`."""
+        return plain(super().__call__(*map(taken, arrays), **options))
+
+    def explain(self, *arrays: Any, **options: Any) -> str:
+        """As of a `Reduced`: how a call with arrays of these shapes would run."""
+        return super().explain(*map(_stand_in, arrays), **options)
+
+    def source(self, *arrays: Any, **options: Any) -> str:
+        """As of a `Reduced`."""
+        return super().source(*map(_stand_in, arrays), **options)
+
+    def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
+        arrays = inputs.arrays
+        job = job_of(call, tuple(arrays), settings)
+        results = tuple(map(TensorArray, reduce(job, tensors_of(tuple(arrays.values())))))
+        return results[0] if len(results) == 1 else results
+
+
+def plain(result: Any) -> Any:
+    """The tensors of arrays of tensors, or of a tuple of them."""
+    if isinstance(result, tuple):
+        return tuple(map(plain, result))
+    return result.tensor if isinstance(result, TensorArray) else result
+
+
+def _stand_in(x: Any) -> Any:
+    """Zeros in place of a tensor."""
+    array = taken(x)
+    return np.zeros(array.shape, array.dtype) if isinstance(array, TensorArray) else x

@@ -25,7 +25,7 @@ F4 = np.dtype("f4")
 
 def told(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
     """(what runs along, what is reduced, the outputs' numbers) of a phase."""
-    return [s.told for s in phase.running], [s.told for s in phase.reduces], phase.outputs
+    return [s.label for s in phase.running], [s.label for s in phase.reduces], phase.outputs
 
 
 def walks(function: Callable[..., Any], *inputs: Any) -> list[tuple[list[str], list[str], tuple[int, ...]]]:

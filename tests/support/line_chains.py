@@ -22,7 +22,7 @@ LENGTH = 10**6
 
 
 def told(link: Link) -> str:
-    steps = ", ".join(step.told.split("(")[0] + ":" + step.bound.__class__.__name__[5:].lower() for step in link.steps)
+    steps = ", ".join(step.label.split("(")[0] + ":" + step.bound.__class__.__name__[5:].lower() for step in link.steps)
     made = f"{steps} of powers" if link.powers is not None else steps
     return made or ("ones" if link.ones else "map")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
+from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
 
 from clmapreduce.formula.node import Literal, Symbol, postorder
 from clmapreduce.lowering.lower import UNROLLED, lower
@@ -24,7 +24,7 @@ def test_values_are_the_formulas_coordinates_then_the_weights() -> None:
 
 def test_the_scale_is_a_factor_of_the_formula_not_of_the_weights() -> None:
     pair = pair_of("Vi(0,1)*Vj(1,1)", weight="Vj(2,1)", scale=3.0)
-    given = drawn(pair, np.random.default_rng(1))
+    given = random_arrays(pair, np.random.default_rng(1))
     value, weight = computed(pair, given)
     np.testing.assert_allclose(value, 3 * given["in0"] * given["in1"].T, rtol=1e-6)
     np.testing.assert_array_equal(weight, np.broadcast_to(given["in2"].T, weight.shape))
@@ -76,7 +76,7 @@ def test_loops_sum_what_the_formula_says(name: str, code: str, rng: np.random.Ge
     pair = pair_of(text, code)
     assert loops is None or len(pair.contractions) == loops
     assert pair.nested == (name == "one inside another")
-    given = drawn(pair, rng)
+    given = random_arrays(pair, rng)
     (got,) = computed(pair, given)
     wanted = dense(given["in0"].astype(float)[:, None], given["in1"].astype(float)[None])
     np.testing.assert_allclose(got, wanted, rtol=200 * np.finfo(code).eps)

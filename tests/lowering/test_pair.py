@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import GAUSSIAN, computed, drawn, pair_of, per_pair, steps
+from support.pair_plans import GAUSSIAN, computed, pair_of, per_pair, random_arrays, steps
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.lowering.pair import Role, is_constant
@@ -98,7 +98,7 @@ def test_terms_computed_once_give_what_the_formula_says(
 ) -> None:
     """Terms see their own role's inputs only: a term of the wrong role would not find its symbols."""
     pair = pair_of(text, code, axis=axis)
-    given = drawn(pair, rng)
+    given = random_arrays(pair, rng)
     places = {Role.ROW: (slice(None), None), Role.COLUMN: (None, slice(None)), Role.PARAMETER: (None, None)}
     placed = [given[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
     numbers = {"Vi(0,2)*3": {"in1": 3.0}, "Vj(0,2)*2-1": {"in1": 2.0}}.get(text, {})

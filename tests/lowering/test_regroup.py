@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
+from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Literal, Symbol, postorder
@@ -140,7 +140,7 @@ def test_rewriting_changes_a_few_roundings_only(text: str, rng: np.random.Genera
     formula = vector(text)
     for code in ("f4", "f8"):
         pair = pair_of(text, code)
-        given = drawn(pair, rng)
+        given = random_arrays(pair, rng)
         (_, _), slots = slotted((formula, None))
         scalars = [g.name for g in pair.inputs if g.scalar]
         given |= {name: np.array(c.values, code) for name, (_, c) in zip(scalars, slots, strict=True)}

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, drawn, pair_of
+from support.pair_plans import computed, pair_of, random_arrays
 
 from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.lowering.pair import Role, roles
@@ -43,7 +43,7 @@ def test_products_keep_their_values(rng: np.random.Generator) -> None:
     """Powers, repeated factors, and a divisor; against the factors one by one."""
     text = "Concat(Vi(0,1)*Vj(1,1)*Vi(0,1)*Vj(1,1)*Pm(3,1),Concat(Vi(0,1)*Vj(1,1)/Vi(2,1),-Vj(1,1)*Vj(1,1)*Vi(0,1)))"
     pair = pair_of(text)
-    given = drawn(pair, rng)
+    given = random_arrays(pair, rng)
     x, y, z, u = (given[f"in{k}"].astype("f8") for k in range(4))
     y = y.T
     for found, wanted in zip(computed(pair, given), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):

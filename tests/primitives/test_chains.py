@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.bounded_numbers import Known
-from support.chain_oracle import FUNCTIONS, Chain, Interpreter, chosen, legal
+from support.chain_oracle import FUNCTIONS, Chain, Interpreter, choose_chain, legal
 from support.oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm
@@ -129,7 +129,7 @@ class Example:
         self.x = numbers(rng, dtype, shape, length if near else None)[()]
         self.interpreter = Interpreter(length, fp64)
         self.lines = {at: Known.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
-        self.chain = chosen(kinds, list(self.lines.values()), self.interpreter, pick)
+        self.chain = choose_chain(kinds, list(self.lines.values()), self.interpreter, pick)
         self.told = f"{self.chain}, length {length}, {dtype}, rows {rows}, seed {seed}"
 
     def run(self, context: cm.Context, mode: str, **more: Any) -> None:

@@ -155,13 +155,13 @@ def test_finish_on_host_and_device_agree(context: cm.Context, mode: str, rng: np
         for length in (1, 1025, PRIME):
             x = values(rng, dtype, length)
             for finish in ("host", "device"):
-                check_reduced(name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, told=finish)
+                check_reduced(name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, case=finish)
                 out = np.zeros((), named(name, x, context, mode).dtype)
                 assert named(name, x, context, mode, finish=finish, out=out) is out
-                check_reduced(name, x, out, fp64=context.facts.fp64, told=finish)
+                check_reduced(name, x, out, fp64=context.facts.fp64, case=finish)
                 held = named(name, cm.array(x, context), context, mode, finish=finish)
                 assert isinstance(held, cm.DeviceArray)
-                check_reduced(name, x, held, fp64=context.facts.fp64, told=finish)
+                check_reduced(name, x, held, fp64=context.facts.fp64, case=finish)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("sum", "f4"), ("sum", "i1"), ("argmin", "f4"), ("logsumexp", "f4"), ("minimum", "i8")])

@@ -146,7 +146,7 @@ class Example:
             same_bits(self.whole(result, mode), self.whole(again, mode), self.label)
         self.check(self.whole(result, mode))
 
-    def partials(self, result: Any) -> Any:
+    def stored(self, result: Any) -> Any:
         """What was computed: of partials, the prefixes that are stored."""
         return result.values if self.chain[-1][0] == "partials" else result
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.bounded_numbers import Known
-from support.chain_oracle import FUNCTIONS, Chain, Interpreter, legal
+from support.chain_oracle import FUNCTIONS, Chain, Interpreter, choose_chain, legal
 from support.oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm

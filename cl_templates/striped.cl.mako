@@ -71,7 +71,7 @@ def flag(j, k):
 % if not warp:
 % for part, type in op.parts:
 % for j in STRIPS:
-            *(__local ${type}4 *)(kept_${part} + STRIPED + ${160 * j}) = (${type}4)(${", ".join(f"v{4 * j + k}_{part}" for k in range(4))});
+            *(__local ${type}4 *)(stage_${part} + STRIPED + ${160 * j}) = (${type}4)(${", ".join(f"v{4 * j + k}_{part}" for k in range(4))});
             before_${part}[${32 * j} + lane] = left${j}_${part};
 % endfor
 % endfor
@@ -98,7 +98,7 @@ def flag(j, k):
                 }
 % endfor
 % else:
-                ${type} ${acc}_${part} = kept_${part}[PLACE(${p})], head_${part} = before_${part}[${p} >> 2];
+                ${type} ${acc}_${part} = stage_${part}[PLACE(${p})], head_${part} = before_${part}[${p} >> 2];
 % endif
 % endfor
                 if (${start} < t + (${p} & ~3)) ${op.merge(acc, "head", acc)}

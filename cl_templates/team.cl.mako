@@ -20,7 +20,7 @@ def striped(j):
 <% op = text.tile %>
 % if strips:
 % for part, _ in op.parts:
-    ${mode.local_array(f"kept_{part}")}
+    ${mode.local_array(f"stage_{part}")}
     ${mode.local_array(f"before_{part}")}
 % endfor
 % endif
@@ -32,7 +32,7 @@ def striped(j):
 </%def>
 <%def name="to_local(place, name)">
 % for part, type in text.tile.parts:
-*(__local ${type}4 *)(kept_${part} + ${place}) = ${name}_${part};
+*(__local ${type}4 *)(stage_${part} + ${place}) = ${name}_${part};
 % endfor
 </%def>
 ## Declares the registers of one tile's loads: four times four elements, or the places of gathered ones.
@@ -153,13 +153,13 @@ ${type} ${target}_${part} = ${value.parts[part]};
             ${op.declare("one")}
             if (t + p >= begin && t + p < end) { ${text.lift("one", "t + p")} }
 % for part, type in op.parts:
-            kept_${part}[PLACE(p)] = one_${part};
+            stage_${part}[PLACE(p)] = one_${part};
 % endfor
         }
         ${mode.sync()}
 % for j in range(4):
 % for part, type in op.parts:
-        u${j}_${part} = *(__local ${type}4 *)(kept_${part} + ${striped(j)});
+        u${j}_${part} = *(__local ${type}4 *)(stage_${part} + ${striped(j)});
 % endfor
 % endfor
 % endif
@@ -220,7 +220,7 @@ if (apart) {
             ${mode.sync()}
 % for part, type in text.tile.parts:
 % for j in range(4):
-            const ${type}4 q${j}_${part} = *(__local ${type}4 *)(kept_${part} + ${blocked(j)});
+            const ${type}4 q${j}_${part} = *(__local ${type}4 *)(stage_${part} + ${blocked(j)});
 % endfor
             ${type} ${", ".join(f"v{k}_{part} = q{k // 4}_{part}.s{k % 4}" for k in LANES)};
 % endfor
@@ -228,7 +228,7 @@ if (apart) {
 <%def name="turned_back()">
 % for part, type in text.tile.parts:
 % for j in range(4):
-            *(__local ${type}4 *)(kept_${part} + ${blocked(j)}) = (${type}4)(${", ".join(f"v{4 * j + k}_{part}" for k in range(4))});
+            *(__local ${type}4 *)(stage_${part} + ${blocked(j)}) = (${type}4)(${", ".join(f"v{4 * j + k}_{part}" for k in range(4))});
 % endfor
 % endfor
 </%def>

@@ -37,8 +37,8 @@ def quoted(value: Any) -> str:
 def pointed(why: str, text: str, at: int) -> str:
     """A message with a text below it and a caret under its character `at`; of a long text the part around that."""
     start = max(0, at - _AROUND)
-    shown = "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text[start : at + _AROUND])
-    return f"{why}\n    {shown}\n    {' ' * (at - start)}^"
+    excerpt = "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text[start : at + _AROUND])
+    return f"{why}\n    {excerpt}\n    {' ' * (at - start)}^"
 
 
 def choice(value: Any, name: str, words: Collection[str], error: type[ClMapReduceError] = ModeError) -> str:

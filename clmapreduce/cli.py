@@ -16,21 +16,21 @@ from clmapreduce.doctor import report
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 when all went well, 1 when no device works or a step failed, 2 for a wrong command line."""
     parser = _parser()
-    chosen, rest = parser.parse_known_args(arguments)
-    if rest and chosen.command != "bench":
+    options, rest = parser.parse_known_args(arguments)
+    if rest and options.command != "bench":
         parser.error(f"unknown arguments: {' '.join(rest)}")
     try:
-        if chosen.command == "devices":
+        if options.command == "devices":
             return _devices()
-        if chosen.command == "doctor":
-            return report.run(as_json=chosen.json)
-        if chosen.command == "bench":
+        if options.command == "doctor":
+            return report.run(as_json=options.json)
+        if options.command == "bench":
             return _bench(rest)
-        with cm.use(chosen.device) as context:
-            demo.run(context.device, chosen.picture)
+        with cm.use(options.device) as context:
+            demo.run(context.device, options.picture)
         return 0
     except (cm.ClMapReduceError, OSError) as error:
-        print(f"clmapreduce {chosen.command}: {error}", file=sys.stderr)
+        print(f"clmapreduce {options.command}: {error}", file=sys.stderr)
         return 1
 
 

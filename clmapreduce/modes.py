@@ -65,7 +65,7 @@ ASKS: dict[str, frozenset[CallingConvention]] = {
 """
 
 
-def told(conventions: frozenset[CallingConvention]) -> str:
+def names_of(conventions: frozenset[CallingConvention]) -> str:
     """Some conventions, as messages name them."""
     return " or ".join(c.name for c in CallingConvention if c in conventions) or "none"
 

@@ -55,7 +55,7 @@ def without_arithmetic(advice: str, error: type[ClMapReduceError] = ArgumentErro
             refusing[f"__r{name}__"] = binary(sign, f"__{name}__", True)
         for name, (sign, mirrored) in _COMPARISONS.items():
             refusing[f"__{name}__"] = binary(sign, f"__{mirrored}__", False)
-        own = {name for known in owner.__mro__ if known.__module__ != "builtins" for name in vars(known)}
+        own = {name for base in owner.__mro__ if base.__module__ != "builtins" for name in vars(base)}
         for name, method in refusing.items():
             if name not in own:
                 setattr(owner, name, method)

@@ -166,15 +166,15 @@ class Plan:
         windows stands alone. A stage joins those before it unless it reads what only their last window completes.
         """
         passes: list[list[int]] = []
-        written: set[str] = set()
+        outputs: set[str] = set()
         for number, stage in enumerate(self.stages):
             joins = passes and stage.share and self.stages[passes[-1][0]].share
-            if joins and not written & (set(stage.reads) - set(stage.local)):
+            if joins and not outputs & (set(stage.reads) - set(stage.local)):
                 passes[-1].append(number)
-                written.update(stage.writes)
+                outputs.update(stage.writes)
             else:
                 passes.append([number])
-                written = set(stage.writes)
+                outputs = set(stage.writes)
         return tuple(map(tuple, passes))
 
 

@@ -107,7 +107,7 @@ class ProgramBuildError(HostSchedError):
         lines = self.log.splitlines()
         shown = lines[:_MAX_LOG_LINES] + [f"({len(lines) - _MAX_LOG_LINES} more lines)"] * (len(lines) > _MAX_LOG_LINES)
         parts = [f"OpenCL program does not build on {self.device_name}", "\n".join(shown) or "(the driver left no log)"]
-        parts += [_excerpt(self.source, line, column) for line, column in _places(self.log, self.source)]
+        parts += [_shown(self.source, line, column) for line, column in _places(self.log, self.source)]
         return "\n\n".join(parts)
 
 
@@ -118,14 +118,14 @@ def _places(log: str, source: str) -> list[tuple[int, int]]:
     return [place for place in places if 1 <= place[0] <= count][:_MAX_PLACES]
 
 
-def _excerpt(source: str, line: int, column: int) -> str:
+def _shown(source: str, line: int, column: int) -> str:
     """Numbered lines around `line`, with a caret under `column`."""
     lines = source.splitlines()
     first, last = max(1, line - _CONTEXT_LINES), min(len(lines), line + _CONTEXT_LINES)
-    shown = []
+    rows = []
     for number in range(first, last + 1):
         text = lines[number - 1].expandtabs(1)
-        shown.append(f"{number:>5} | {text}")
+        rows.append(f"{number:>5} | {text}")
         if number == line:
-            shown.append(f"      | {' ' * (column - 1)}^")
-    return "\n".join(shown)
+            rows.append(f"      | {' ' * (column - 1)}^")
+    return "\n".join(rows)

@@ -14,13 +14,13 @@ def whole(tile, cursor):  # whether the tile that begins where `seek` has sought
     return "1"
 %>
 ## Declares what the group called `group` computes: `batch`, rows `first` to `last`, and `reduced`, the columns in all. span: rows of a group.
-## wanted: C text of whether the group has anything to do; else it walks no columns.
-<%def name="open(group, span, wanted=None)">
+## todo: C text of whether the group has anything to do; else it walks no columns.
+<%def name="open(group, span, todo=None)">
 const idx group = ${group};
 const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span};
 const idx last = rows, reduced = columns;
-const idx begin = split * share, end = ${f"!({wanted}) ? begin : " if wanted else ""}min(columns, (idx)(begin + share));
-const size_t kept = (size_t)split * (total / splits) + batch * rows;
+const idx begin = split * share, end = ${f"!({todo}) ? begin : " if todo else ""}min(columns, (idx)(begin + share));
+const size_t first_slot = (size_t)split * (total / splits) + batch * rows;
 </%def>
 ## Walks the columns tile by tile, `count` at a time; column k of them is place(k, staged).
 <%def name="each_tile(tile, staged)">
@@ -42,15 +42,15 @@ const idx column = CMR_MIN((idx)(${position}), (idx)(end - 1));
 <%def name="results(partial, finished, left)">
 ${left if partial else finished}
 </%def>
-## Declares rows `begin` to `end` whose accumulators a group merges, `splits` each, `step` apart from `kept` on; results begin at `base`.
+## Declares rows `begin` to `end` whose accumulators a group merges, `splits` each, `step` apart from `first_slot` on; results begin at `base`.
 <%def name="open_merge()">
 const idx begin = CMR_GROUP * share, end = min(rows, (idx)(begin + share)), reduced = columns, step = rows, total = rows * splits;
-const size_t kept = 0, base = 0;
+const size_t first_slot = 0, base = 0;
 </%def>
-## Declares `batch`, rows `first` to `last` of at most `span` whose results a group makes of what was left for them, `splits` times, `step` apart from `kept` on; and
+## Declares `batch`, rows `first` to `last` of at most `span` whose results a group makes of what was left for them, `splits` times, `step` apart from `first_slot` on; and
 ## `reduced`, as `open` does.
 <%def name="open_rows(span)">
 const idx group = CMR_GROUP, batch = group / blocks, first = group % blocks * ${span};
 const idx last = min(rows, (idx)(first + ${span})), reduced = columns, step = total / splits;
-const size_t kept = (size_t)batch * rows;
+const size_t first_slot = (size_t)batch * rows;
 </%def>

@@ -18,12 +18,12 @@ def place(k, staged):
 def whole(tile, cursor):
     return f"column % {tile} == 0 && sought + {tile} <= intervals[2 * {cursor}]"
 %>
-<%def name="open(group, span, wanted=None)">
+<%def name="open(group, span, todo=None)">
 const idx group = ${group}, batch = group / count_pieces;
 __global const idx *piece = pieces + group % count_pieces * 8;
-const idx first = piece[0], last = piece[1], end = ${f"!({wanted}) ? piece[3] : " if wanted else ""}piece[4], slot = piece[5], reduced = piece[6];
+const idx first = piece[0], last = piece[1], end = ${f"!({todo}) ? piece[3] : " if todo else ""}piece[4], slot = piece[5], reduced = piece[6];
 idx begin = piece[3], interval = piece[2];
-const size_t kept = (size_t)batch * slots + slot - first;
+const size_t first_slot = (size_t)batch * slots + slot - first;
 </%def>
 ## Staged tiles are full whatever the intervals; else every interval has tiles of its own.
 <%def name="each_tile(tile, staged)">
@@ -71,7 +71,7 @@ ${finished}
 const idx group = CMR_GROUP, batch = group / count_merges;
 __global const idx *merge = merges + group % count_merges * 5;
 const idx begin = merge[0], end = merge[1], splits = merge[3], reduced = merge[4], step = end - begin;
-const size_t kept = (size_t)batch * slots + merge[2] - begin, base = (size_t)batch * rows;
+const size_t first_slot = (size_t)batch * slots + merge[2] - begin, base = (size_t)batch * rows;
 </%def>
 <%def name="open_rows(span)">
 ${open_merge()}

@@ -156,7 +156,7 @@ const ${pack.two} t${e}_${p} = *(__local const ${pack.two} *)(${text.tiles}${p} 
 % if pack.width > 1:
 const ${pack.type} t${2 * e + c}_${p} = (${text.tiles}${p} + ${own})[${c}];
 % endif
-% for place, k in enumerate(pack.taken):
+% for place, k in enumerate(pack.terms):
 const ${pack.number} y${2 * e + c}_${k} = ${f"t{e}_{p}.{'xy'[c]}" if pack.width == 1 else f"t{2 * e + c}_{p}.s{place:x}"};
 % endfor
 % endfor

@@ -2,7 +2,7 @@
 ## scalars: what is known of them; v is a number of the item's rows, `step` that of an instruction along the stage.
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%def name="each_step(scalars)">
-#pragma unroll ${scalars.steps if scalars.kept else scalars.box.unroll}
+#pragma unroll ${scalars.steps if scalars.whole else scalars.box.unroll}
 for (int step = 0; step < ${scalars.steps}; step++) {
     ${caller.body()}
 }
@@ -29,7 +29,7 @@ float ${", ".join(f"s{v}_{c}" for c in range(4))};
 </%def>
 ## The scalars' pieces as rows.
 <%def name="declare_held(scalars)">
-<% size = f"[{scalars.steps}]" if scalars.kept else "" %>
+<% size = f"[{scalars.steps}]" if scalars.whole else "" %>
 % for r in range(scalars.box.blocks):
 uint4 h${r}_0${size}, h${r}_1${size};
 % endfor
@@ -58,7 +58,7 @@ high = ", ".join(f"cmr_half_pair_float({x}_0h, {x}_1h)" for x in names)
 low = ", ".join(f"cmr_half_pair_float({x}_0 - {x}_0h, {x}_1 - {x}_1h)" for x in names)
 %>
 % for p, words in enumerate((high, low)):
-    ${scalars.held(r, p)} = cmr_matrix_hold_uint4((uint4)(${words}), memory, ${scalars.held_place(r, p)}, lane);
+    ${scalars.piece_text(r, p)} = cmr_matrix_hold_uint4((uint4)(${words}), memory, ${scalars.held_place(r, p)}, lane);
 % endfor
 }
 % endfor

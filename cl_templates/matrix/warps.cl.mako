@@ -37,6 +37,6 @@ ${fetch(f"acc{v}", v) if fetch else ""}
 at, live = warps.row(v), [warps.live(v)]
 finished = accumulators.finish(pairs, f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
 %>
-    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "kept", [f"({at})"], live, "total"))}
+    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "first_slot", [f"({at})"], live, "total"))}
 % endfor
 </%def>

@@ -117,7 +117,7 @@ d, acc = weighted.number(b, c), weighted.acc(v, b, c)
 live = [f"{weighted.warps.inside(v)} && {d} < {weighted.size}"]
 finished = accumulators.finish(weighted.pairs, acc, 1, [f"(size_t)(batch * rows + mine) * {weighted.size} + {d}"], live, "reduced")
 %>
-    ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine) * {weighted.size} + {d}] = {acc}_total0;")}
+    ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(first_slot + mine) * {weighted.size} + {d}] = {acc}_total0;")}
 % endfor
 % endfor
 }

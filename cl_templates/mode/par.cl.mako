@@ -184,20 +184,20 @@ barrier(CLK_LOCAL_MEM_FENCE);
 <%def name="from_lower(op, target, acc, distance, name='scratch')">
 ${all_from_lower(op, {target: acc}, distance, name)}
 </%def>
-## The same for several at once. taken: the `acc` of each target. The scratch holds as many for every item.
-<%def name="all_from_lower(op, taken, distance, name='scratch')">
+## The same for several at once. accs: the `acc` of each target. The scratch holds as many for every item.
+<%def name="all_from_lower(op, accs, distance, name='scratch')">
 % if block <= subgroup:
-% for target, acc in taken.items():
+% for target, acc in accs.items():
 ${_shuffled(op, target, acc, "shuffle_up", distance)}
 % endfor
 % else:
 barrier(CLK_LOCAL_MEM_FENCE);
-% for k, acc in enumerate(taken.values()):
+% for k, acc in enumerate(accs.values()):
 ${_to_scratch(op, acc, f"{f'{k * block} + ' if k else ''}get_local_id(0)", name)}
 % endfor
 barrier(CLK_LOCAL_MEM_FENCE);
 <% lower = f"(get_local_id(0) < {distance} ? 0 : get_local_id(0) - {distance})" %>
-% for k, target in enumerate(taken):
+% for k, target in enumerate(accs):
 ${_from_scratch(op, target, f"{f'{k * block} + ' if k else ''}{lower}", name, declare=True)}
 % endfor
 % endif
@@ -207,18 +207,18 @@ ${_from_scratch(op, target, f"{f'{k * block} + ' if k else ''}{lower}", name, de
 ${all_from_item(op, {target: acc}, item, name)}
 </%def>
 ## The same for several at once, as all_from_lower.
-<%def name="all_from_item(op, taken, item, name='scratch')">
+<%def name="all_from_item(op, accs, item, name='scratch')">
 % if block <= subgroup:
-% for target, acc in taken.items():
+% for target, acc in accs.items():
 ${_shuffled(op, target, acc, "shuffle_first", item)}
 % endfor
 % else:
 barrier(CLK_LOCAL_MEM_FENCE);
-% for k, acc in enumerate(taken.values()):
+% for k, acc in enumerate(accs.values()):
 ${_to_scratch(op, acc, f"{f'{k * block} + ' if k else ''}get_local_id(0)", name)}
 % endfor
 barrier(CLK_LOCAL_MEM_FENCE);
-% for k, target in enumerate(taken):
+% for k, target in enumerate(accs):
 ${_from_scratch(op, target, f"{f'{k * block} + ' if k else ''}{item}", name, declare=True)}
 % endfor
 % endif

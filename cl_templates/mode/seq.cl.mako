@@ -38,16 +38,16 @@ ${op.copy(f"row{k}", f"total{k}")}
 <%def name="from_lower(op, target, acc, distance, name='scratch')">
 ${op.copy(target, acc)}
 </%def>
-<%def name="all_from_lower(op, taken, distance, name='scratch')">
-% for target, acc in taken.items():
+<%def name="all_from_lower(op, accs, distance, name='scratch')">
+% for target, acc in accs.items():
 ${op.copy(target, acc)}
 % endfor
 </%def>
 <%def name="from_item(op, target, acc, item, name='scratch')">
 ${op.copy(target, acc)}
 </%def>
-<%def name="all_from_item(op, taken, item, name='scratch')">
-% for target, acc in taken.items():
+<%def name="all_from_item(op, accs, item, name='scratch')">
+% for target, acc in accs.items():
 ${op.copy(target, acc)}
 % endfor
 </%def>

@@ -1,10 +1,10 @@
 ## Sums over the coordinates of long vectors: q{v}_{c}_{k} is contraction k of row vector v and column c.
-## Declares private arrays of the rows' long vectors, coordinate by coordinate. places: of the rows of every vector. wanted: C text of whether they are needed.
-<%def name="keep_rows(pairs, places, wanted='')">
+## Declares private arrays of the rows' long vectors, coordinate by coordinate. places: of the rows of every vector. todo: C text of whether they are needed.
+<%def name="keep_rows(pairs, places, todo='')">
 <% vectors = len(places) %>
 % for one in pairs.long_rows(places):
 ${one.type} ${one.name}[${one.size * vectors}];
-${f"if ({wanted})" if wanted else ""} for (int d = 0; d < ${one.size}; d++) {
+${f"if ({todo})" if todo else ""} for (int d = 0; d < ${one.size}; d++) {
 % for v, text in enumerate(one.texts):
 ${one.name}[d * ${vectors} + ${v}] = ${text};
 % endfor

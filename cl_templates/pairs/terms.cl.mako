@@ -11,7 +11,7 @@ ${mode.local_array(f"{pairs.tiles}{p}")}
 ${pairs.column(0, at)}
 % for p, pack in enumerate(pairs.packs):
 <%
-names = [f"y0_{k}" for k in pack.taken]
+names = [f"y0_{k}" for k in pack.terms]
 names += [names[-1]] * (pack.width - len(names))
 %>
 ${pairs.tiles}${p}[${slot}] = ${names[0] if pack.width == 1 else f"({pack.type})({', '.join(names)})"};
@@ -22,7 +22,7 @@ ${pairs.tiles}${p}[${slot}] = ${names[0] if pack.width == 1 else f"({pack.type})
 <%def name="read(pairs, c, slot)">
 % for p, pack in enumerate(pairs.packs):
 const ${pack.type} yt${c}_${p} = ${pairs.tiles}${p}[${slot}];
-% for place, k in enumerate(pack.taken):
+% for place, k in enumerate(pack.terms):
 const ${pack.number} y${c}_${k} = yt${c}_${p}${f".s{place:x}" if pack.width > 1 else ""};
 % endfor
 % endfor

@@ -135,7 +135,7 @@ INLINE uint cmr_ballot_${T}(${T} p) {
 INLINE void cmr_warp_sync_${T}(void) { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 </%def>
 <%def name="end_unless(T)">
-INLINE void cmr_end_unless_${T}(${T} wanted) { asm volatile("{ .reg .pred q; setp.eq.s32 q, %0, 0; @q exit; }" :: "r"(wanted)); }
+INLINE void cmr_end_unless_${T}(${T} todo) { asm volatile("{ .reg .pred q; setp.eq.s32 q, %0, 0; @q exit; }" :: "r"(todo)); }
 </%def>
 ## Past L1.
 <%def name="stream_load(T)">

@@ -367,7 +367,7 @@ INLINE void cmr_warp_sync_${T}(void) { mem_fence(CLK_LOCAL_MEM_FENCE); }
 </%def>
 ## All items of a group ask whether it has anything to do; where not, they may end here, before any barrier. Here they go on: PoCL miscompiles a return before a barrier.
 <%def name="end_unless(T)">
-INLINE void cmr_end_unless_${T}(${T} wanted) {}
+INLINE void cmr_end_unless_${T}(${T} todo) {}
 </%def>
 ## A load of what is read once.
 <%def name="stream_load(T)">

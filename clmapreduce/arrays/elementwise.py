@@ -186,8 +186,8 @@ def _results(name: str, dtypes: Dtypes, targets: tuple[Any, ...] | None) -> tupl
 def _check_exponent(base: Any, exponent: Any) -> None:
     """Raises DTypeError for integers to negative powers that the host knows."""
     kinds = [np.asarray(v).dtype if is_number(v) else v.dtype for v in (base, exponent)]
-    known = is_number(exponent) or isinstance(exponent, np.ndarray)
-    if known and all(kind.kind in "biu" for kind in kinds) and np.any(np.less(exponent, 0)):
+    on_host = is_number(exponent) or isinstance(exponent, np.ndarray)
+    if on_host and all(kind.kind in "biu" for kind in kinds) and np.any(np.less(exponent, 0)):
         raise DTypeError("an integer to a negative power is no integer; convert it with x.astype('float64') first")
 
 

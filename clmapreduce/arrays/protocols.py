@@ -38,7 +38,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], keywords: 
     options = {key: value for key, value in keywords.items() if value is not None or key == "axis"}
     if not isinstance(on_device(operands[0]).ndim, int) or len(operands) > 1:
         raise ArgumentError(f"np.{name}.{method} of a DeviceArray takes its keywords by name; {HOST}")
-    return _called(namespace.find(table[name]), f"np.{name}.{method}", operands, {"axis": 0, **options})
+    return _call(namespace.find(table[name]), f"np.{name}.{method}", operands, {"axis": 0, **options})
 
 
 def call_function(function: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -53,17 +53,17 @@ def call_function(function: Callable[..., Any], values: Sequence[Any], keywords:
     positional = list(values)
     if names := _parameters(function):
         rest |= dict(zip(names, positional, strict=False))
-        taken = _positional_only(ours)
-        if taken is not None:
-            positional = [rest.pop(each) for each in names[:taken] if each in rest]
+        by_position = _positional_only(ours)
+        if by_position is not None:
+            positional = [rest.pop(each) for each in names[:by_position] if each in rest]
         else:
             positional, rest = list(values), dict(keywords)
         defaults = _defaults(function)
         rest = {key: v for key, v in rest.items() if v is not defaults.get(key, _LEFT_OUT)}
-    return _called(ours, f"np.{name}", positional, {_RENAMED.get(key, key): value for key, value in rest.items()})
+    return _call(ours, f"np.{name}", positional, {_RENAMED.get(key, key): value for key, value in rest.items()})
 
 
-def _called(ours: Callable[..., Any], what: str, values: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def _call(ours: Callable[..., Any], what: str, values: Sequence[Any], keywords: dict[str, Any]) -> Any:
     try:
         inspect.signature(ours).bind(*values, **keywords)
     except TypeError as error:

@@ -45,7 +45,7 @@ def _fmod(a: Node, b: Node) -> Node:
     return apply("where", a < 0, -rest, rest)
 
 
-def _chosen(comparison: str, a: Node, b: Node) -> Node:
+def _select(comparison: str, a: Node, b: Node) -> Node:
     """The better of two numbers, the other one where one is NaN."""
     best = apply(comparison, a, b)
     return apply("where", a != a, b, apply("where", b != b, a, best)) if is_float(a.dtype) else best
@@ -89,8 +89,8 @@ UFUNCS |= {
     "logical_xor": lambda a, b: cast(a, BOOL) ^ cast(b, BOOL),
     "fmod": _fmod,
     "divmod": _divmod,
-    "fmax": partial(_chosen, "maximum"),
-    "fmin": partial(_chosen, "minimum"),
+    "fmax": partial(_select, "maximum"),
+    "fmin": partial(_select, "minimum"),
     "float_power": partial(apply, "power"),
     "logaddexp": partial(_log_of_sum, "exp", lambda x: apply("log1p", x), math.log(2)),
     "logaddexp2": partial(

@@ -18,8 +18,8 @@ def explained(plan: Plan, sizes: Mapping[str, int]) -> str:
         lines.append(f"  stage {number}: {stage.spec.kernel}, {_groups(stage.groups)} of {stage.group_size} ({counts})")
         lines.append(f"    reads {_arrays(stage.reads, sizes)}; writes {_arrays(stage.writes, sizes)}")
     read = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.reads)
-    written = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.writes)
-    lines.append(f"  {_jobs(plan.stages)}; {_bytes(read)} read, {_bytes(written)} written")
+    out_bytes = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.writes)
+    lines.append(f"  {_jobs(plan.stages)}; {_bytes(read)} read, {_bytes(out_bytes)} written")
     return "\n".join(lines)
 
 

@@ -38,11 +38,11 @@ def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
                 f"{name} has shape {one.shape}, lab has length {len(labels)}; there is a label per row"
             )
     order = stable_order(labels)
-    points: Any = type(x)(taken(one, order) for one in x) if isinstance(x, (tuple, list)) else taken(x, order)
-    return points, taken(lab, order)
+    points: Any = type(x)(reordered(one, order) for one in x) if isinstance(x, (tuple, list)) else reordered(x, order)
+    return points, reordered(lab, order)
 
 
-def taken(x: Any, order: Integers) -> Any:
+def reordered(x: Any, order: Integers) -> Any:
     """Some rows of an array, on the device if it lives there."""
     if isinstance(x, DeviceArray):
         return array(np.take(x.to_numpy(), order, axis=0), x.context)
@@ -51,12 +51,12 @@ def taken(x: Any, order: Integers) -> Any:
 
 def labels_of(value: Any, count: int | None = None) -> Integers:
     """(M,) int64 labels from 0 to count - 1, a copy. Raises DTypeError, or ShapeError naming the first out of range."""
-    found = numpy_array(value, "lab")
-    if found.size and found.dtype.kind not in "iu":
-        raise DTypeError(f"lab has dtype {found.dtype}; give an array of integers")
-    if found.ndim != 1:
-        raise ShapeError(f"lab has shape {found.shape}; give an array of shape (M,)")
-    labels: Integers = found.astype(np.int64)  # a copy: what is checked here is what places are made of
+    array = numpy_array(value, "lab")
+    if array.size and array.dtype.kind not in "iu":
+        raise DTypeError(f"lab has dtype {array.dtype}; give an array of integers")
+    if array.ndim != 1:
+        raise ShapeError(f"lab has shape {array.shape}; give an array of shape (M,)")
+    labels: Integers = array.astype(np.int64)  # a copy: what is checked here is what places are made of
     if len(labels) and (labels.min() < 0 or (count is not None and labels.max() >= count)):
         at = int(((labels < 0) | (labels >= (np.inf if count is None else count))).argmax())
         why = "labels count from 0" if labels[at] < 0 else f"there are {count} labels"

@@ -71,15 +71,15 @@ def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
     if Nlab is None:
         labels = labels_of(lab)
         return labels, counts_of(labels)
-    said = np.asarray(whole(Nlab, "Nlab")) if is_whole(Nlab) else numpy_array(Nlab, "Nlab")
-    if said.ndim > 1 or said.dtype.kind not in ("iuf" if said.ndim else "iu"):
-        text = f"shape {said.shape} and dtype {said.dtype}"
+    sizes = np.asarray(whole(Nlab, "Nlab")) if is_whole(Nlab) else numpy_array(Nlab, "Nlab")
+    if sizes.ndim > 1 or sizes.dtype.kind not in ("iuf" if sizes.ndim else "iu"):
+        text = f"shape {sizes.shape} and dtype {sizes.dtype}"
         raise ShapeError(f"Nlab has {text}; give the number of labels, or how many points have each (C,)")
-    labels = labels_of(lab, len(said) if said.ndim else int(said))
-    counts = counts_of(labels, len(said) if said.ndim else int(said))
-    if said.ndim and (said != counts).any():
-        at = int((said != counts).argmax())
-        raise ShapeError(f"Nlab[{at}] is {said[at]:g}, but {counts[at]} points have label {at}")
+    labels = labels_of(lab, len(sizes) if sizes.ndim else int(sizes))
+    counts = counts_of(labels, len(sizes) if sizes.ndim else int(sizes))
+    if sizes.ndim and (sizes != counts).any():
+        at = int((sizes != counts).argmax())
+        raise ShapeError(f"Nlab[{at}] is {sizes[at]:g}, but {counts[at]} points have label {at}")
     return labels, counts
 
 

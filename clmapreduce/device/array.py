@@ -91,23 +91,23 @@ class DeviceArray(ArrayMethods):
         sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         if not all(is_whole(extent) and extent >= -1 for extent in sizes) or sizes.count(-1) > 1:
             raise ShapeError(f"{quoted(sizes)} is no shape; give whole numbers, one of which may be -1")
-        known = -_size(sizes) if -1 in sizes else 0
-        wanted = tuple(int(extent) if extent >= 0 else self.size // max(1, known) for extent in sizes)
-        if _size(wanted) != self.size:
+        extent_product = -_size(sizes) if -1 in sizes else 0
+        new_shape = tuple(int(extent) if extent >= 0 else self.size // max(1, extent_product) for extent in sizes)
+        if _size(new_shape) != self.size:
             raise ShapeError(f"an array of shape {self.shape} has no shape {quoted(sizes)}; both need as many elements")
-        return Part(self, wanted, self.dtype)
+        return Part(self, new_shape, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same memory as numbers of another dtype along the last axis. Raises ShapeError where they do not fit,
         DTypeError for dtypes that no kernel can hold.
         """
-        wanted = dtype_of(dtype)
-        if check_stored(wanted, "the view") != wanted or aligned(wanted) != wanted:
-            raise DTypeError(f"{wanted} is in another byte order than the device's, or fields are not aligned")
+        new_dtype = dtype_of(dtype)
+        if check_stored(new_dtype, "the view") != new_dtype or aligned(new_dtype) != new_dtype:
+            raise DTypeError(f"{new_dtype} is in another byte order than the device's, or fields are not aligned")
         nbytes = self.shape[-1] * self.dtype.itemsize if self.shape else 0
-        if not self.shape or nbytes % wanted.itemsize or self.begin % wanted.itemsize:
-            raise ShapeError(f"an array of shape {self.shape} and dtype {self.dtype} cannot be seen as {wanted}")
-        return Part(self, (*self.shape[:-1], nbytes // wanted.itemsize), wanted, self.begin // wanted.itemsize)
+        if not self.shape or nbytes % new_dtype.itemsize or self.begin % new_dtype.itemsize:
+            raise ShapeError(f"an array of shape {self.shape} and dtype {self.dtype} cannot be seen as {new_dtype}")
+        return Part(self, (*self.shape[:-1], nbytes // new_dtype.itemsize), new_dtype, self.begin // new_dtype.itemsize)
 
     def __copy__(self) -> DeviceArray:
         copy = empty(self.shape, self.dtype, self.context)

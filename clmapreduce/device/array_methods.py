@@ -19,8 +19,8 @@ class ArrayMethods(ArrayOperators):
 
     # --------------------------------------------------------------------------------------------------- elements
     def __getitem__(self: S, key: Any) -> S:
-        chosen: S = self.operations.selected(self, key)
-        return chosen
+        part: S = self.operations.selected(self, key)
+        return part
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.operations.assign(self, key, value)

@@ -32,8 +32,8 @@ def log_as_set() -> None:
     """Logs at the level that $CLMR_LOG names. Another word is warned of: no import fails for it."""
     level = os.environ.get("CLMR_LOG", "").strip()
     if level and level.upper() not in LEVELS:
-        known = ", ".join(LEVELS).lower()
-        warnings.warn(f"CLMR_LOG is {level!r}, and nothing is logged; use {known}", RuntimeWarning, stacklevel=2)
+        levels = ", ".join(LEVELS).lower()
+        warnings.warn(f"CLMR_LOG is {level!r}, and nothing is logged; use {levels}", RuntimeWarning, stacklevel=2)
     elif level:
         logging.basicConfig()
         LOG.setLevel(level.upper())

@@ -223,7 +223,7 @@ class Executable:
         self.tables = {name: sent(table) for name, table in plan.tables.items()}
         self._queue = queue
         self.launches = [
-            Launch(stage, _built(stage.spec, queue, kernels), stage_narrow(stage), work) for stage in plan.stages
+            Launch(stage, _build_kernel(stage.spec, queue, kernels), stage_narrow(stage), work) for stage in plan.stages
         ]
 
     @property
@@ -279,7 +279,7 @@ def stage_narrow(stage: Stage) -> bool:
     return stage.spec.narrow
 
 
-def _built(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:
+def _build_kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:
     kernel = kernels.get(spec)
     if kernel is None:
         with translated():

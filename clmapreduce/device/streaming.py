@@ -35,7 +35,7 @@ class Stream:
     window: Window
     hosts: dict[str, HostArray]
     arrays: dict[str, Any]
-    _taken: list[hostsched.Buffer] = field(default_factory=list)
+    _loans: list[hostsched.Buffer] = field(default_factory=list)
 
     def run(self, wait_for: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> None:
         """Returns when all results are in their arrays. before, after: jobs around the launches. Raises Cancelled, what
@@ -56,14 +56,14 @@ class Stream:
                         hostsched.JobGraph(jobs).submit(queue)
                 hostsched.JobGraph(after).submit(queue).wait()
         finally:
-            self._give_back(self._taken)
+            self._give_back(self._loans)
 
     def _take_scratch(self, plan: Plan, passes: Sequence[Sequence[int]]) -> None:
         """Device memory for scratch, host memory for what one pass leaves to a later one."""
         for name, nbytes in plan.scratch.items():
             if name not in self.arrays:
                 self.arrays[name] = take(self.context.queue, nbytes)
-                self._taken.append(self.arrays[name])
+                self._loans.append(self.arrays[name])
         for name, nbytes in plan.stored.items():
             users = {k for k, numbers in enumerate(passes) for n in numbers if name in plan.stages[n].local
                      and name in (*plan.stages[n].reads, *plan.stages[n].writes)}  # fmt: skip
@@ -106,12 +106,12 @@ class Stream:
         """Submits one window's copies and launches."""
         plan, launches = self.executable.plan, self.executable.launches
         stages = [plan.stages[n] for n in numbers]
-        written: set[str] = set()
+        outputs: set[str] = set()
         read: set[str] = set()
         for stage in stages:
-            read.update(name for name in stage.reads if name in slot and name not in written)
-            written.update(name for name in stage.writes if name in slot)
-        loaded = read | {name for name in written if name in self.hosts and self.hosts[name].partly}
+            read.update(name for name in stage.reads if name in slot and name not in outputs)
+            outputs.update(name for name in stage.writes if name in slot)
+        loaded = read | {name for name in outputs if name in self.hosts and self.hosts[name].partly}
         to_device, from_device = self.context.copy_queues
         arrays = dict(self.arrays)
         for name, buffer in slot.items():
@@ -119,7 +119,7 @@ class Stream:
         copies = [hostsched.WriteJob(slot[name], self.hosts[name].part(first, entries)) for name in sorted(loaded)]
         results = [
             hostsched.ReadJob(slot[name], self.hosts[name].part(first, entries))
-            for name in sorted(written) if name in self.hosts
+            for name in sorted(outputs) if name in self.hosts
         ]  # fmt: skip
         submissions = [hostsched.JobGraph(copies).submit(to_device)] if copies else []
         jobs = []

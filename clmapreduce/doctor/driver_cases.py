@@ -25,11 +25,11 @@ def cases() -> dict[str, tuple[Callable[..., Any], object]]:
     count, top = cm.Scan("sum"), cm.Reduce("logsumexp")
     above = cm.Map(lambda x, low: x > low) >> cm.Reduce("sum")
 
-    def counted(mode: str, context: cm.Context) -> Any:
+    def count_above(mode: str, context: cm.Context) -> Any:
         return count(ones, tiles=1 if mode == "sequential" else None, mode=mode, context=context)
 
     return {
-        "70,001 turns of a loop": (counted, np.arange(1, TURNS + 1)),
+        "70,001 turns of a loop": (count_above, np.arange(1, TURNS + 1)),
         "comparisons counted": (lambda **how: above(ramp, 7.5, **how), (ramp > 7.5).sum()),
         "logsumexp with infinities": (lambda **how: top(ends, **how), np.float32(0)),
         "logsumexp of -inf": (lambda **how: top(ends[:2], **how), np.float32(-np.inf)),

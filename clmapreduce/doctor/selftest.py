@@ -67,5 +67,5 @@ def _complaint(operation: Callable[..., Any], expected: object, mode: str, conte
 
 
 if __name__ == "__main__":
-    with cm.Context(cm.devices()[int(sys.argv[1])]) as chosen:
-        print(json.dumps(run(chosen)))
+    with cm.Context(cm.devices()[int(sys.argv[1])]) as context:
+        print(json.dumps(run(context)))

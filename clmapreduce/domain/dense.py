@@ -88,7 +88,7 @@ class Pairwise:
         """Into how many shares the columns are cut at most."""
         if limits.backend == "1D":
             return 1
-        wanted = -(-limits.groups // (blocks * self.batch))
-        wanted = min(wanted, self.columns // limits.least)
-        wanted = max(wanted, -(-self.columns // limits.most), 2 if limits.backend == "2D" else 1)
-        return min(wanted, limits.parts // self.rows)
+        splits = -(-limits.groups // (blocks * self.batch))
+        splits = min(splits, self.columns // limits.least)
+        splits = max(splits, -(-self.columns // limits.most), 2 if limits.backend == "2D" else 1)
+        return min(splits, limits.parts // self.rows)

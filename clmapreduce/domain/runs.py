@@ -53,7 +53,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
             counts[top // high + 1] = edges_here = int(np.count_nonzero(edges))
             if edges_here < KEPT * edges.size:
                 strips[top] = np.empty((edges_here // 2, 2), bounds.dtype)
-                write(changes.found(edges, edges_here), top, strips[top])
+                write(changes.places(edges, edges_here), top, strips[top])
 
     shared(tops, count)
     before = np.cumsum(counts) // 2
@@ -66,7 +66,7 @@ def runs_of_matrix(matrix: Booleans, columns: Integers | None = None) -> tuple[I
             if top in strips:
                 places[first:end] = strips.pop(top)
             else:
-                write(changes.found(changes.edges(top), 2 * int(end - first)), top, places[first:end])
+                write(changes.places(changes.edges(top), 2 * int(end - first)), top, places[first:end])
             offsets[top + 1 : top + high + 1] += first
 
     shared(tops, gather)
@@ -93,7 +93,7 @@ class _Changes:
         np.not_equal(strip[:, 1:], strip[:, :-1], out=edges[:, 1:-1])
         return edges
 
-    def found(self, edges: Booleans, count: int) -> Integers:
+    def places(self, edges: Booleans, count: int) -> Integers:
         """Where the `count` changes of the strip last asked for are, row after row."""
         looked = edges.size
         if count > SEARCHED * looked:

@@ -110,19 +110,20 @@ class BlockSparse(Pairwise):
     def work(self, cut: PartitionLimits) -> Work:
         """The pieces of a cut."""
         cut = replace(cut, groups=max(1, cut.groups // self.batch))
-        derived = self._kept()
+        derived = self._cached
         if cut not in derived.works:
             derived.works[cut] = _work(self._stretches(cut.tile if cut.whole else 1), cut, self.narrow)
         return derived.works[cut]
 
     def _stretches(self, tile: int = 1) -> Stretches:
-        stretches = self._kept().stretches
+        stretches = self._cached.stretches
         if tile not in stretches:
             stretches[tile] = Stretches(self.blocks, self.narrow, tile)
         return stretches[tile]
 
-    def _kept(self) -> _Kept:
-        return _made.setdefault(self.blocks, {}).setdefault(self.narrow, _Kept())
+    @property
+    def _cached(self) -> _Derived:
+        return _caches.setdefault(self.blocks, {}).setdefault(self.narrow, _Derived())
 
 
 def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
@@ -131,20 +132,20 @@ def sparse(domain: Pairwise, blocks: Blocks) -> BlockSparse:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
-    """What was made of some blocks. stretches: by their tile."""
+class _Derived:
+    """What follows from some blocks, computed once. stretches: by their tile."""
 
     stretches: dict[int, Stretches] = field(default_factory=dict)
     works: dict[PartitionLimits, Work] = field(default_factory=dict)
 
 
-_made: WeakKeyDictionary[Blocks, dict[bool, _Kept]] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Blocks, dict[bool, _Derived]] = WeakKeyDictionary()
 """By whether indices are narrow."""
 
 
 def _work(stretches: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
     origin = stretches.first // cut.aligned * cut.aligned
-    cluster, place = _counted(-(-(stretches.end - origin) // cut.rows))
+    cluster, place = _numbered(-(-(stretches.end - origin) // cut.rows))
     begin = origin[cluster] + place * cut.rows
     first = np.maximum(begin, stretches.first[cluster])
     rows = np.minimum(begin + cut.rows, stretches.end[cluster]) - first
@@ -156,21 +157,21 @@ def _work(stretches: Stretches, cut: PartitionLimits, narrow: bool) -> Work:
     pieces = _pieces(columns, cost, rows, cut)
     share = -(-columns // (np.maximum(pieces, 1) * cut.tile)) * cut.tile
     pieces = np.maximum(1, -(-columns // np.maximum(share, 1)))
-    owner, place = _counted(pieces)
+    owner, place = _numbered(pieces)
     begin = place * share[owner]
     end = np.minimum(begin + share[owner], columns[owner])
     interval = stretches.begin[cluster[owner]]
     later = place > 0
     interval[later] = stretches.interval_of(cluster[owner[later]], begin[later])
     leaves = pieces > (0 if cut.leaving else 1)
-    left = np.where(leaves, rows * pieces, 0)
-    base = np.cumsum(left) - left
+    parts = np.where(leaves, rows * pieces, 0)
+    base = np.cumsum(parts) - parts
     slot = np.where(leaves[owner], base[owner] + place * rows[owner], -1)
     work = np.stack([first[owner], (first + rows)[owner], interval, begin, end, slot, columns[owner], wide[owner]], 1)
     order = np.argsort(-_octave((end - begin) * cost[owner]), kind="stable")
     split = np.flatnonzero(leaves)
     merges = np.stack([first[split], (first + rows)[split], base[split], pieces[split], columns[split]], 1)
-    return Work(LaunchTable(work[order], narrow), stretches.intervals, LaunchTable(merges, narrow), int(left.sum()))
+    return Work(LaunchTable(work[order], narrow), stretches.intervals, LaunchTable(merges, narrow), int(parts.sum()))
 
 
 def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: PartitionLimits) -> Numbers:
@@ -188,7 +189,7 @@ def _pieces(columns: Numbers, cost: Numbers, rows: Numbers, cut: PartitionLimits
     return most
 
 
-def _counted(counts: Numbers) -> tuple[Numbers, Numbers]:
+def _numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
     """(whose, which of them) for so many things each."""
     owner = np.repeat(np.arange(len(counts)), counts)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -79,9 +79,9 @@ class Emitter:
 
     def text(self, node: Node) -> Text:
         """The C text of a node, after the statements it needs have been added to `lines`."""
-        known = self._texts.get(id(node))
-        if known is not None:
-            return known
+        text = self._texts.get(id(node))
+        if text is not None:
+            return text
         for part in postorder([node], self._texts):
             if part is node or not isinstance(part, Index):  # an index is written in the dtype that wants it
                 self._texts[id(part)] = self._write(part)
@@ -93,7 +93,7 @@ class Emitter:
         text = self.text(node)
         return self._from_bool(text, np.dtype(np.uint8)) if node.dtype == BOOL else text.c
 
-    def kept(self, node: Node) -> str:
+    def in_variable(self, node: Node) -> str:
         """As `number`, in a variable of its own."""
         kind = c_name(np.dtype(np.uint8) if node.dtype == BOOL else node.dtype, self.lanes)
         return self._name(f"const {kind} {{}} = {self.number(node)};")

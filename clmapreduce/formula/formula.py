@@ -152,8 +152,8 @@ class Formula(HasContent):
 
     def uses(self, operand: Input) -> bool:
         """Whether any output depends on an input."""
-        known = {id(node) for node in self.nodes}
-        return any(id(node) in known for node in components(operand.value).values())
+        own = {id(node) for node in self.nodes}
+        return any(id(node) in own for node in components(operand.value).values())
 
     def instance(self) -> Formula:
         """A copy with symbols and indices of its own, so that one kernel text can hold it at several places."""
@@ -202,12 +202,12 @@ def load(operand: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str],
     each of its symbols.
     """
     lines: list[str] = []
-    known: dict[Node, Text] = {}
+    texts: dict[Node, Text] = {}
     for part, (leaf, node) in enumerate(components(operand.value).items()):
         variable = f"{prefix}{operand.name}_{part}"  # a field's name may be any text, so it never enters the kernel
         lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(operand, leaf, at, lanes)};")
-        known[node] = as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
-    return lines, known
+        texts[node] = as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
+    return lines, texts
 
 
 def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:
@@ -326,12 +326,12 @@ def _gathered(operand: Input, element: str) -> str:
     return place_through(operand, f"{operand.through[0]}[{element}]") if operand.through else element
 
 
-def place_through(operand: Input, held: str) -> str:
+def place_through(operand: Input, place_text: str) -> str:
     """The place of an element, from what the first array of places holds: one of the array's, whatever that is."""
     place = ""
     for name in (*operand.through[1:], operand.name):
-        place = f"cmr_within((idx){held}, {name}_last)"
-        held = f"{name}[{place}]"
+        place = f"cmr_within((idx){place_text}, {name}_last)"
+        place_text = f"{name}[{place}]"
     return place
 
 

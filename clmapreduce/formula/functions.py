@@ -87,20 +87,20 @@ def apply(name: str, *operands: Operand) -> Node:
             raise DTypeError(f"an integer to the power {operands[1]} is no integer; cast it to a floating dtype first")
         if _is_small(operands[1]):
             return _repeated_product(operands[0], operands[1])
-    wanted, result = function.types(*kinds)
+    operand_dtypes, result = function.types(*kinds)
     weak = None
     if not any(isinstance(kind, np.dtype) for kind in kinds):
         nodes = [operand for operand in operands if isinstance(operand, Node)]
-        wanted, (result,) = _as_narrow(wanted, nodes), _as_narrow((result,), nodes)
+        operand_dtypes, (result,) = _as_narrow(operand_dtypes, nodes), _as_narrow((result,), nodes)
         weak = _WEAK.get(result.kind) if nodes else None
-    if function.spelling(wanted[-1]) is None:
-        raise DTypeError(f"{name} is not offered for {wanted[-1]}")
-    spelling = function.spelling(wanted[-1])
-    if wanted[-1] == FLOAT16 and spelling is not None and _CALLED.search(spelling):
+    if function.spelling(operand_dtypes[-1]) is None:
+        raise DTypeError(f"{name} is not offered for {operand_dtypes[-1]}")
+    spelling = function.spelling(operand_dtypes[-1])
+    if operand_dtypes[-1] == FLOAT16 and spelling is not None and _CALLED.search(spelling):
         # no driver need have functions of half (NVIDIA's has none), and NumPy computes them in float32 as well
         args = tuple(cast(as_node(o, FLOAT32), FLOAT32) for o in operands)
         return cast(Apply(function, args, FLOAT32, weak), result)
-    args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, wanted, strict=True))
+    args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, operand_dtypes, strict=True))
     return Apply(function, _without_signs(args) if name == "multiply" else args, result, weak)
 
 

@@ -296,14 +296,14 @@ def postorder(roots: Sequence[Node], known: Container[int] = ()) -> Iterator[Nod
 
     A loop, because a formula may be thousands of steps deep.
     """
-    seen: set[int] = set()
+    visited: set[int] = set()
     todo = [(node, False) for node in reversed(roots)]
     while todo:
         node, ready = todo.pop()
         if ready:
             yield node
-        elif id(node) not in seen and id(node) not in known:
-            seen.add(id(node))
+        elif id(node) not in visited and id(node) not in known:
+            visited.add(id(node))
             todo.append((node, True))
             if isinstance(node, Apply):
                 todo += [(arg, False) for arg in reversed(node.args)]

@@ -98,7 +98,7 @@ class Statements:
         texts = {target: self._emitter.number(node) for target, node in targets.items()}
         for target, node in targets.items():
             if texts[target] in targets and texts[target] != target:  # another target: keep what it held
-                texts[target] = self._emitter.kept(node)
+                texts[target] = self._emitter.in_variable(node)
         self._emitter.lines += [f"{target} = {text};" for target, text in texts.items()]
 
     def texts(self, value: Value) -> dict[Leaf, str]:

@@ -55,10 +55,10 @@ def without_bool(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
 
 def real_numeric(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
     """As `without_bool`, complex numbers refused."""
-    wanted, dtype = without_bool(*kinds)
+    operands, dtype = without_bool(*kinds)
     if is_complex(dtype):
         raise DTypeError(f"this operation has no meaning for {dtype}; use abs, .real or .imag")
-    return wanted, dtype
+    return operands, dtype
 
 
 def ordered(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
@@ -95,10 +95,10 @@ def transcendental(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
 
 def real_transcendental(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
     """As `transcendental`, complex numbers refused."""
-    wanted, dtype = transcendental(*kinds)
+    operands, dtype = transcendental(*kinds)
     if is_complex(dtype):
         raise DTypeError(f"this function is not offered for {dtype}; use .real, .imag, exp, log, sqrt or abs")
-    return wanted, dtype
+    return operands, dtype
 
 
 def bits(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
@@ -111,10 +111,10 @@ def bits(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
 
 def shifts(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
     """Integers, bools as int8."""
-    wanted, dtype = without_bool(*kinds)
+    operands, dtype = without_bool(*kinds)
     if not is_integer(dtype):
         raise DTypeError(f"shifts need integers, not {dtype}")
-    return wanted, dtype
+    return operands, dtype
 
 
 def truth(*kinds: Any) -> tuple[tuple[DType, ...], DType]:

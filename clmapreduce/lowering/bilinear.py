@@ -58,10 +58,10 @@ def factored_pair(
         return None
     products = tuple(finding.bilinear(k, part) for k, part in enumerate(parts.values()))
     results = {place: p.result for place, p in zip(parts, products, strict=True)}
-    left = _replaced(values, _bounded(values, results))
+    values_left = _replaced(values, _bounded(values, results))
     met = {id(node) for node in postorder([node for product in products for node in product.nodes])}
     centres = tuple(centre for centre in finding.writer.centres.values() if id(centre[0]) in met)
-    return Factoring(left, products, centres)
+    return Factoring(values_left, products, centres)
 
 
 @dataclass
@@ -98,19 +98,19 @@ class _Finding:
         """From above: what is found is not looked into. exponents: as for `factored_pair`."""
         expander = Expander(self.role, self.writer)
         expander.expand(values)
-        left: set[int] = set()
+        visited: set[int] = set()
         todo = [(node, k < exponents) for k, node in enumerate(values)][::-1]
         while todo:
             node, exponent = todo.pop()
             if id(node) in self.parts:
                 self.parts[id(node)].exponent &= exponent
-            elif id(node) not in left and isinstance(node, Apply) and self.role[id(node)] is Role.PAIR:
-                polynomial = expander.found.get(id(node))
+            elif id(node) not in visited and isinstance(node, Apply) and self.role[id(node)] is Role.PAIR:
+                polynomial = expander.polynomials.get(id(node))
                 groups = grouped(polynomial.terms, self.limit + 1) if polynomial is not None else None
                 if polynomial is not None and groups and len(groups) <= self.limit:
                     self.parts[id(node)] = _Part(polynomial.terms, groups, exponent)
                     continue
-                left.add(id(node))
+                visited.add(id(node))
                 if groups != []:
                     power = node.function is EXP2_FAST and id(node) in self.rough
                     todo += [(arg, power) for arg in node.args[::-1]]
@@ -150,13 +150,13 @@ def grouped(terms: Sum, most: int) -> list[_Group]:
 
 def _greedy(products: Sum, way: tuple[Role, ...]) -> Iterator[_Group]:
     """Groups, the largest first. way: the sides that may be shared."""
-    left = dict(products)
-    while left:
-        sizes = Counter((role, factors(monomial, role)) for role in way for monomial in left)
+    rest_of = dict(products)
+    while rest_of:
+        sizes = Counter((role, factors(monomial, role)) for role in way for monomial in rest_of)
         (role, shared), _ = sizes.most_common(1)[0]
-        taken = {m: left.pop(m) for m in list(left) if factors(m, role) == shared}
+        group = {m: rest_of.pop(m) for m in list(rest_of) if factors(m, role) == shared}
         rest = (Role.PARAMETER, Role.ROW if role is Role.COLUMN else Role.COLUMN)
-        yield _Group(role, shared, {factors(m, *rest): number for m, number in taken.items()})
+        yield _Group(role, shared, {factors(m, *rest): number for m, number in group.items()})
 
 
 def _bounded(values: Sequence[Node], results: dict[int, Symbol]) -> dict[int, Node]:

@@ -32,7 +32,7 @@ def quotient_of(node: Node, opened: Callable[[Node], bool] = lambda _: True) -> 
     return above, below
 
 
-def written(above: Iterable[Node], below: Iterable[Node] = ()) -> Node | None:
+def from_factors(above: Iterable[Node], below: Iterable[Node] = ()) -> Node | None:
     """The quotient of two products, None where there are no factors."""
     product: Node | None = None
     for factor in above:

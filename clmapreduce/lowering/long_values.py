@@ -11,7 +11,7 @@ from enum import IntFlag
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.formula.node import postorder as nodes_below
-from clmapreduce.lowering.factors import DIVISIONS, quotient_of, written
+from clmapreduce.lowering.factors import DIVISIONS, from_factors, quotient_of
 from clmapreduce.lowering.pair import Contraction, Expansion, Role, is_constant
 
 
@@ -40,11 +40,11 @@ def factored(node: Node, long: Set[int]) -> tuple[Node | None, Node] | None:
         return not (isinstance(factor, Apply) and factor.function.name in DIVISIONS and has(factor.args[1]))
 
     above, below = quotient_of(node, opened)
-    long_factors = written(factor for factor in above if has(factor))
+    long_factors = from_factors(factor for factor in above if has(factor))
     if long_factors is None:
         return None
     inverses = [apply("divide", Literal(1, factor.dtype), factor) for factor in below]
-    return written([*(factor for factor in above if not has(factor)), *inverses]), long_factors
+    return from_factors([*(factor for factor in above if not has(factor)), *inverses]), long_factors
 
 
 def expansion_of(coefficient: Node, long: Contraction, role: Mapping[int, Role]) -> tuple[tuple[Node, ...], Expansion]:

@@ -172,19 +172,19 @@ def _finished(
     inputs = (*lowering.inputs.values(), *more)
     values = [node.astype(lowering.dtype) for node in values]
     loops = [*lowering.contractions, *([long] if long is not None else ())]
-    known = roles(values, loops, inputs)
-    rewritten = Regrouper(known).rewritten([*values, *(c.term for c in loops)])
+    role = roles(values, loops, inputs)
+    rewritten = Regrouper(role).rewritten([*values, *(c.term for c in loops)])
     values, terms = rewritten[: len(values)], rewritten[len(values) :]
-    done = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
-    values, factors = waiting_factors(values, known) if linear and long is None else (values, ())
-    used = _used([*values, *factors], done)
+    finished = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
+    values, factors = waiting_factors(values, role) if linear and long is None else (values, ())
+    used = _used([*values, *factors], finished)
     used_inputs = tuple(operand for operand in inputs if used(operand))
     if long is None:
         values = unique(values)
-        shared = shared_products(values, roles(values, done, used_inputs))
-        return Pair(used_inputs, shared, width, done, factors=factors)
-    scalars, expansion = expansion_of(values[0], done[-1], known)
-    return Pair(used_inputs, scalars, width, done[:-1], expansion)
+        shared = shared_products(values, roles(values, finished, used_inputs))
+        return Pair(used_inputs, shared, width, finished, factors=factors)
+    scalars, expansion = expansion_of(values[0], finished[-1], role)
+    return Pair(used_inputs, scalars, width, finished[:-1], expansion)
 
 
 def _used(values: Sequence[Node], loops: Sequence[Contraction]) -> Callable[[PairInput], bool]:

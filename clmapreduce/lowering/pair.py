@@ -32,7 +32,7 @@ class PairInput(HasContent):
 
     name: in plans and kernels. dtype: in memory. symbols: one per coordinate, in the dtype that is computed with.
     rank: collapsed batch dimensions; 0 when there is no batch or one array serves all of it. scalar: a number among the
-    kernel's arguments. made: by an earlier launch of the same plan, (batch, rows, dim) in one piece.
+    kernel's arguments. by_launch: filled by an earlier launch of the same plan, (batch, rows, dim) in one piece.
     """
 
     name: str
@@ -42,7 +42,7 @@ class PairInput(HasContent):
     symbols: tuple[Symbol, ...]
     rank: int = 0
     scalar: bool = False
-    made: bool = False
+    by_launch: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,19 +201,19 @@ def find_terms(
     role = roles(values, contractions, inputs, known)
     terms: dict[Role, dict[int, Node]] = {Role.PARAMETER: {}, Role.ROW: {}, Role.COLUMN: {}}
 
-    def kept(node: Node, user: Role) -> bool:
+    def is_term(node: Node, user: Role) -> bool:
         """Whether `node` is a term of what uses it."""
         mine = role[id(node)]
         return mine is not user and mine is not Role.PAIR and node.dtype != BOOL and not is_constant(node)
 
-    seen: set[tuple[int, Role]] = set()
+    visited: set[tuple[int, Role]] = set()
     todo = [(node, Role.PAIR) for node in [*values, *(c.term for c in contractions)][::-1]]
     while todo:
         node, user = todo.pop()
-        if (id(node), user) in seen:
+        if (id(node), user) in visited:
             continue
-        seen.add((id(node), user))
-        if kept(node, user):
+        visited.add((id(node), user))
+        if is_term(node, user):
             terms[role[id(node)]].setdefault(id(node), node)
             user = role[id(node)]
         if isinstance(node, Apply):

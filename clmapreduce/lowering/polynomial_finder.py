@@ -36,13 +36,13 @@ class Polynomial:
 
 @dataclass
 class Expander:
-    """Fills `found`: by id, the polynomials of float32 PAIR nodes. role: of every node, by id; those of new nodes are
-    added. writer: of the sides of differences.
+    """Fills `polynomials`, by id, for float32 PAIR nodes. role: of every node, by id; those of new nodes are added.
+    writer: of the sides of differences.
     """
 
     role: dict[int, Role]
     writer: Writer
-    found: dict[int, Polynomial] = field(default_factory=dict)
+    polynomials: dict[int, Polynomial] = field(default_factory=dict)
     _atoms: dict[int, Atom] = field(default_factory=dict)
     _sides: dict[int, tuple[Atom, Atom]] = field(default_factory=dict)
     _reciprocals: dict[int, Node] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Expander:
                 if polynomial is None:
                     continue
                 if _has_coefficients(polynomial.terms) and _has_coefficients(polynomial.centred):
-                    self.found[id(node)] = polynomial
+                    self.polynomials[id(node)] = polynomial
 
     def _expanded(self, node: Apply) -> Polynomial | None:
         name, args = node.function.name, node.args
@@ -83,7 +83,7 @@ class Expander:
         """The polynomial of a factor or summand; what does not depend on the pair is one as it stands."""
         role = self.role[id(node)]
         if role is Role.PAIR:
-            return self.found.get(id(node))
+            return self.polynomials.get(id(node))
         if isinstance(node, Literal) and math.isfinite(number := float(node.value)):
             terms: Sum = {(): number} if number else {}
         else:

@@ -40,20 +40,20 @@ class Regrouper:
             return node
         args = tuple(self._new[id(arg)] for arg in node.args)
         same = all(new is old for new, old in zip(args, node.args, strict=True))
-        fresh = node if same else self._known(Apply(node.function, args, node.dtype, node.weak))
+        fresh = node if same else self._noted(Apply(node.function, args, node.dtype, node.weak))
         if node.dtype not in COMPUTING:
             return fresh
         name = node.function.name
         if name in ("exp", "exp2") and node.args[0].dtype == node.dtype:
             factor = [Literal(math.log2(math.e), node.dtype)] if name == "exp" else []
-            return self._known(exp2_fast(self._product([args[0], *factor])))
+            return self._noted(exp2_fast(self._product([args[0], *factor])))
         if name == "sqrt":
-            return self._known(sqrt_fast(args[0]))
+            return self._noted(sqrt_fast(args[0]))
         if name in ("multiply", "negative", "divide"):
             return self._product([fresh])
         return fresh
 
-    def _known(self, node: Node) -> Node:
+    def _noted(self, node: Node) -> Node:
         """The node, its role noted."""
         mask = 0
         for arg in node.args if isinstance(node, Apply) else ():
@@ -82,7 +82,7 @@ class Regrouper:
                 reciprocal = self._reciprocal(factor.args[1])  # a quotient too, so not looked into again
                 sorted_[self._role[id(reciprocal)]].append(reciprocal)
             elif isinstance(factor, Apply) and name == "divide":
-                sorted_[Role.PAIR].append(self._known(divide_fast(*factor.args)))
+                sorted_[Role.PAIR].append(self._noted(divide_fast(*factor.args)))
             else:
                 sorted_[self._role.get(id(factor), Role.PARAMETER)].append(factor)
         if not math.isfinite(number) or number == 0:
@@ -96,7 +96,7 @@ class Regrouper:
             home = min(chains, default=Role.PARAMETER)
             links = chains.get(home, [])
             if number == -1 and links:
-                chains[home] = [self._known(apply("negative", links[0]))]
+                chains[home] = [self._noted(apply("negative", links[0]))]
             else:
                 literal = Literal(number, links[0].dtype if links else dtype)
                 chains[home] = [self._chain([*links, literal])]
@@ -107,10 +107,10 @@ class Regrouper:
         return self._role.get(id(quotient.args[1]), Role.PARAMETER) is not Role.PAIR
 
     def _reciprocal(self, node: Node) -> Node:
-        return self._known(apply("divide", cast(Literal(1.0, node.dtype), node.dtype), node))
+        return self._noted(apply("divide", cast(Literal(1.0, node.dtype), node.dtype), node))
 
     def _chain(self, factors: list[Node]) -> Node:
         product = factors[0]
         for factor in factors[1:]:
-            product = self._known(apply("multiply", product, factor))
+            product = self._noted(apply("multiply", product, factor))
         return product

@@ -40,17 +40,17 @@ def waiting_factors(
     """The values without factors that are made of parameters alone, and the product of those for each value; no factors
     where no value has any. role: of every node, by id.
     """
-    left, waiting = [], []
+    ready, waiting = [], []
     for value in values:
         by_side = {True: list[Node](), False: list[Node]()}
         for factor in _factors(value, role) if role[id(value)] is Role.PAIR else [value]:
             by_side[role[id(factor)] is Role.PARAMETER].append(factor)
         apart = by_side[True] if by_side[False] else []
-        left.append(_product(by_side[False]) if apart else value)
+        ready.append(_product(by_side[False]) if apart else value)
         waiting.append(_product(apart) if apart else Literal(1.0, value.dtype))
     if all(isinstance(factor, Literal) and factor.value == 1 for factor in waiting):
         return tuple(values), ()
-    return tuple(left), tuple(waiting)
+    return tuple(ready), tuple(waiting)
 
 
 def _factors(value: Node, role: Mapping[int, Role]) -> list[Node]:
@@ -77,12 +77,12 @@ def _most_common(products: Sequence[Sequence[int]], mask: Sequence[int]) -> tupl
 
 def _with(product: list[int], pair: tuple[int, int], shared: int) -> list[int]:
     """The product with what two of its factors make in their place, if it has them."""
-    left = list(product)
+    rest = list(product)
     for place in pair:
-        if place not in left:
+        if place not in rest:
             return product
-        left.remove(place)
-    return [shared, *left]
+        rest.remove(place)
+    return [shared, *rest]
 
 
 def _product(factors: Sequence[Node]) -> Node:

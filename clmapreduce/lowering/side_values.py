@@ -19,7 +19,7 @@ def put_aside(
     """
     loops: set[Vector] = set()
     aside: dict[Vector, Vector] = {}
-    meant: dict[Variable, Vector] = {}
+    vectors: dict[Variable, Vector] = {}
     for part in postorder(formulas):
         if (part.operation is SUM and part.args[0].dim > beyond) or any(arg in loops for arg in part.args):
             loops.add(part)
@@ -31,11 +31,11 @@ def put_aside(
         loops.remove(part)  # it is met once
         side = _side(part)
         if side is not None and part.dim == 1:
-            aside[part] = new = Variable(position + len(meant), 1, side)
-            meant[new] = part
+            aside[part] = new = Variable(position + len(vectors), 1, side)
+            vectors[new] = part
         else:
             todo += part.args
-    return tuple(substitute(formula, aside) for formula in formulas), meant
+    return tuple(substitute(formula, aside) for formula in formulas), vectors
 
 
 def _side(part: Vector) -> Category | None:

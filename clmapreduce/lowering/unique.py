@@ -12,7 +12,7 @@ FACTORS = 16
 
 def unique(values: Sequence[Node]) -> tuple[Node, ...]:
     """The values with every two nodes that compute the same in one; symbols stay themselves."""
-    known: dict[Hashable, Node] = {}
+    by_key: dict[Hashable, Node] = {}
     new: dict[int, Node] = {}
     for node in postorder(values):
         key: Hashable = id(node)
@@ -24,7 +24,7 @@ def unique(values: Sequence[Node]) -> tuple[Node, ...]:
             key = node.function, tuple(map(id, args)), node.dtype, repr(node.weak)
             if any(one is not other for one, other in zip(args, node.args, strict=True)):
                 result = Apply(node.function, args, node.dtype, node.weak)
-        new[id(node)] = known.setdefault(key, result)
+        new[id(node)] = by_key.setdefault(key, result)
     return tuple(new[id(node)] for node in values)
 
 

@@ -63,9 +63,9 @@ def _name(variable: Variable) -> str:
 def _check(variable: Variable, value: Any, name: str) -> None:
     if not isinstance(value, (DeviceArray, np.ndarray)):
         raise DTypeError(f"{name}: {value!r} is no array")
-    needed = 1 if variable.category is Category.PARAMETER else 2
-    expected = f"(..., {variable.dim})" if needed == 1 else f"(..., {'MN'[variable.category]}, {variable.dim})"
-    if value.ndim < needed or value.shape[-1] != variable.dim:
+    least_ndim = 1 if variable.category is Category.PARAMETER else 2
+    expected = f"(..., {variable.dim})" if least_ndim == 1 else f"(..., {'MN'[variable.category]}, {variable.dim})"
+    if value.ndim < least_ndim or value.shape[-1] != variable.dim:
         raise ShapeError(f"{name} has shape {value.shape}; it must be {expected}")
     if not is_float(value.dtype):
         raise DTypeError(f"{name} has dtype {value.dtype}; use float16, bfloat16, float32 or float64")

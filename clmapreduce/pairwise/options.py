@@ -76,10 +76,10 @@ def keywords(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     if options.keys() <= {"ranges"}:
         return {**_usual(), "ranges": as_ranges(options.get("ranges"))}
-    known = {**PRECISION, **PLACE, **PER_CALL}
-    unknown = [name for name in options if name not in known and name not in WITHOUT_EFFECT]
+    offered = {**PRECISION, **PLACE, **PER_CALL}
+    unknown = [name for name in options if name not in offered and name not in WITHOUT_EFFECT]
     if unknown:
-        raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(known)}")
+        raise ArgumentError(f"unknown keyword(s) {', '.join(unknown)}; a reduction takes {', '.join(offered)}")
     kind, scheme = parse_backend(options.get("backend", "auto"))
     others = {name: options.get(name, value) for name, value in PER_CALL.items()}
     context = placed_on(kind, options.get("device_id", -1), options.get("context"))

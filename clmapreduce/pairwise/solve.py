@@ -223,10 +223,10 @@ class _Systems:
         state = (x, r, z, *map(_single, (squared, rz)), array(zeros[:, :1], r.context))
         done, before = 0, math.inf
         while True:
-            left = state[3].to_numpy()
-            worst = left.max()
-            if done >= cap or not (left > step.limit).any():
-                return state[0], left[:, 0], state[5].to_numpy()[:, 0]
+            residuals = state[3].to_numpy()
+            worst = residuals.max()
+            if done >= cap or not (residuals > step.limit).any():
+                return state[0], residuals[:, 0], state[5].to_numpy()[:, 0]
             if queue.cancellations != cancellations:
                 raise Cancelled(f"the solve was cancelled after {done} iterations")
             report(done, cap)

@@ -213,8 +213,8 @@ class PairTiles:
 
         def call(parts: list[DeviceArray]) -> list[DeviceArray]:
             whole = {**others, **dict(zip(order, parts, strict=True))}
-            given = {variable: whole[variable] for variable in self.arrays}
-            result = reduce_pairs(pairs, given, self.own)
+            operands = {variable: whole[variable] for variable in self.arrays}
+            result = reduce_pairs(pairs, operands, self.own)
             return list(result) if isinstance(result, tuple) else [result]
 
         return [(f"variable {v.position}", np.ascontiguousarray(cut[v][begin:end])) for v in order], call

@@ -57,7 +57,7 @@ def _side_value(
 ) -> SideValue:  # fmt: skip
     """What is computed before all pairs."""
     name, role = f"aside{k}", _role(variable.category, form.axis)
-    one = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, made=True)
+    one = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, by_launch=True)
     indexed = {v: one if one.role is Role.PARAMETER else replace(one, role=Role.ROW) for v, one in inputs.items()}
     return SideValue(one, lower(part, None, indexed), _sum(form))
 
@@ -72,7 +72,7 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
     if form.weight is not None and weights > UNROLLED and (passes := bound.in_two_passes()) is not None:
         symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
-        marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, made=True)
+        marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, by_launch=True)
         pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power)
         if pair is not None:
             first = OnePass(lower(form.formula, None, inputs, bound.scale), passes.first)

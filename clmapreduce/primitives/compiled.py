@@ -142,14 +142,14 @@ class Compiled:
     def _from_host(self, values: Sequence[Any], out: Any, wait_for: Sequence[Any]) -> Any:
         """A call with arrays in host memory, or results that go somewhere special."""
         inputs: list[Argument] = []
-        for i, (value, expected, known) in enumerate(zip(values, self._described, self._arguments.inputs, strict=True)):
+        for i, (value, expected, own) in enumerate(zip(values, self._described, self._arguments.inputs, strict=True)):
             if self._numbers[i]:
-                inputs.append(replace(known, value=np.asarray(value).astype(expected.dtype)))
+                inputs.append(replace(own, value=np.asarray(value).astype(expected.dtype)))
                 self._number(i, value, expected)
                 continue
             array = value if isinstance(value, DeviceArray) else contiguous(host_array(value))
             self._check_array(i, array, expected)
-            inputs.append(replace(known, value=array))
+            inputs.append(replace(own, value=array))
         on_device = any(isinstance(g.value, DeviceArray) for g in inputs)
         arguments = replace(self._arguments, inputs=tuple(inputs), on_device=on_device)
         options = Options(self._mode, self.context, wait_for, out, self._tiles)

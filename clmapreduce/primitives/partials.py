@@ -27,7 +27,7 @@ from clmapreduce.planning.lines import PartialsRequest, PrefixRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
-from clmapreduce.program.build import kept
+from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 
@@ -53,7 +53,7 @@ class Partials(Primitive):
         options = Options(mode, context, wait_for, None, tiles)
         if is_traced(values):
             options.refuse_inside(repr(self), progress=progress)
-            return kept(self._operand.op, identity(*values), repr(self))  # type: ignore[return-value]
+            return partials_step(self._operand.op, identity(*values), repr(self))  # type: ignore[return-value]
         partials: KeptPartials = self._run(values, options)[0]
         return partials
 
@@ -65,8 +65,8 @@ class Partials(Primitive):
         formula, bound = self._operand.bind(arguments)
         mode = choose_mode(options.mode, context.facts)
         box = options.box("upsweep", mode, context)
-        kept = [((arguments.length + 1,), bound.layout)]
-        line = line_of(replace(arguments, on_device=True), kept, options)
+        shapes = [((arguments.length + 1,), bound.layout)]
+        line = line_of(replace(arguments, on_device=True), shapes, options)
         executable = context.executable(PartialsRequest(formula, line, mode, box, bound))
         return keeps(arguments, executable, bound, options)
 

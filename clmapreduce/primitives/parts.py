@@ -8,7 +8,7 @@ from typing import Any
 
 from clmapreduce.errors import ClMapReduceError, ModeError
 from clmapreduce.formula.trace import as_value, call
-from clmapreduce.modes import ASKS, told
+from clmapreduce.modes import ASKS, names_of
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.unfold import Unfold, based
 from clmapreduce.program.program import varies
@@ -50,7 +50,7 @@ class Parts:
             try:
                 if isinstance(current, tuple) and len(current) == 1 and isinstance(current[0], Step):
                     raise ModeError(
-                        f"{what} asks for {told(ASKS[_kind(part)])}; {before!r} before it gives an object of kept "
+                        f"{what} asks for {names_of(ASKS[_kind(part)])}; {before!r} before it gives an object of kept "
                         "partials, which offers none: let it end the pipeline"
                     )
                 current, behind = _after(part, current, behind)

@@ -115,7 +115,7 @@ class Pipeline(Primitive):
             (arguments.shape if varies(value) else lines, dtype)
             for value, dtype in zip(program.outputs, traced.outputs, strict=True)
         ]
-        partials = None if program.kept is None else program.kept.bound
+        partials = None if program.partials is None else program.partials.bound
         mode = choose_mode(options.mode, context.facts)
         strict = options.strict(mode)
         if arguments.rows == 0:
@@ -180,7 +180,7 @@ class Pipeline(Primitive):
             program = self._program(arguments.signature, accumulate, fp64, False)
         outputs = tuple(value_dtype(value) for value in program.outputs)
         return TracedPipeline(
-            program, outputs, Chain(program, outputs), None if program.kept else Fused(program, outputs)
+            program, outputs, Chain(program, outputs), None if program.partials else Fused(program, outputs)
         )
 
     def _program(self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool) -> Program:
@@ -206,13 +206,13 @@ class Pipeline(Primitive):
         for step in program.steps:
             if step.kind is not Kind.REDUCE and not batch and len(arguments.shape) > 1:
                 raise ShapeError(
-                    f"{step.told} runs over one dimension, the line has shape {arguments.shape}; "
+                    f"{step.label} runs over one dimension, the line has shape {arguments.shape}; "
                     "pass batch=True to run over the last axis, or x.reshape(-1) for all elements in C order"
                 )
             if step.kind is Kind.PARTIALS and batch:
-                raise ModeError(f"{step.told} keeps the partials of one line; call it row by row")
+                raise ModeError(f"{step.label} keeps the partials of one line; call it row by row")
             if step.kind is Kind.REDUCE and arguments.line == 0 and not step.bound.has_identity:
-                raise ShapeError(f"{step.told} of an empty line has no value: it has no identity; give an element")
+                raise ShapeError(f"{step.label} of an empty line has no value: it has no identity; give an element")
 
 
 def _with_length(arguments: Arguments, program: Program, length: int | None) -> Arguments:

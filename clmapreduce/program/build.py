@@ -15,7 +15,7 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components, index, postorder
 from clmapreduce.formula.trace import as_value
-from clmapreduce.modes import ASKS, ELEMENTWISE, WHOLE, told
+from clmapreduce.modes import ASKS, ELEMENTWISE, WHOLE, names_of
 from clmapreduce.program.program import varies
 from clmapreduce.program.step import Kind, Result, Step
 from clmapreduce.program.tracing import Tracing, current_tracing
@@ -40,7 +40,7 @@ def scanned(op: ReductionOp, value: Any, exclusive: bool, name: str) -> Value:
     return Step(Kind.SCAN, wide, operand, name, wide.result, exclusive, narrow).result
 
 
-def kept(op: ReductionOp, value: Any, name: str) -> Step:
+def partials_step(op: ReductionOp, value: Any, name: str) -> Step:
     """The partials of a vector: what a program may end with."""
     operand, bound = _operand(op, value, name, Kind.PARTIALS)
     return Step(Kind.PARTIALS, bound, operand, name, bound.layout)
@@ -51,8 +51,8 @@ def unfolded(op: ReductionOp, base: Any, name: str) -> Value:
     operand = as_value(base, name)
     if not _is_one_value(operand):
         raise ModeError(
-            f"{name} starts from one value and asks for {told(ASKS['unfold'])}; it is given a vector, "
-            f"which offers {told(ELEMENTWISE)}: put a Reduce in front"
+            f"{name} starts from one value and asks for {names_of(ASKS['unfold'])}; it is given a vector, "
+            f"which offers {names_of(ELEMENTWISE)}: put a Reduce in front"
         )
     dtype = value_dtype(operand)
     bound = bound_to(op, dtype, "auto", _tracing().fp64)
@@ -103,8 +103,8 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     operand = as_value(value, name)
     if not _is_vector(operand):
         raise ModeError(
-            f"{name} takes its input element by element ({told(ASKS[kind.value])}); it is given one value, which "
-            f"offers {told(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
+            f"{name} takes its input element by element ({names_of(ASKS[kind.value])}); it is given one value, which "
+            f"offers {names_of(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
         )
     tracing = _tracing()
     accumulate: Accumulate = tracing.accumulate if kind is Kind.REDUCE else "auto"

@@ -18,20 +18,20 @@ class Program:
     """Inputs and outputs as in a `Formula`; `steps` are those that the outputs need, each after what it needs.
 
     An output that varies has one value per index, others one for the line. `length`: of the line, where an unfold names
-    it. `kept`: the partials that the program ends with, in place of outputs. `nodes`: all of them, those that steps
+    it. `partials`: the partials that the program ends with, in place of outputs. `nodes`: all of them, those that steps
     work on included.
     """
 
     inputs: tuple[Input, ...]
     outputs: tuple[Value, ...]
     length: int | None = None
-    kept: Step | None = None
+    partials: Step | None = None
     steps: tuple[Step, ...] = field(init=False)
     nodes: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         roots = [node for value in self.outputs for node in components(value).values()]
-        last = [] if self.kept is None else [self.kept]
+        last = [] if self.partials is None else [self.partials]
         below = [node for step in last for node in step.nodes]
         steps = (*steps_of([*roots, *below]), *last)
         object.__setattr__(self, "steps", steps)
@@ -89,8 +89,8 @@ class _Sharing:
     def program(self, program: Program) -> Program:
         for step in program.steps:  # each after what it needs, so that none is met deep inside another
             self._step(step)
-        kept = None if program.kept is None else self._step(program.kept)
-        return replace(program, outputs=tuple(self._value(value) for value in program.outputs), kept=kept)
+        partials = None if program.partials is None else self._step(program.partials)
+        return replace(program, outputs=tuple(self._value(value) for value in program.outputs), partials=partials)
 
     def _value(self, value: Value) -> Value:
         return rebuild({name: self._node(node) for name, node in components(value).items()})
@@ -127,5 +127,5 @@ class _Sharing:
         parts = tuple((name, id(node)) for name, node in components(value).items())
         key = (step.kind, id(step.bound), step.dtype, step.exclusive, id(step.narrow), parts)
         if key not in self._steps:
-            self._steps[key] = Step(step.kind, step.bound, value, step.told, step.dtype, step.exclusive, step.narrow)
+            self._steps[key] = Step(step.kind, step.bound, value, step.label, step.dtype, step.exclusive, step.narrow)
         return self._steps[key]

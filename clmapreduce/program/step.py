@@ -25,7 +25,7 @@ class Result(Symbol):
     __slots__ = ("part", "step")
 
     def __init__(self, step: Step, part: Leaf, dtype: DType) -> None:
-        super().__init__(f"{step.told}{'.' if part else ''}{part}", dtype, varies=step.kind is not Kind.REDUCE)
+        super().__init__(f"{step.label}{'.' if part else ''}{part}", dtype, varies=step.kind is not Kind.REDUCE)
         self.step = step
         self.part = part
 
@@ -34,14 +34,14 @@ class Result(Symbol):
 class Step:
     """One step: its operator bound to the dtype of `value`, which is what it reduces or scans, or an unfold's base.
 
-    dtype: of an unfold's elements. narrow: a scan's operator inside a tile (`bound` holds between tiles). told: how
+    dtype: of an unfold's elements. narrow: a scan's operator inside a tile (`bound` holds between tiles). label: how
     messages name the step.
     """
 
     kind: Kind
     bound: Bound
     value: Value
-    told: str
+    label: str
     dtype: DType
     exclusive: bool = False
     narrow: Bound | None = None

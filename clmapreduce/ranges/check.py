@@ -17,13 +17,13 @@ MOST_EMPTY = 1 << 27
 def integers(value: Any, name: str, columns: int | None = None) -> Integers:
     """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array."""
     array = numpy_array(value, name)
-    wanted = "(n,)" if columns is None else f"(n, {columns})"
+    expected = "(n,)" if columns is None else f"(n, {columns})"
     if array.size == 0 and array.ndim < 3:
         return np.zeros(0 if columns is None else (0, columns), np.int64)
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{name} has dtype {array.dtype}; give an array of integers")
     if array.ndim != (1 if columns is None else 2) or array.shape[1:] != (() if columns is None else (columns,)):
-        raise ShapeError(f"{name} has shape {array.shape}; give an array of shape {wanted}")
+        raise ShapeError(f"{name} has shape {array.shape}; give an array of shape {expected}")
     whole: Integers = array.astype(np.int64)
     return whole
 

@@ -27,10 +27,10 @@ def boolean(matrix: Any, name: str, shape: tuple[int, int] | None = None) -> Any
     """
     array: Any = matrix if is_sparse(matrix) else numpy_array(matrix, name)
     if len(array.shape) != 2 or (shape is not None and tuple(array.shape) != shape):
-        wanted = (
+        expected = (
             "a matrix" if shape is None else f"shape {shape}, a row per cluster of rows, a column per one of columns"
         )
-        raise ShapeError(f"{name} has shape {tuple(array.shape)}; give {wanted}")
+        raise ShapeError(f"{name} has shape {tuple(array.shape)}; give {expected}")
     if is_sparse(matrix):
         array = array.astype(bool).tocsr()
         array.sum_duplicates()

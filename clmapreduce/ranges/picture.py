@@ -52,9 +52,9 @@ def draw(blocks: Blocks, axes: Any, pixels: int) -> Any:
         raise ArgumentError(f"axes is {quoted(axes)}; give axes of matplotlib, or None for new ones")
     if axes is None:
         _, axes = pyplot.subplots(layout="constrained")
-    shown = picture(blocks, max(1, min(pixels, blocks.rows)), max(1, min(pixels, blocks.columns)))
+    image = picture(blocks, max(1, min(pixels, blocks.rows)), max(1, min(pixels, blocks.columns)))
     axes.imshow(
-        shown, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", aspect="auto",
+        image, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", aspect="auto",
         extent=(0, blocks.columns, blocks.rows, 0),
     )  # fmt: skip
     axes.set(xlabel="column", ylabel="row", title=f"{blocks.density:.2%} of the pairs")

@@ -40,7 +40,7 @@ class Ranges:
     they are no integers.
     """
 
-    __slots__ = ("__weakref__", "_halves", "_kept", "_limits", "_shape", "_swapped")
+    __slots__ = ("__weakref__", "_cache", "_halves", "_limits", "_shape", "_swapped")
 
     @needs_host_room
     def __init__(self, ranges: Sequence[Any]) -> None:
@@ -60,7 +60,7 @@ class Ranges:
 
     def _set(self, halves: dict[int, Blocks | None], limits: Limits, shape: tuple[int, int] | None) -> None:
         self._halves, self._limits, self._shape = halves, limits, shape
-        self._kept: dict[tuple[int, int], dict[int, Blocks]] = {}
+        self._cache: dict[tuple[int, int], dict[int, Blocks]] = {}
         self._swapped: Ranges | None = None
 
     @classmethod
@@ -203,10 +203,10 @@ class Ranges:
         M, N = check.count(M, "M"), check.count(N, "N")
         if not is_whole(axis) or axis not in (0, 1):
             raise ShapeError(f"axis is {quoted(axis)}; 1 reduces over columns, 0 over rows")
-        by_axis = self._kept.get((M, N))
+        by_axis = self._cache.get((M, N))
         if by_axis is None:
             self._check_shape(M, N)
-            by_axis = self._kept[M, N] = {}
+            by_axis = self._cache[M, N] = {}
         if axis not in by_axis:
             own = self._own(axis)
             sizes = (M, N) if axis == 1 else (N, M)

@@ -108,18 +108,18 @@ class _Laws:
             self._refuse_identity("combine(identity, identity)", self.combined(nothing, nothing), 0, "")
         a, b = _pairs(x)
         ab = self.combined(a, b)
-        for said, met in (
+        for law, met in (
             ("combine(identity, a)", self.combined(nothing, a)), ("combine(a, identity)", self.combined(a, nothing)),
         ):  # fmt: skip
-            for got, wanted in ((self.combined(met, b), ab), (self.combined(b, met), self.combined(b, a))):
-                wrong = ~self._same(got, wanted, a, b) & _finite(wanted)
+            for result, expected in ((self.combined(met, b), ab), (self.combined(b, met), self.combined(b, a))):
+                wrong = ~self._same(result, expected, a, b) & _finite(expected)
                 at = self._first(wrong, (met, b), (b, met))
                 if at is not None:
-                    self._refuse_identity(said, met, at, f" for a = {self._told(a, at)}")
+                    self._refuse_identity(law, met, at, f" for a = {self._text(a, at)}")
 
-    def _refuse_identity(self, said: str, got: Values, at: int, told: str) -> None:
+    def _refuse_identity(self, law: str, value: Values, at: int, case: str) -> None:
         raise FormulaError(
-            f"{self.name}: {self._told(self.identity, 0)} is not its identity, {said} is {self._told(got, at)}{told}; "
+            f"{self.name}: {self._text(self.identity, 0)} is not its identity, {law} is {self._text(value, at)}{case}; "
             f"give the value that changes no other{_OUT}"
         )
 
@@ -131,8 +131,8 @@ class _Laws:
         if wrong.any():
             at = int(np.argmax(wrong))
             raise FormulaError(
-                f"{self.name} does not commute: combine(a, b) is {self._told(ab, at)} and combine(b, a) is "
-                f"{self._told(ba, at)} for a = {self._told(a, at)}, b = {self._told(b, at)}; "
+                f"{self.name} does not commute: combine(a, b) is {self._text(ab, at)} and combine(b, a) is "
+                f"{self._text(ba, at)} for a = {self._text(a, at)}, b = {self._text(b, at)}; "
                 f"pass commutative=False{_OUT}"
             )
 
@@ -147,10 +147,10 @@ class _Laws:
         wrong = ~self._same(left, right, a, b, c, ab, bc) & _finite(ab, bc, left, right)
         at = self._first(wrong, (ab, c), (a, bc))
         if at is not None:
-            values = ", ".join(f"{name} = {self._told(v, at)}" for name, v in (("a", a), ("b", b), ("c", c)))
+            values = ", ".join(f"{name} = {self._text(v, at)}" for name, v in (("a", a), ("b", b), ("c", c)))
             raise FormulaError(
-                f"{self.name} is not associative: combine(combine(a, b), c) is {self._told(left, at)} and "
-                f"combine(a, combine(b, c)) is {self._told(right, at)} for {values}; the modes group values in "
+                f"{self.name} is not associative: combine(combine(a, b), c) is {self._text(left, at)} and "
+                f"combine(a, combine(b, c)) is {self._text(right, at)} for {values}; the modes group values in "
                 f"different ways, so that results would differ{_OUT}"
             )
 
@@ -171,25 +171,25 @@ class _Laws:
         values: dict[Node, Any] = {self.a[c]: a[c] for c in a} | {self.b[c]: b[c] for c in b}
         memo: dict[int, Any] = {}
         count = max(_length(a), _length(b))
-        wanted = self.result.items() if only is None else [(only, self.result[only])]
-        return {c: np.broadcast_to(evaluate(node, values, memo), (count,)) for c, node in wanted}
+        components = self.result.items() if only is None else [(only, self.result[only])]
+        return {c: np.broadcast_to(evaluate(node, values, memo), (count,)) for c, node in components}
 
-    def _same(self, got: Values, wanted: Values, *operands: Values) -> Any:
+    def _same(self, result: Values, expected: Values, *operands: Values) -> Any:
         """Where two values are equal up to rounding, which is relative to the largest number that took part."""
         largest = np.zeros(1)
-        for part in (part for value in (got, wanted, *operands) for part in _floats(value).values()):
+        for part in (part for value in (result, expected, *operands) for part in _floats(value).values()):
             largest = np.fmax(largest, np.where(np.isfinite(part), np.abs(part), 0))
-        same = np.ones(_length(got), bool)
+        same = np.ones(_length(result), bool)
         with np.errstate(all="ignore"):
-            for c, part in got.items():
-                equal = part == wanted[c]
+            for c, part in result.items():
+                equal = part == expected[c]
                 if part.dtype.kind in "fc":
-                    equal = equal | (np.abs(part - wanted[c]) <= self.tolerance * largest)
-                    equal = equal | (np.isnan(part) & np.isnan(wanted[c]))
+                    equal = equal | (np.abs(part - expected[c]) <= self.tolerance * largest)
+                    equal = equal | (np.isnan(part) & np.isnan(expected[c]))
                 same &= equal
         return same
 
-    def _told(self, values: Values, at: int) -> str:
+    def _text(self, values: Values, at: int) -> str:
         """One value as a user writes it."""
         value = np.zeros((), wide(self.dtype))
         for c, leaf in self.parts.items():

@@ -94,8 +94,8 @@ def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
         return op, SPREADS[op]
     if not isinstance(op, ReductionOp) and (not isinstance(op, str) or op not in NAMED):
         raise ModeError(f"operator {op!r} is unknown; use one of {', '.join(SEGMENT_NAMES)}, or a cm.Operator")
-    known = operator(op)
-    return known.name if isinstance(op, str) else "", known
+    op_object = operator(op)
+    return op_object.name if isinstance(op, str) else "", op_object
 
 
 def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulate, fp64: bool) -> SegmentOp:

@@ -69,13 +69,13 @@ class BoundCompensatedSum(Bound):
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         total, error = acc["total"], acc["error"]
         for value in values:
-            total, lost = two_sum(total, cast(typed(Node, value), total.dtype))
-            error = error + lost
+            total, rounding = two_sum(total, cast(typed(Node, value), total.dtype))
+            error = error + rounding
         return Record(total=total, error=error)
 
     def merge(self, a: Record, b: Record) -> Record:
-        total, lost = two_sum(a["total"], b["total"])
-        return Record(total=total, error=a["error"] + b["error"] + lost)
+        total, rounding = two_sum(a["total"], b["total"])
+        return Record(total=total, error=a["error"] + b["error"] + rounding)
 
     def finish(self, acc: Record) -> Value:
         return cast(with_error(acc), self.result)

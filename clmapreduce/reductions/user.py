@@ -57,17 +57,17 @@ class BoundUser(OneByOne):
 
     def _check_fields(self, result: Value) -> None:
         shapes = result.shapes if isinstance(result, Record) else {"": ()}
-        wanted = {name: self.value[name].shape for name in self.value.names} if self.value.names else {"": ()}
-        if set(shapes) != set(wanted):
-            raise DTypeError(f"{self._name} gives {_told(shapes)}; its values are {_told(wanted)}")
-        for name, shape in wanted.items():
+        expected = {name: self.value[name].shape for name in self.value.names} if self.value.names else {"": ()}
+        if set(shapes) != set(expected):
+            raise DTypeError(f"{self._name} gives {_names(shapes)}; its values are {_names(expected)}")
+        for name, shape in expected.items():
             if shapes[name] != shape:
                 texts = [f"an array of shape {s}" if s else "a single number" for s in (shapes[name], shape)]
                 raise DTypeError(f"{self._name}: field {name!r} comes out as {texts[0]}; it must be {texts[1]}")
 
     def _fitted(self, part: Node, component: Component) -> Node:
         leaf = self.parts[component.name]
-        what = f"{self._name}: {_told([leaf[0] if isinstance(leaf, tuple) else leaf])}"
+        what = f"{self._name}: {_names([leaf[0] if isinstance(leaf, tuple) else leaf])}"
         if isinstance(part, Literal):
             return Literal(number(part.value, component.dtype, what), component.dtype)
         if part.dtype == BOOL or np.can_cast(part.dtype, component.dtype, "same_kind"):
@@ -87,7 +87,7 @@ def _component(name: str, dtype: DType, identity: Any) -> Component:
     return Component(name, acc, int(identity) if dtype == BOOL else identity)
 
 
-def _told(names: Iterable[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     return ", ".join(repr(name) if name else "a plain number" for name in names)
 
 
@@ -98,8 +98,8 @@ def number(value: Any, dtype: DType, what: str) -> Any:
         raise DTypeError(f"{what} {value!r} is not a number")
     with np.errstate(all="ignore"):
         number = array.astype(dtype) if is_complex(dtype) else array.real.astype(dtype)
-    lost = is_float(dtype) and np.isfinite(array.real) and not np.isfinite(number)
-    exact = is_complex(dtype) or (array.imag == 0 and not lost and (is_float(dtype) or number == array))
+    overflows = is_float(dtype) and np.isfinite(array.real) and not np.isfinite(number)
+    exact = is_complex(dtype) or (array.imag == 0 and not overflows and (is_float(dtype) or number == array))
     if not exact:
         raise DTypeError(f"{what} {value!r} does not fit {dtype} values")
     return number[()]
@@ -164,25 +164,25 @@ class Operator(ReductionOp):
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
-        wanted = aligned(self.dtype if self.dtype is not None else value)
-        parts, parts_of_value = leaves(wanted), leaves(value)
+        dtype = aligned(self.dtype if self.dtype is not None else value)
+        parts, parts_of_value = leaves(dtype), leaves(value)
         if list(parts) != list(parts_of_value):
-            raise DTypeError(f"operator {self.name} is for {wanted}; values have {value}")
+            raise DTypeError(f"operator {self.name} is for {dtype}; values have {value}")
         if not all(np.can_cast(parts_of_value[leaf][0], part, "same_kind") for leaf, (part, _) in parts.items()):
             raise DTypeError(
-                f"operator {self.name}: values of dtype {value} cannot become {wanted} without loss; cast them first"
+                f"operator {self.name}: values of dtype {value} cannot become {dtype} without loss; cast them first"
             )
         if accumulate in ("compensated", "double"):
             raise DTypeError(
                 f"accumulate={accumulate!r} is for sums; operator {self.name} accumulates in the values' own dtype"
             )
-        bound = BoundUser(self.name, self.combine, self.identity, wanted, self.commutative)
+        bound = BoundUser(self.name, self.combine, self.identity, dtype, self.commutative)
         sample = Record({c.name: as_node(c.identity, c.dtype) for c in bound.components})
         merged = bound.merge(sample, sample)  # tells at once when combine misses a field
         if any(isinstance(node, Index) for node in postorder(list(merged.values()))):
             raise FormulaError(f"operator {self.name}: values have no index; give it to them, by a map in front")
-        if self.check and wanted not in self._checked:
-            own = BoundUser(self.name, self.combine, self.identity, wide(wanted), self.commutative)
-            check_laws(self.name, own, own.parts, wanted)
-            self._checked.add(wanted)
+        if self.check and dtype not in self._checked:
+            own = BoundUser(self.name, self.combine, self.identity, wide(dtype), self.commutative)
+            check_laws(self.name, own, own.parts, dtype)
+            self._checked.add(dtype)
         return bound

@@ -44,8 +44,8 @@ class ArrayFact:
 def fact_of(arrays: Sequence[Any], what: Hashable, find: Callable[[], T]) -> T:
     """The result of `find()`, cached while these arrays hold the same numbers. what: as in `ArrayFact`."""
     fact = ArrayFact(arrays, what)
-    for known in fact.answers():
-        answer: T = known
+    for recall in fact.answers():
+        answer: T = recall
         return answer
     answer = find()
     fact.keep(answer)

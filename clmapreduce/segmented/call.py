@@ -148,7 +148,7 @@ def _layout(form: _Form) -> SegmentLayout:
     for i, (signature, through, trailing, _) in enumerate(form.elements, 1):
         names = tuple(f"in{k + 1}" for k in through)
         inputs.append(replace(signature.input(i), through=names, trailing=trailing, placed=i - 1 in placed))
-    values = [one for one, (*_, shown) in zip(inputs, form.elements, strict=True) if shown]
+    values = [one for one, (*_, visible) in zip(inputs, form.elements, strict=True) if visible]
     formula = trace(form.front, values, "the mapped function")
     check_guards(formula.nodes, (), "the mapped function")
     if len(formula.outputs) != 1:

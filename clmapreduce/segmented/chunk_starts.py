@@ -41,8 +41,8 @@ class Cutting:
     def of(self, offsets: DeviceArray, wait_for: Sequence[Any]) -> ChunkStarts:
         """The cuts, to be filled in unless they are known. Offsets need not be right."""
         fact = ArrayFact([offsets], self)
-        for known in fact.answers():
-            cuts = known()
+        for recall in fact.answers():
+            cuts = recall()
             if cuts is not None:
                 return ChunkStarts(self, cuts)
         shape = (self.domain.chunks(self.share) + 2, 2)

@@ -107,13 +107,13 @@ def matrix_of(inputs: Gathered, width: int | None, x_length: int | None, validat
         options = replace(options, context=inputs.context, out=None)
         rows = replace(rows, check=check_columns(columns, x_length, rows.check, options))
     elif validate:
-        needed = _needed(columns, options)
+        needed = _least_width(columns, options)
         check_needed(columns, needed, width if width is not None else x_length)
     near = inputs.context.facts.kind != "cpu" and len(columns) >= FEWEST and are_near(columns, options)
     return Matrix(rows, columns, data, width, needed, near)
 
 
-def _needed(columns: Any, options: Options) -> int:
+def _least_width(columns: Any, options: Options) -> int:
     """One more than the largest of some indices, seen as unsigned: a negative one is beyond any length."""
     if not columns.size:
         return 0

@@ -23,7 +23,7 @@ from clmapreduce.schemes.segments.run_ends import MARKS, bases_dtype
 from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.segmented.call import Element, SegmentCall, inputs_of, layout_of
 from clmapreduce.segmented.inputs import Columns, Gathered
-from clmapreduce.segmented.runs import Equal, changes_among, counted
+from clmapreduce.segmented.runs import Equal, as_counts, changes_among
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def find_marks(
     context, last = inputs.context, key == "last"
     line = marked(len(keys), box.share(len(keys)))
     mode = ComputeMode.PARALLEL
-    added, _ = counted(changes)
+    added, _ = as_counts(changes)
     scan_box = options.box("bases", mode, context)
     executable = context.executable(RunEndsRequest(added, line, last, with_keys, scan_box))
     outputs = [((line.words,), MARKS), ((line.chunks + 1,), bases_dtype(line)), ((), np.dtype(np.int64))]

@@ -73,8 +73,8 @@ def find_runs(
     counts = prepare(line, first, [((groups,), np.dtype(np.int64))], Options(wait_for=options.wait_for)).run()[0]
     rows = pairs + 1 if padded else int(counts.to_numpy().sum()) + 1
     outputs = [((rows + 1,), begins), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
-    counted = Arguments(context, (*arguments, Argument(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
-    writing = prepare(counted, second, outputs, Options(wait_for=options.wait_for), in_step=False)
+    final = Arguments(context, (*arguments, Argument(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
+    writing = prepare(final, second, outputs, Options(wait_for=options.wait_for), in_step=False)
     if target is not None:
         writing.targets[1] = target(rows, keys.dtype)
     results = writing.run()
@@ -153,7 +153,7 @@ def _check_equal(changes: Formula) -> None:
 
 
 @lru_cache(maxsize=256)
-def counted(changes: Formula) -> tuple[Formula, Bound]:
+def as_counts(changes: Formula) -> tuple[Formula, Bound]:
     """The changes as numbers to add up."""
     value = cast(changes.outputs[0], np.dtype(np.int32))  # type: ignore[arg-type]
     return Formula(changes.inputs, (value,)), operator("sum").bind(value.dtype, "auto", True)
@@ -164,7 +164,7 @@ def _executables(
 ) -> tuple[Executable, Executable, DType]:
     """What counts the changes, and what writes the runs; the dtype of their begins."""
     context = inputs.context
-    added, bound = counted(changes)
+    added, bound = as_counts(changes)
     mode = choose_mode(options.mode, context.facts)
     box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
     problem = RunsProblem(added, bound, pairs, mode, box, reduce_box)

@@ -55,10 +55,10 @@ def _series(
         progress: Any = None,
     ) -> Any:
         check_order(terms, "terms")
-        arguments, home, wanted = checked([x], (), dtype, mode, context, out)
-        coefficients = table(coefficient, over_factorials, int(terms), wanted, home) if terms else array([], home)
+        arguments, home, working = checked([x], (), dtype, mode, context, out)
+        coefficients = table(coefficient, over_factorials, int(terms), working, home) if terms else array([], home)
         options = Options(mode, home, wait_for, out)
-        return summed(coefficients, arguments.inputs[0].value, wanted, options, arguments.on_device)
+        return summed(coefficients, arguments.inputs[0].value, working, options, arguments.on_device)
 
     series.__name__ = series.__qualname__ = name
     series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.

@@ -60,19 +60,19 @@ def power_series(
     terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more of them than there are
     factorials in the device's widest float (171 in float64).
     """
-    arguments, home, wanted = checked([x, center], derivatives, dtype, mode, context, out)
+    arguments, home, working = checked([x, center], derivatives, dtype, mode, context, out)
     orders = gather([derivatives], home).inputs[0].value
     if np.ndim(orders) != 1:
         raise ShapeError(f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {np.shape(orders)}")
     table = array(orders, home)
     if orders.size:
         divisors = array(factorials(orders.size - 1, dtype=default_dtype(home), context=home), home)
-        table = in_dtype(_QUOTIENT(table, divisors, wait_for=wait_for), wanted)
+        table = in_dtype(_QUOTIENT(table, divisors, wait_for=wait_for), working)
     points = arguments.inputs[0].value
     if not (isinstance(center, (int, float)) and center == 0):
-        points = _shift(wanted, default_dtype(home))(x, center, context=home, wait_for=wait_for)
+        points = _shift(working, default_dtype(home))(x, center, context=home, wait_for=wait_for)
     on_device = arguments.on_device or isinstance(orders, DeviceArray)
-    return summed(table, points, wanted, Options(mode, home, wait_for, out), on_device)
+    return summed(table, points, working, Options(mode, home, wait_for, out), on_device)
 
 
 def checked(
@@ -87,10 +87,10 @@ def checked(
     for argument in (*arrays.inputs, *table.inputs):
         if argument.signature.dtype.kind not in "biuf":
             raise DTypeError(f"power series take real numbers, not {argument.signature.dtype}")
-    wanted = working_dtype(dtype, [points[0], derivatives], home)
+    working = working_dtype(dtype, [points[0], derivatives], home)
     choose_mode(mode, home.facts)
-    check_out(out, [(arrays.shape, wanted)], home)
-    return arrays, home, wanted
+    check_out(out, [(arrays.shape, working)], home)
+    return arrays, home, working
 
 
 def summed(table: DeviceArray, x: Any, dtype: DType, options: Options, on_device: bool) -> Any:
@@ -136,15 +136,15 @@ def in_dtype(x: DeviceArray, dtype: DType) -> DeviceArray:
 def working_dtype(dtype: Any, values: Sequence[Any], context: Context) -> DType:
     """The dtype asked for, else that of the arrays given (integers compute in the default), else the default."""
     floats = [g.dtype for g in values if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
-    wanted: DType = default_dtype(context)
+    working: DType = default_dtype(context)
     if dtype is not None:
-        wanted = dtype_of(dtype)
+        working = dtype_of(dtype)
     elif floats:
-        wanted = np.result_type(*floats)
-    if wanted not in (FLOAT32, FLOAT64):
-        raise DTypeError(f"power series compute in float32 or float64, not {wanted}")
-    check_device([wanted], context)
-    return wanted
+        working = np.result_type(*floats)
+    if working not in (FLOAT32, FLOAT64):
+        raise DTypeError(f"power series compute in float32 or float64, not {working}")
+    check_device([working], context)
+    return working
 
 
 def most_terms(context: Context) -> int:

@@ -69,17 +69,17 @@ def factorials(
     """
     check_order(n, "n")
     home = context_of(context)
-    wanted = default_dtype(home) if dtype is None else check_supported(dtype_of(dtype), "dtype")
-    check_device([wanted], home)
-    largest = largest_factorial(wanted)
+    working = default_dtype(home) if dtype is None else check_supported(dtype_of(dtype), "dtype")
+    check_device([working], home)
+    largest = largest_factorial(working)
     if n > largest:
-        raise DTypeError(f"{n}! does not fit {wanted}; the largest n that fits is {largest}")
-    check_out(out, [((n + 1,), wanted)], home)
-    product = (Map(_counting(wanted)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
+        raise DTypeError(f"{n}! does not fit {working}; the largest n that fits is {largest}")
+    check_out(out, [((n + 1,), working)], home)
+    product = (Map(_counting(working)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
     products = product.prefix(mode=mode)
-    if out is None and products.dtype == wanted:
+    if out is None and products.dtype == working:
         return products
-    return conversion(wanted)(products, mode=mode, context=home, out=out)
+    return conversion(working)(products, mode=mode, context=home, out=out)
 
 
 def largest_factorial(dtype: DType) -> int:

@@ -123,11 +123,11 @@ def plan_boxed(box: Box, layout: PairProblem, domain: Pairwise, mode: ComputeMod
     try:
         scheme, box = choose(layout, domain, mode, facts, box)
         plan = scheme.plan(box)
-        needed = max(stage.spec.local_bytes for stage in plan.stages)
+        local_bytes = max(stage.spec.local_bytes for stage in plan.stages)
     except Exception as error:  # from a scheme that is not made for such a box
         LOG.info("no plan with %r: %s: %s", box, type(error).__name__, error)
         return None
-    fits = needed <= facts.local_memory and all(stage.group_size <= facts.max_group_size for stage in plan.stages)
+    fits = local_bytes <= facts.local_memory and all(stage.group_size <= facts.max_group_size for stage in plan.stages)
     return plan if fits else None
 
 

@@ -12,7 +12,7 @@ from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Literal, Node
 from clmapreduce.vector.arithmetic import multiply, rsqrt, sqrt, square, subtract
-from clmapreduce.vector.coordinates import SELECT, concat, elem, places, selected
+from clmapreduce.vector.coordinates import SELECT, concat, coordinates_of, elem, selected
 from clmapreduce.vector.node import Gradients, Operand, Operation, Params, Vector, as_vector, integer, make
 from clmapreduce.vector.operation import SUM_T, ZERO, sum_t, zero
 from clmapreduce.vector.registry import named
@@ -47,7 +47,7 @@ def total(x: Operand) -> Vector:
     if x.operation is ZERO:
         return zero(1)
     if x.operation is SELECT and -1 in x.params:
-        return total(selected(x.args[0], tuple(k for k in places(x) if k >= 0)))
+        return total(selected(x.args[0], tuple(k for k in coordinates_of(x) if k >= 0)))
     return multiply(x.dim, x.args[0]) if x.operation is SUM_T else make(SUM, (x,))
 
 

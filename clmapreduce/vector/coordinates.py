@@ -40,7 +40,7 @@ class _Select(Operation):
 
     def gradient(self, node: Vector, g: Vector) -> Gradients:
         back = [-1] * node.args[0].dim
-        for place, k in enumerate(places(node)):
+        for place, k in enumerate(coordinates_of(node)):
             if k >= 0:
                 back[k] = place
         return (selected(g, tuple(back)),)
@@ -66,46 +66,46 @@ class _Concat(Operation):
 SELECT, CONCAT = _Select(), _Concat()
 
 
-def places(select: Vector) -> tuple[int, ...]:
+def coordinates_of(select: Vector) -> tuple[int, ...]:
     """Where a Select takes its coordinates from."""
     return tuple(k for k in select.params if isinstance(k, int))
 
 
-def selected(x: Vector, wanted: tuple[int, ...]) -> Vector:
-    """The simplest vector of the coordinates at the places `wanted`, 0 for -1."""
+def selected(x: Vector, places: tuple[int, ...]) -> Vector:
+    """The simplest vector of the coordinates at `places`, 0 for -1."""
     while x.operation is SELECT:
-        inner = places(x)
-        wanted, x = tuple(inner[k] if k >= 0 else -1 for k in wanted), x.args[0]
-    used = [k for k in wanted if k >= 0]
+        inner = coordinates_of(x)
+        places, x = tuple(inner[k] if k >= 0 else -1 for k in places), x.args[0]
+    used = [k for k in places if k >= 0]
     if not used or x.operation is ZERO:
-        return zero(len(wanted))
-    if wanted == tuple(range(x.dim)):
+        return zero(len(places))
+    if places == tuple(range(x.dim)):
         return x
-    if len(used) == len(wanted):
+    if len(used) == len(places):
         if x.operation is SUM_T:
-            return sum_t(x.args[0], len(wanted))
+            return sum_t(x.args[0], len(places))
         if isinstance(x, Constant):
-            return Constant([x.values[k] for k in wanted])
+            return Constant([x.values[k] for k in places])
     if x.operation is CONCAT:
         start = 0
         for arg in x.args:
             if start <= min(used) and max(used) < start + arg.dim:
-                return selected(arg, tuple(k - start if k >= 0 else -1 for k in wanted))
+                return selected(arg, tuple(k - start if k >= 0 else -1 for k in places))
             start += arg.dim
-    return make(SELECT, (x,), wanted)
+    return make(SELECT, (x,), places)
 
 
 @named("Select")
 def select(x: Operand, *at: int) -> Vector:
     """The coordinates at these places, none twice; -1 stands for 0. Raises ShapeError."""
     x = as_vector(x)
-    wanted = tuple(integer(k, "Select: a place") for k in at)
-    used = [k for k in wanted if k != -1]
-    if not wanted or len(set(used)) != len(used) or any(not 0 <= k < x.dim for k in used):
+    places = tuple(integer(k, "Select: a place") for k in at)
+    used = [k for k in places if k != -1]
+    if not places or len(set(used)) != len(used) or any(not 0 <= k < x.dim for k in used):
         raise ShapeError(
-            f"Select: places {wanted} of a vector of dimension {x.dim}; give each of 0 … {x.dim - 1} at most once"
+            f"Select: places {places} of a vector of dimension {x.dim}; give each of 0 … {x.dim - 1} at most once"
         )
-    return selected(x, wanted)
+    return selected(x, places)
 
 
 @named("Elem")
@@ -161,7 +161,7 @@ def spread_join(a: Vector, b: Vector) -> Vector | None:
     """a + b for Selects that fill different places, else None."""
     if a.operation is not SELECT or b.operation is not SELECT or a.dim != b.dim:
         return None
-    of_a, of_b = places(a), places(b)
+    of_a, of_b = coordinates_of(a), coordinates_of(b)
     if any(k >= 0 and m >= 0 for k, m in zip(of_a, of_b, strict=True)):
         return None
     width = a.args[0].dim

@@ -106,12 +106,12 @@ def substitute(f: Vector, replaced: Mapping[Any, Vector]) -> Vector:
     for part, by in replaced.items():
         if by.dim != part.dim:
             raise ShapeError(f"{part!r} cannot be replaced by a formula of dimension {by.dim}")
-    done: dict[Vector, Vector] = dict(replaced)
-    for part in postorder([f], done):
-        args = tuple(done[arg] for arg in part.args)
+    result: dict[Vector, Vector] = dict(replaced)
+    for part in postorder([f], result):
+        args = tuple(result[arg] for arg in part.args)
         changed = any(new is not old for new, old in zip(args, part.args, strict=True))
-        done[part] = OPERATIONS[part.operation.name](*args, *part.params) if changed else part
-    return done[f]
+        result[part] = OPERATIONS[part.operation.name](*args, *part.params) if changed else part
+    return result[f]
 
 
 def _variable(name: str, v: Operand) -> Variable:

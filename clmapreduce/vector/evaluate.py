@@ -60,10 +60,10 @@ def scalars(roots: Sequence[Vector], leaf: Callable[[Vector], Sequence[Node]]) -
 
     `leaf` gives those of variables, constants and zeros, `dim` nodes each, all of the dtype to compute in.
     """
-    done: dict[Vector, Sequence[Node]] = {}
+    values: dict[Vector, Sequence[Node]] = {}
     for part in postorder(roots):
         if part.args:
-            done[part] = part.operation.scalars([done[arg] for arg in part.args], part.params)
+            values[part] = part.operation.scalars([values[arg] for arg in part.args], part.params)
         else:
-            done[part] = leaf(part)
-    return [list(done[root]) for root in roots]
+            values[part] = leaf(part)
+    return [list(values[root]) for root in roots]

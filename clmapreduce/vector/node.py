@@ -282,33 +282,33 @@ def postorder(roots: Sequence[Vector], known: Container[Vector] = ()) -> Iterato
 
     A loop, because a formula may be thousands of steps deep.
     """
-    seen: set[Vector] = set()
+    visited: set[Vector] = set()
     todo = [(vector, False) for vector in reversed(roots)]
     while todo:
         vector, ready = todo.pop()
         if ready:
             yield vector
-        elif vector not in seen and vector not in known:
-            seen.add(vector)
+        elif vector not in visited and vector not in known:
+            visited.add(vector)
             todo.append((vector, True))
             todo += [(arg, False) for arg in reversed(vector.args)]
 
 
 def text(vector: Vector, limit: int | None = None) -> str:
     """The formula string; parts longer than `limit` characters are cut to …"""
-    written: dict[Vector, str] = {}
+    lines: dict[Vector, str] = {}
     for part in postorder([vector]):
-        line = _written(part, written)
-        written[part] = line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
-    return written[vector]
+        line = _line_of(part, lines)
+        lines[part] = line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
+    return lines[vector]
 
 
-def _written(part: Vector, written: dict[Vector, str]) -> str:
+def _line_of(part: Vector, lines: dict[Vector, str]) -> str:
     if isinstance(part, Constant):
         return f"Cst({', '.join(map(repr, part.values))})"
     if isinstance(part, Variable):
         return f"Var({part.position},{part.dim},{int(part.category)})"
-    return f"{part.operation.name}({', '.join([*(written[arg] for arg in part.args), *map(_number, part.params)])})"
+    return f"{part.operation.name}({', '.join([*(lines[arg] for arg in part.args), *map(_number, part.params)])})"
 
 
 def _number(param: object) -> str:

@@ -144,13 +144,13 @@ class _Reader:
     def _now(self) -> _Token:
         return self.tokens[self.next]
 
-    def _taken(self, text: str) -> bool:
+    def _accepts(self, text: str) -> bool:
         matches = self._now.kind == "sign" and self._now.text == text
         self.next += matches
         return matches
 
     def _expected(self, text: str) -> None:
-        if not self._taken(text):
+        if not self._accepts(text):
             raise self._refused(f"{text!r} is missing before {self._now.text!r}", self._now)
 
     def _refused(self, why: str, token: _Token) -> FormulaError:
@@ -197,17 +197,17 @@ class _Reader:
             raise self._refused(f"a number of {len(token.text)} digits is too long", token) from None
 
     def _name(self, token: _Token) -> Any:
-        if not self._taken("("):
+        if not self._accepts("("):
             if token.text in self.names:
                 return self.names[token.text]
-            hint = "it takes arguments in parentheses" if token.text in OPERATIONS else self._known(token.text)
+            hint = "it takes arguments in parentheses" if token.text in OPERATIONS else self._hint(token.text)
             raise self._refused(f"{token.text!r} is no variable; {hint}", token)
         if token.text not in OPERATIONS:
-            raise self._refused(f"unknown operation {token.text!r}; {self._known(token.text)}", token)
+            raise self._refused(f"unknown operation {token.text!r}; {self._hint(token.text)}", token)
         args: list[Any] = []
-        if not self._taken(")"):
+        if not self._accepts(")"):
             args.append(self._expression(1))
-            while self._taken(","):
+            while self._accepts(","):
                 args.append(self._expression(1))
             self._expected(")")
         builder = OPERATIONS[token.text]
@@ -215,14 +215,14 @@ class _Reader:
             inspect.signature(builder).bind(*args)
         except TypeError as error:
             raise self._refused(f"{token.text}: {error}", token) from None
-        vector = self._built(token, builder, *args)
+        vector = self._build(token, builder, *args)
         if isinstance(vector, Variable):
             self.declared.append(vector)
         return vector
 
-    def _known(self, name: str) -> str:
-        offered = sorted(known for known in OPERATIONS if known.isidentifier())
-        alike = [known for known in offered if known.lower() == name.lower()]
+    def _hint(self, name: str) -> str:
+        offered = sorted(names for names in OPERATIONS if names.isidentifier())
+        alike = [names for names in offered if names.lower() == name.lower()]
         hint = f"did you mean {alike[0]}? " if alike else ""
         return f"{hint}Names here: {', '.join(self.names) or 'none'}; operations: {', '.join(offered)}"
 
@@ -233,7 +233,7 @@ class _Reader:
     def _computed(self, token: _Token, a: Any, b: Any) -> Any:
         self._check_operand(token, a, b)
         if isinstance(a, Vector) or isinstance(b, Vector) or token.text not in _ON_NUMBERS:
-            return self._built(token, _BUILDERS[token.text], a, b)
+            return self._build(token, _BUILDERS[token.text], a, b)
         if token.text in ("**", "^") and isinstance(a, int) and a.bit_length() * abs(b) > MAX_BITS:
             raise self._refused("this constant is too large", token)
         try:
@@ -244,7 +244,7 @@ class _Reader:
             raise self._refused("this constant is complex or too large", token)
         return value
 
-    def _built(self, token: _Token, builder: Callable[..., Any], *args: Any) -> Any:
+    def _build(self, token: _Token, builder: Callable[..., Any], *args: Any) -> Any:
         try:
             return builder(*args)
         except ClMapReduceError as error:

@@ -73,7 +73,7 @@ def build(
         program = space.programs.get(key)
         if program is None:
             _dump(source, dump_name)
-            program = Program(_built(space, source, " ".join(options)), source, space)
+            program = Program(_build(space, source, " ".join(options)), source, space)
             most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
             while len(space.programs) >= most:
                 space.programs.popitem(last=False)
@@ -81,7 +81,7 @@ def build(
         return program
 
 
-def _built(space: SharedContext, source: str, options: str) -> _Program:
+def _build(space: SharedContext, source: str, options: str) -> _Program:
     facts, device = space.device.facts, space.device.cl_device
     key = cache_key(source, options, facts.name, facts.version, facts.driver, facts.platform_version)
     # An included file may change behind the key's back. PoCL keeps its kernels on disk itself; asked for a binary, it

@@ -39,16 +39,16 @@ def devices() -> list[Device]:
     all_platforms = platforms()
     with _lock:
         if _ranked is None:
-            known, whole = [], True
+            listed, whole = [], True
             for platform in all_platforms:
                 try:
-                    known += [Device(device) for device in _devices_of(platform)]
+                    listed += [Device(device) for device in _devices_of(platform)]
                 except cl.Error as error:
                     whole = False
                     _log.warning("a driver does not tell its devices, which are left out: %s", error)
             if not whole:  # the next call asks again
-                return rank(known)
-            _ranked = rank(known)
+                return rank(listed)
+            _ranked = rank(listed)
         return list(_ranked)
 
 

@@ -79,8 +79,8 @@ class DeviceFacts:
         """What is particular to the driver's maker, on this device."""
         traits = traits_of(self.vendor)
         width = traits.cpu_subgroups
-        chosen = self.kind == "cpu" and self.sized_subgroups and 1 < width <= self.vector_floats
-        return with_subgroups(traits, width) if chosen else traits
+        suits = self.kind == "cpu" and self.sized_subgroups and 1 < width <= self.vector_floats
+        return with_subgroups(traits, width) if suits else traits
 
     @property
     def lends_memory(self) -> bool:

@@ -109,9 +109,9 @@ def refuse_from_now_on(error: type[Exception], seconds: float) -> None:
     refusing = _RefusingLock(error)
     for owner in guarded():
         lock: Any = owner.lock
-        held = not isinstance(lock, _RefusingLock) and lock.acquire(timeout=seconds)
+        acquired = not isinstance(lock, _RefusingLock) and lock.acquire(timeout=seconds)
         owner.lock = refusing
-        if held:
+        if acquired:
             lock.release()
 
 

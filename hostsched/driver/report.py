@@ -43,8 +43,8 @@ def report() -> list[RuntimeReport]:
     for driver in pip_drivers():
         problem = driver.problem
         if problem is None and not any(driver.platform_name in name for name in names):
-            known = any(entry.path == driver.path for entry in registered_drivers())
-            problem = _MISSED if known else _NOT_CHOSEN
+            registered = any(entry.path == driver.path for entry in registered_drivers())
+            problem = _MISSED if registered else _NOT_CHOSEN
         path = str(driver.path)
         reports.append(RuntimeReport("driver", driver.distribution, "pip", path, driver.problem is None, problem))
     return reports
@@ -74,14 +74,14 @@ def _from_icd_files() -> Iterator[RuntimeReport]:
     """Drivers named by .icd files, in the order in which the loader inside pyopencl's Linux wheels looks."""
     if sys.platform in ("win32", "darwin"):
         return
-    chosen = os.environ.get("OCL_ICD_VENDORS")
-    if chosen and not pathlib.Path(chosen).is_dir():
-        if chosen.endswith(".icd"):
-            yield _from_icd(pathlib.Path(chosen))
+    setting = os.environ.get("OCL_ICD_VENDORS")
+    if setting and not pathlib.Path(setting).is_dir():
+        if setting.endswith(".icd"):
+            yield _from_icd(pathlib.Path(setting))
         else:
-            yield _driver(pathlib.Path(chosen).name, "OCL_ICD_VENDORS", chosen)
+            yield _driver(pathlib.Path(setting).name, "OCL_ICD_VENDORS", setting)
         return  # the loader skips its own folder, too
-    folders = [*([pathlib.Path(chosen)] if chosen else vendor_folders()), _pyopencl_folder() / ".libs"]
+    folders = [*([pathlib.Path(setting)] if setting else vendor_folders()), _pyopencl_folder() / ".libs"]
     for folder in folders:
         for icd in sorted(folder.glob("*.icd")) if folder.is_dir() else ():
             yield _from_icd(icd)

@@ -32,7 +32,7 @@ _PIP_DRIVERS = (
     ("intel-opencl-rt", ("libintelocl.so", "intelocl64.dll"), "Intel", "intel-cmplr-lib-rt"),
 )
 _lock = threading.RLock()
-_found: list[cl.Platform] | None = None
+_platforms: list[cl.Platform] | None = None
 _registered: list[PipDriver] = []
 
 
@@ -53,18 +53,18 @@ def platforms() -> list[cl.Platform]:
     The loader reads its settings on the first question only: if another library asked before us, pip-installed
     runtimes are missing, and `report()` says so.
     """
-    global _found
+    global _platforms
     with _lock:
         opencl_in_use()
-        if _found is None:
+        if _platforms is None:
             with _registered_with_loader():
                 try:
-                    _found = opencl.get_platforms()
+                    _platforms = opencl.get_platforms()
                 except cl.Error as error:
                     if error.code != cl.status_code.PLATFORM_NOT_FOUND_KHR:
                         raise failure_of(error, "asking for the OpenCL drivers of this machine") from error
-                    _found = []
-        return list(_found)
+                    _platforms = []
+        return list(_platforms)
 
 
 def user_chose_drivers() -> bool:
@@ -74,10 +74,10 @@ def user_chose_drivers() -> bool:
 
 def vendor_folders() -> list[pathlib.Path]:
     """Where drivers are registered as .icd files (Linux): by the system, and by conda in its environment."""
-    chosen = os.environ.get("OPENCL_VENDOR_PATH")
+    setting = os.environ.get("OPENCL_VENDOR_PATH")
     return [
         pathlib.Path(path)
-        for path in ([chosen] if chosen else ["/etc/OpenCL/vendors", f"{sys.prefix}/etc/OpenCL/vendors"])
+        for path in ([setting] if setting else ["/etc/OpenCL/vendors", f"{sys.prefix}/etc/OpenCL/vendors"])
     ]
 
 

@@ -200,10 +200,10 @@ def _forgive(job: Touching, waits: dict[int, Any]) -> None:
     """Takes failed readers of what `job` writes out of its waits: drivers fail who waits for a failed command. The last
     write takes a reader's place, since one that fails early has not waited for it.
     """
-    needed = {id(buffer.last_write) for buffer in job.reads}
+    last_writes = {id(buffer.last_write) for buffer in job.reads}
     for buffer in job.writes:
         for event in buffer.readers:
-            if id(event) not in needed and status_of(event) < COMPLETE:
+            if id(event) not in last_writes and status_of(event) < COMPLETE:
                 waits.pop(id(event), None)
                 last = buffer.last_write
                 if last is not None and status_of(last) >= COMPLETE:

@@ -249,10 +249,10 @@ def _ordered(
             after.update(inner if inner or slot not in writer else (writer[slot],))
         fresh = [slot for slot in dict.fromkeys(writes) if slot not in writer]
         # who has read the slot, in this replay or in this launch, has waited for its last write
-        known = [slot for slot in fresh if slot in reads or readers.get(slot)]
-        unknown = [slot for slot in fresh if slot not in known]
+        read_before = [slot for slot in fresh if slot in reads or readers.get(slot)]
+        unknown = [slot for slot in fresh if slot not in read_before]
         unwritten = [slot for slot in dict.fromkeys(reads) if slot not in writer]
-        orders.append(_Order(tuple(sorted(after)), tuple(unwritten), tuple(known), tuple(unknown)))
+        orders.append(_Order(tuple(sorted(after)), tuple(unwritten), tuple(read_before), tuple(unknown)))
         for slot in dict.fromkeys(reads):
             readers.setdefault(slot, []).append(at)
         for slot in writes:

@@ -63,16 +63,16 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
     with _registry_lock:
         if context is None:
             if device not in _own:
-                _own[device] = SharedContext(device, _made(device))
+                _own[device] = SharedContext(device, _new_context(device))
             return _own[device]
         if not isinstance(context, cl.Context):
             raise DeviceNotFound(f"cl_context is a {type(context).__name__}; pass a pyopencl.Context with {device!r}")
         if device.cl_device not in context.devices:
             raise DeviceNotFound(f"the OpenCL context given holds {context.devices}, not {device!r}")
         # the record holds the context, so its address cannot be taken by another one meanwhile
-        for known in (*_own.values(), *_foreign.values()):
-            if known.cl == context and known.device == device:
-                return known
+        for candidate in (*_own.values(), *_foreign.values()):
+            if candidate.cl == context and candidate.device == device:
+                return candidate
         space = _foreign[context.int_ptr] = SharedContext(device, context)
         return space
 
@@ -80,10 +80,10 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
 def new_context(device: Device) -> cl.Context:
     """A new OpenCL context, with memory of its own. Raises as `shared_context`."""
     opencl_in_use()
-    return _made(device)
+    return _new_context(device)
 
 
-def _made(device: Device) -> cl.Context:
+def _new_context(device: Device) -> cl.Context:
     """A new OpenCL context. Raises OutOfDeviceMemory, or DeviceNotFound with the driver's answer and the settings that
     drivers read.
     """

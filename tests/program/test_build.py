@@ -14,7 +14,7 @@ from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.formula import Access, symbol, value_dtype
 from clmapreduce.formula.node import Node, Record, Symbol, components, index
-from clmapreduce.program.build import bound_to, closed_form, kept, line_length, reduced, scanned, unfolded
+from clmapreduce.program.build import bound_to, closed_form, line_length, partials_step, reduced, scanned, unfolded
 from clmapreduce.program.program import varies
 from clmapreduce.program.step import Kind, Result, Step
 from clmapreduce.program.tracing import Tracing, tracing
@@ -122,7 +122,7 @@ def test_partials_are_a_step_that_ends_a_program() -> None:
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "reduce": lambda v: reduced(operator("sum"), v, "this"),
     "scan": lambda v: scanned(operator("sum"), v, False, "this"),
-    "partials": lambda v: kept(operator("sum"), v, "this"),
+    "partials": lambda v: partials_step(operator("sum"), v, "this"),
 }
 
 

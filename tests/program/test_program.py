@@ -32,7 +32,7 @@ def applied(program: Program) -> list[str]:
 
 
 def told(program: Program) -> list[str]:
-    return [step.told for step in program.steps]
+    return [step.label for step in program.steps]
 
 
 # ------------------------------------------------------------------------------------------------------------- sharing
@@ -193,7 +193,7 @@ def assert_in_order(program: Program) -> None:
     seen: set[int] = set()
     for step in program.steps:
         used = [n.step for n in formula_nodes(step.nodes) if isinstance(n, Result)]
-        assert all(id(below) in seen for below in used), step.told
+        assert all(id(below) in seen for below in used), step.label
         assert id(step) not in seen
         seen.add(id(step))
 
@@ -243,7 +243,7 @@ def test_steps_that_no_output_needs_are_left_out() -> None:
 def test_kept_partials_are_the_last_step() -> None:
     program = program_of(lambda x: cm.Partials("sum")(x / TOP(x)), "f4")
     assert told(program) == ["Reduce('maximum')", "Partials('sum')"]
-    assert program.kept is program.steps[-1] and program.kept.kind is Kind.PARTIALS
+    assert program.partials is program.steps[-1] and program.partials.kind is Kind.PARTIALS
     assert program.outputs == ()
     assert_in_order(program)
 

@@ -120,7 +120,7 @@ def test_what_no_search_comes_to_is_not_legal() -> None:
         (static,) = starts
         odd: list[Box] = [
             replace(static, tile=48), replace(static, tile=0), replace(static, tile=1 << 20), replace(static, block=48),
-            replace(static, block=1 << 14), replace(static, vectors=0), replace(static, vectors=8, taken=16),
+            replace(static, block=1 << 14), replace(static, vectors=0), replace(static, vectors=8, at_once=16),
             replace(static, merge_block=64), replace(static, bytes=3), TileBox(32, 2, 2), MATRIX_CPU,
         ]  # fmt: skip
         for box in odd:

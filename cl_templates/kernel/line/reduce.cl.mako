@@ -51,12 +51,12 @@ ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"
 % for s in range(streams):
         { ${op.lane_arrays(f"part{s}", lanes)}
         for (int lane = 0; lane < ${lanes}; lane++) {
-            ${op.candidate("found", "bests", "lane")}
+            ${op.candidate("candidate_acc", "bests", "lane")}
             for (int k = 0; k < ${unroll}; k++) {
                 const idx at = begin + ${s} * stretch + (idx)blocks[lane] * ${tile} + (k * ${width} + ${lid}) * ${lanes} + lane;
-                ${op.match(formula, "at", "found_best", "found_place")}
+                ${op.match(formula, "at", "candidate_acc_best", "candidate_acc_place")}
             }
-            ${op.merge("acc", "acc", "found")}
+            ${op.merge("acc", "acc", "candidate_acc")}
         } }
 % endfor
     }

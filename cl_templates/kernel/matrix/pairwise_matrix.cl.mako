@@ -29,12 +29,12 @@ ${pairs.row(v, [f"row{v}"])}
 % endfor
 </%def>
 ## Several blocks of 8 columns, which an operator takes at once; or one of which some columns may be missing. exactly: as the formula says.
-<%def name="turn(block, taken, guarded=False, exactly=False)">
+<%def name="turn(block, at_once, guarded=False, exactly=False)">
 <%
 text, by = (exact, exact_op) if exactly else (pairs, op)
 %>
 const int k = 8 * (${block}) + lane % 4 * 2;
-% for e in range(taken):
+% for e in range(at_once):
 <% at = f"({block} + {e * across})" if e else block %>
 % if not exactly:
 ${few.multiply(matrix, at, e)}
@@ -47,7 +47,7 @@ ${few.read_terms(at, e, text)}
 if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
 % endfor
 % else:
-{ ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(taken) for c in range(2)], by, values=None if exactly else matrix.valued)} }
+{ ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(at_once) for c in range(2)], by, values=None if exactly else matrix.valued)} }
 % endif
 % endfor
 </%def>

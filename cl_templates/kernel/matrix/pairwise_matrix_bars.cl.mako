@@ -5,8 +5,8 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%
-kept = bound.kept
-last = f"kept{kept - 1}"
+capacity = bound.capacity
+last = f"value{capacity - 1}"
 better, worse = ("lesser", "greater_one") if least else ("greater_one", "lesser")
 none = "INFINITY" if least else "-INFINITY"
 %>
@@ -14,21 +14,21 @@ ${mode.kernel_head("cmr_pairwise_matrix_bars", ["__global const float *restrict 
     ${domain.open_rows(block)}
     const idx row = first + (idx)get_local_id(0);
     if (row < last) {
-% for n in range(kept):
-        float kept${n} = ${none};
+% for n in range(capacity):
+        float value${n} = ${none};
 % endfor
         for (idx split = 0; split < splits; split++) {
-        const size_t at = (size_t)split * step + kept + row;
+        const size_t at = (size_t)split * step + first_slot + row;
 % if not cpu:
         #pragma unroll 8
 % endif
         for (int b = 0; b < ${buckets}; b++) {
             const float one = buckets[(size_t)b * total + at];
             if (one ${"<" if least else ">"} ${last}) {
-% for n in reversed(range(1, kept)):
-                kept${n} = cmr_${better}_float(cmr_${worse}_float(one, kept${n - 1}), kept${n});
+% for n in reversed(range(1, capacity)):
+                value${n} = cmr_${better}_float(cmr_${worse}_float(one, value${n - 1}), value${n});
 % endfor
-                kept0 = cmr_${better}_float(one, kept0);
+                value0 = cmr_${better}_float(one, value0);
             }
         }
         }

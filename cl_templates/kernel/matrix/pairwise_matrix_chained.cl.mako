@@ -230,16 +230,16 @@ ${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.param
 % endif
 % for p, part in enumerate(matrix.parts):
 <%
-brought, begun = matrix.brought(p), part.first_step
-end = begun + (len(brought) - 1) * depth
+step_counts, begun = matrix.step_counts(p), part.first_step
+end = begun + (len(step_counts) - 1) * depth
 follow = None if part is matrix.parts[-1] else str(begun + part.steps)
 %>
         ${long.open_sums(matrix, p)}
-% if len(brought) > 1:
+% if len(step_counts) > 1:
 #pragma unroll 1
         for (int first = ${begun}; first < ${end}; first += ${depth}) { ${stage(p, depth, False, f"first + {depth}")} }
 % endif
-        { const int first = ${end}; ${stage(p, brought[-1], part.mixed > 0, follow)} }
+        { const int first = ${end}; ${stage(p, step_counts[-1], part.mixed > 0, follow)} }
         ${results.read(matrix, p)}
 % endfor
         if (doubtful) { ${results.exactly(matrix, here, "half_now")} }

@@ -14,21 +14,21 @@ exact, across, blocks = matrix.exact, box.across, box.blocks
 mine, step, place = matrix.places.mine, across * box.ahead, domain.attr.place
 own_warp = f" + warp % {across}" if across > 1 else ""
 %>
-## The accumulators of the item's rows lie in arrays, kept_{component}, by the row's number: declares `acc` as that of row v, and makes it that.
+## The accumulators of the item's rows lie in arrays, accs_{component}, by the row's number: declares `acc` as that of row v, and makes it that.
 <%def name="fetch(acc, v)">
 % for name, kind in exact.outer.parts:
-${kind} ${acc}_${name} = kept_${name}[${v}];
+${kind} ${acc}_${name} = accs_${name}[${v}];
 % endfor
 </%def>
 <%def name="keep(acc, v)">
 % for name, _ in exact.outer.parts:
-kept_${name}[${v}] = ${acc}_${name};
+accs_${name}[${v}] = ${acc}_${name};
 % endfor
 </%def>
 ## Declares them, of no columns yet.
 <%def name="declare_kept()">
 % for name, kind in exact.outer.parts:
-${kind} kept_${name}[${len(mine)}];
+${kind} accs_${name}[${len(mine)}];
 % endfor
 for (int v = 0; v < ${len(mine)}; v++) { ${exact.outer.declare("none")} ${keep("none", "v")} }
 </%def>
@@ -73,13 +73,13 @@ ${lower_bar()}
 ## Looks at several blocks at once, until products say that some columns must be computed; then looks again at which, so that the loop keeps no products.
 ## A warp leaves it together, because products are what its items have in common.
 <%def name="turns()">
-uint found;
+uint step_hits;
 do {
     ${few.look(matrix, f"n{own_warp}", True)}
-    found = cmr_ballot_int(${any_hit()});
+    step_hits = cmr_ballot_int(${any_hit()});
     n += ${step};
-} while (!found && 8 * n <= count - ${8 * step});
-if (found) {
+} while (!step_hits && 8 * n <= count - ${8 * step});
+if (step_hits) {
 % for r in range(blocks):
     uint hits${2 * r}, hits${2 * r + 1};
     { ${few.look(matrix, f"n{own_warp} - {step}", True, [r])} hits${2 * r} = ${hits_of(2 * r)}; hits${2 * r + 1} = ${hits_of(2 * r + 1)}; }

@@ -20,8 +20,8 @@ here = f"now * {tile} + " if matrix.scattered else ""
 %>
 ## The item's lists, empty, and what a bound of row v must be less than, bar{v}: of rows that are not the group's, nothing is.
 <%def name="declare_lists()">
-float kept_bounds[${len(mine) * kept}];
-idx kept_columns[${len(mine) * kept}];
+float own_bounds[${len(mine) * capacity}];
+idx own_columns[${len(mine) * capacity}];
 int counts[${len(mine)}];
 for (int v = 0; v < ${len(mine)}; v++) counts[v] = 0;
 % for v in mine:
@@ -56,7 +56,7 @@ best${v}_${c % chains} = fmin(best${v}_${c % chains}, q${v}_${c}_0);
 <%def name="store_buckets()">
 % for v in mine:
 if (${warps.inside(v)}) {
-    const size_t at = (size_t)(${matrix.list_number}) * ${chains} * total + kept + ${warps.row(v)};
+    const size_t at = (size_t)(${matrix.list_number}) * ${chains} * total + first_slot + ${warps.row(v)};
 % for c in range(chains):
     buckets[at + ${c} * (size_t)total] = best${v}_${c};
 % endfor
@@ -87,14 +87,14 @@ if (${least} < bar${v}) {
 <%def name="store_lists()">
 for (int v = 0; v < ${len(mine)}; v++) {
     ${matrix.listed.outer.declare("acc")}
-    for (int n = 0; n < min(counts[v], ${kept}); n++) {
-        const idx place = kept_columns[v * ${kept} + n];
-        const float value = kept_bounds[v * ${kept} + n];
+    for (int n = 0; n < min(counts[v], ${capacity}); n++) {
+        const idx place = own_columns[v * ${capacity} + n];
+        const float value = own_bounds[v * ${capacity} + n];
         ${folding.fold(matrix.listed, "acc", ["place"], matrix.listed.outer, [["value"]])}
     }
     const idx row = ${warps.row("v")};
     if (${warps.inside("v")}) {
-        const size_t at = (size_t)(${matrix.list_number}) * ${kept} * total + kept + row;
+        const size_t at = (size_t)(${matrix.list_number}) * ${capacity} * total + first_slot + row;
 % for array, place, name in matrix.arrays:
         ${array}[at + ${place} * (size_t)total] = acc_${name};
 % endfor
@@ -140,27 +140,27 @@ ${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.param
             bar = v == ${v} ? bar${v} : bar;
             below = v == ${v} ? below${v} : below;
 % endfor
-            int held = counts[v];
+            int entries = counts[v];
             do {
                 const int c = CMR_LOWEST(below);
                 below &= below - 1;
                 const float bound = near[v * ${matrix.columns} + c];
                 if (bound < bar) {
-                    const int at = v * ${kept} + (held < ${kept} ? held : held - ${kept});
-                    kept_bounds[at] = bound;
-                    kept_columns[at] = ${domain.attr.place(f"{here}at_column + c / 2 * 8 + c % 2", True)};
-                    if (held < ${kept}) held++;
-                    if (held >= ${kept}) {
+                    const int at = v * ${capacity} + (entries < ${capacity} ? entries : entries - ${capacity});
+                    own_bounds[at] = bound;
+                    own_columns[at] = ${domain.attr.place(f"{here}at_column + c / 2 * 8 + c % 2", True)};
+                    if (entries < ${capacity}) entries++;
+                    if (entries >= ${capacity}) {
                         float worst = -INFINITY;
-                        for (int n = 0; n < ${kept}; n++) {
-                            const float one = kept_bounds[v * ${kept} + n];
-                            if (one >= worst) { worst = one; held = ${kept} + n; }
+                        for (int n = 0; n < ${capacity}; n++) {
+                            const float one = own_bounds[v * ${capacity} + n];
+                            if (one >= worst) { worst = one; entries = ${capacity} + n; }
                         }
                         bar = fmin(bar, worst);
                     }
                 }
             } while (below);
-            counts[v] = held;
+            counts[v] = entries;
 % for v in mine:
             bar${v} = v == ${v} ? bar : bar${v};
 % endfor

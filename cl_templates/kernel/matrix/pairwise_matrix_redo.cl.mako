@@ -19,9 +19,9 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
     ${mode.local_array("weights")}
     ${terms.declare_tile(exact)}
     ${domain.open_places()}
-    const int wanted = redo[CMR_GROUP];
-    cmr_end_unless_int(wanted);
-    ${domain.open(f"CMR_GROUP / {wide.across}", apart * vectors, "wanted")}
+    const int todo = redo[CMR_GROUP];
+    cmr_end_unless_int(todo);
+    ${domain.open(f"CMR_GROUP / {wide.across}", apart * vectors, "todo")}
     const idx first_d = CMR_GROUP % ${wide.across} * ${wide.numbers}, last_d = min((idx)(first_d + ${wide.numbers}), (idx)${wide.size});
     ${inputs.offset(exact.pair.inputs, "batch")}
     ${exact.uniforms()}
@@ -82,10 +82,10 @@ ${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.paramete
 % for n in range(numbers):
 <%
 d, acc = f"(first_d + own + {n})", f"acc{v}_{n}"
-live = [f"wanted && mine{v} < last && {d} < last_d"]
+live = [f"todo && mine{v} < last && {d} < last_d"]
 finished = accumulators.finish(exact, acc, 1, [f"(size_t)(batch * rows + mine{v}) * {wide.size} + {d}"], live, "reduced")
 %>
-    ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine{v}) * {wide.size} + {d}] = {acc}_total0;")}
+    ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(first_slot + mine{v}) * {wide.size} + {d}] = {acc}_total0;")}
 % endfor
 % endfor
 }

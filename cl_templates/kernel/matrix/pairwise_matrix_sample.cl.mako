@@ -22,9 +22,9 @@ float ${name}${v}_${c} = ${matrix.worst};
 <%def name="keep_best()">
 % for v in mine:
 % for c in range(2):
-<% kept = f"near{v}_{c % matrix.chains}" %>
+<% first_slot = f"near{v}_{c % matrix.chains}" %>
 % for name in matrix.looked(v, c):
-${kept} = ${matrix.better}(${name}, ${kept});
+${first_slot} = ${matrix.better}(${name}, ${first_slot});
 % endfor
 % endfor
 % endfor
@@ -75,7 +75,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_sample", list(parameters) + domain.attr.
         const idx at = first + ${matrix.places.row_place(v)};
         if (at < last) {
 % for c in range(matrix.chains):
-            buckets[(size_t)${matrix.bucket(c)} * total + kept + at] = best${v}_${c};
+            buckets[(size_t)${matrix.bucket(c)} * total + first_slot + at] = best${v}_${c};
 % endfor
         }
     }

@@ -131,7 +131,7 @@ const uint4 w${b} = cmr_matrix_columns_uint4(memory, ${wide.weights_at} + turn *
 % for b in wide.blocks_from(first):
 % for r in range(box.blocks):
 % if b != wide.folded or words == "xy":
-m${r}_${b}_${low} = cmr_matrix_product_float4(m${r}_${b}_${low}, ${scalars.held(r, row)}, w${b}.${words}, memory, lane);
+m${r}_${b}_${low} = cmr_matrix_product_float4(m${r}_${b}_${low}, ${scalars.piece_text(r, row)}, w${b}.${words}, memory, lane);
 % endif
 % endfor
 % endfor
@@ -160,18 +160,18 @@ ${add_products(first, 0, 0, "xy")}
 ${few.load_rows(matrix)}
 ${begin_sums(0)}
 <%values:each_step scalars="${scalars}">
-% if not scalars.kept:
+% if not scalars.whole:
     ${values.declare_held(scalars)}
 % endif
     ${values.compute(scalars)}
     ${values.hold(scalars)}
-% if not scalars.kept:
+% if not scalars.whole:
     ${load_weights(0)}
     ${multiply_low(0)}
     ${multiply_high(0)}
 % endif
 </%values:each_step>
-% if scalars.kept:
+% if scalars.whole:
 ${multiply(0)}
 % endif
 </%def>
@@ -190,9 +190,9 @@ ${multiply(0)}
 % for c in range(2):
 <%
 total = f"{wide.acc(v, b, c)}_total0"
-found = " + ".join(f"m{v // 2}_{b}_{low}.{'xyzw'[v % 2 * 2 + c]}" for low in wide.lows)
+raw = " + ".join(f"m{v // 2}_{b}_{low}.{'xyzw'[v % 2 * 2 + c]}" for low in wide.lows)
 %>
-    ${total} = fma(${found}, unscale${b}.${"xy"[c]}, ${total});
+    ${total} = fma(${raw}, unscale${b}.${"xy"[c]}, ${total});
 % endfor
 % endfor
 % endfor
@@ -284,7 +284,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % endif
 % if wide.registers:
         int odd = 0;
-% if scalars.kept:
+% if scalars.whole:
         ${values.declare_held(scalars)}
 % endif
         float4 ${", ".join(wide.sums(0))};
@@ -340,7 +340,7 @@ d, acc = wide.number(b, c), wide.acc(v, b, c)
 live = [f"mine < last && {d} < {wide.size}"]
 finished = accumulators.finish(exact, acc, 1, [f"(size_t)(batch * rows + mine) * {wide.size} + {d}"], live, "reduced")
 %>
-        ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(kept + mine) * {wide.size} + {d}] = {acc}_total0;")}
+        ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(first_slot + mine) * {wide.size} + {d}] = {acc}_total0;")}
 % endfor
 % endfor
     }

@@ -57,13 +57,13 @@ ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_paramet
         { const float bound = bars[batch * rows + row]; ${declare_nearly()} missed = nearly; }
 % endif
         for (idx list = 0; list < splits * ${listed.lists}; list++) {
-            for (int n = 0; n < ${listed.kept}; n++) {
-                const size_t at = ((size_t)(list % ${listed.lists}) * ${listed.kept} + n) * total + (size_t)(list / ${listed.lists}) * step + kept + row;
+            for (int n = 0; n < ${listed.capacity}; n++) {
+                const size_t at = ((size_t)(list % ${listed.lists}) * ${listed.capacity} + n) * total + (size_t)(list / ${listed.lists}) * step + first_slot + row;
                 const float bound = list_bounds[at];
                 if (!(bound < INFINITY)) break;
                 ${declare_nearly()}
                 if (!(nearly ${better}= bar)) break;
-                if (n == ${listed.kept - 1} && nearly ${better} missed) missed = nearly;
+                if (n == ${listed.capacity - 1} && nearly ${better} missed) missed = nearly;
                 const idx column = list_columns[at];
                 ${fold_column()}
             }
@@ -72,6 +72,6 @@ ${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_paramet
         ${accumulators.finish(pairs, "acc", 1, ["batch * rows + row"], ["1"], "reduced")}
     }
     ${mode.sync()}
-    const int found = doubts[0];
-    if (row < last) redo[batch * rows + row] = found;
+    const int doubt = doubts[0];
+    if (row < last) redo[batch * rows + row] = doubt;
 }

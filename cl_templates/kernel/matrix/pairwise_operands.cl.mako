@@ -19,11 +19,11 @@ const int usable = all < ${side.finite}, exponent = max(1, min(253, ${254 + side
 const float scale = usable ? as_float(exponent << 23) : 0.0f;
 const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;
 </%def>
-## Declares v{k}, the number at coordinate d times the scale, 0 where it is not wanted, and its high piece. Counts it if its pieces lack digits that it has.
-<%def name="scaled(part, k, d, wanted)">
+## Declares v{k}, the number at coordinate d times the scale, 0 where it is not condition, and its high piece. Counts it if its pieces lack digits that it has.
+<%def name="scaled(part, k, d, condition)">
 <% number = part.coordinate("row", d) %>
 float v${k} = 0.0f;
-if (${wanted}) { ${number.statements} v${k} = scale * (${number.text}); }
+if (${condition}) { ${number.statements} v${k} = scale * (${number.text}); }
 const float v${k}h = cmr_half_round_float(v${k});
 % if part.counts:
 lost += fabs(v${k}) < ${side.small} && 0x1p24f * v${k} != rint(0x1p24f * v${k});

@@ -12,8 +12,8 @@ ${mode.kernel_head("cmr_pairwise_weights", list(parameters) + ["__global float *
     ${inputs.offset(weighted.wide.pair.inputs, "batch")}
     ${products.offset_centre(weighted, "batch")}
     weights += (size_t)element * padded * ${weighted.numbers};
-    for (int k = 0; k < ${taken}; k++) {
-        const idx e = (group * ${taken} + k) * ${block} + CMR_LOCAL_ID, column = e / ${weighted.numbers}, d = first_d + e % ${weighted.numbers};
+    for (int k = 0; k < ${at_once}; k++) {
+        const idx e = (group * ${at_once} + k) * ${block} + CMR_LOCAL_ID, column = e / ${weighted.numbers}, d = first_d + e % ${weighted.numbers};
         if (column < padded) {
             ${long_values.declare_weight(weighted.wide, "column", "d", weighted.part)}
 % if weighted.centre:

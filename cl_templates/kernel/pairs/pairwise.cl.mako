@@ -23,7 +23,7 @@ op = inner if inner is not None else pairs.outer
 reload = pairs.staged and cpu
 staged, place, held = pairs.staged, domain.attr.place, vectors
 # Where rows come in clusters, groups may have fewer of them than they could: as many vectors are walked as there are rows for, or a few more.
-steps = sorted({vectors, vectors >> (1 if taken > 1 else 2), vectors >> 1, *([vectors * 3 // 4] if taken == 1 else []), 1} - {0}, reverse=True) if domain.attr.scattered else [vectors]
+steps = sorted({vectors, vectors >> (1 if at_once > 1 else 2), vectors >> 1, *([vectors * 3 // 4] if at_once == 1 else []), 1} - {0}, reverse=True) if domain.attr.scattered else [vectors]
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
@@ -44,16 +44,16 @@ ${contractions.contract(pairs, vectors, [place(f"k + {c}", staged) for c in rang
 </%def>
 <%def name="walk(vectors)">
 <% shared = sharing and vectors == 1 %>
-int k = ${f"sharer * {taken}" if shared else 0};
+int k = ${f"sharer * {at_once}" if shared else 0};
 % if unroll > 1:
 #pragma unroll ${unroll}
 % endif
-for (; k <= count - ${taken}; k += ${f"sharers * {taken}" if shared else taken}) {
-${turn(taken, vectors)}
+for (; k <= count - ${at_once}; k += ${f"sharers * {at_once}" if shared else at_once}) {
+${turn(at_once, vectors)}
 }
-% if taken > 1:
+% if at_once > 1:
 % if shared:
-k = count - count % ${taken} + sharer;
+k = count - count % ${at_once} + sharer;
 % endif
 for (; k < count; k += ${"sharers" if shared else 1}) {
 ${turn(1, vectors)}
@@ -130,6 +130,6 @@ at = [f"base{v} + {lane}" for lane in range(lanes)]
 live = [f"base{v} + {lane} < last" + (" && CMR_LOCAL_ID < wide" if sharing else "") for lane in range(lanes)]
 finished = accumulators.finish(pairs, f"acc{v}", lanes, [f"batch * rows + {a}" for a in at], live, "reduced")
 %>
-    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "kept", at, live, "total"))}
+    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "first_slot", at, live, "total"))}
 % endfor
 }

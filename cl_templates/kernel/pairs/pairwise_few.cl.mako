@@ -76,7 +76,7 @@ row, live = f"first + {v}", [f"first + {v} < last"]
 finished = accumulators.finish(pairs, f"whole{v}", 1, [f"batch * rows + {row}"], live, "reduced")
 %>
     if (${mode.is_leader()}) {
-    ${domain.results(partial, finished, accumulators.leave(pairs, f"whole{v}", "kept", [row], live, "total"))}
+    ${domain.results(partial, finished, accumulators.leave(pairs, f"whole{v}", "first_slot", [row], live, "total"))}
     }
 % endfor
 }

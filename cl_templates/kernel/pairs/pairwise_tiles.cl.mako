@@ -20,7 +20,7 @@ op = inner if inner is not None else pairs.outer
 my_rows = [f"at_row + {offset}" for offset in tiles.row_offsets]
 cyclic = len(tiles.walks) == 1
 T = shape.tile_columns
-# Where columns lie apart, three tiles' places are kept: of the next one, of this one, and of the last one, which some may still read.
+# Where columns lie apart, three tiles' places are first_slot: of the next one, of this one, and of the last one, which some may still read.
 here, ahead = ("page", "(page + 1) % 3") if tiles.scattered else ("j0", f"j0 + {T}")
 def column_index(c):
     """C text of the index of the item's column c, where it is there."""
@@ -156,8 +156,8 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
     ${mode.local_array("memory")}
     ${domain.open("CMR_GROUP", shape.tile_rows, f"redo[{flags}]" if flags else None)}
 % if flags:
-    const int wanted = redo[${flags}];
-    cmr_end_unless_int(wanted);
+    const int todo = redo[${flags}];
+    cmr_end_unless_int(todo);
 % endif
     ${inputs.offset(pairs.pair.inputs, "batch")}
     ${staging.offset(tiles, "batch")}
@@ -259,10 +259,10 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
             ${pairs.outer.merge("all", "all", "next")}
         }
 <%
-live = ["wanted && row < last" if flags else "row < last"]
+live = ["todo && row < last" if flags else "row < last"]
 finished = accumulators.finish(pairs, "all", 1, ["batch * rows + row"], live, "reduced")
 %>
-        ${domain.results(partial, finished, accumulators.leave(pairs, "all", "kept", ["row"], live, "total"))}
+        ${domain.results(partial, finished, accumulators.leave(pairs, "all", "first_slot", ["row"], live, "total"))}
     }
     ${mode.sync()}
 % endfor

@@ -37,11 +37,11 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
     ${terms.declare_tile(pairs)}
     ${domain.open_places()}
 % if flags:
-    int wanted = 0;
-    for (int k = 0; k < ${flags}; k++) wanted |= redo[CMR_GROUP / across * ${flags} + k];
-    cmr_end_unless_int(wanted);
+    int todo = 0;
+    for (int k = 0; k < ${flags}; k++) todo |= redo[CMR_GROUP / across * ${flags} + k];
+    cmr_end_unless_int(todo);
 % endif
-    ${domain.open("CMR_GROUP / across", block, "wanted" if flags else None)}
+    ${domain.open("CMR_GROUP / across", block, "todo" if flags else None)}
     const idx first_d = CMR_GROUP % across * ${beside};
     ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
@@ -52,7 +52,7 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % if not cpu:
     ${pairs.row(0, ["row"])}
 % endif
-    ${contractions.keep_rows(pairs, [["row"]], "wanted" if flags else "")}
+    ${contractions.keep_rows(pairs, [["row"]], "todo" if flags else "")}
 % for r in range(rows_taken):
     ${T} ${", ".join(f"acc{r}_{c}_total0 = 0" for c in range(numbers_taken))};
 % endfor
@@ -132,10 +132,10 @@ ${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % for n in range(numbers_taken):
 <%
 d = f"(first_d + at_d + {n})"
-live = [f"{'wanted && ' if flags else ''}mine < last && {d} < {size}"]
+live = [f"{'todo && ' if flags else ''}mine < last && {d} < {size}"]
 finished = accumulators.finish(pairs, f"acc{r}_{n}", 1, [f"(size_t)(batch * rows + mine) * {size} + {d}"], live, "reduced")
 %>
-        ${domain.results(partial, finished, f"if ({live[0]}) ((__global {T} *)parts)[(kept + mine) * {size} + {d}] = acc{r}_{n}_total0;")}
+        ${domain.results(partial, finished, f"if ({live[0]}) ((__global {T} *)parts)[(first_slot + mine) * {size} + {d}] = acc{r}_{n}_total0;")}
 % endfor
     }
 % endfor

@@ -1,5 +1,5 @@
 ## cmr_pairwise_wide_rows: as cmr_pairwise_wide, one work-item per group: vectors of rows, and one accumulator of a vector per d in private memory.
-##   `taken` columns at a time: their s for all rows of the group, then a loop over d that adds t(s, x, w) of all of them to every accumulator. The
+##   `at_once` columns at a time: their s for all rows of the group, then a loop over d that adds t(s, x, w) of all of them to every accumulator. The
 ##   sums of a stage of columns end with it.
 ##   in…, parts or out…, rows, …, across  as in cmr_pairwise_wide
 ##   Local memory: none. Barriers: none.
@@ -77,8 +77,8 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters
 % endif
     <%domain:each_tile tile="${stage}" staged="${False}">
         int k = 0;
-        for (; k <= count - ${taken}; k += ${taken}) { ${turn(taken)} }
-% if taken > 1:
+        for (; k <= count - ${at_once}; k += ${at_once}) { ${turn(at_once)} }
+% if at_once > 1:
         for (; k < count; k++) { ${turn(1)} }
 % endif
         for (int e = 0; e < numbers * ${vectors}; e++) { acc[e] = acc[e] + part[e]; part[e] = 0; }
@@ -90,7 +90,7 @@ ${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters
 mine = [f"first + {v * lanes + lane}" for lane in range(lanes)]
 live = [f"{row} < last" for row in mine]
 lane_of = [f".s{'0123456789abcdef'[lane]}" if lanes > 1 else "" for lane in range(lanes)]
-left = " ".join(f"if ({alive}) ((__global {T} *)parts)[(kept + {row}) * {size} + first_d + e] = all{v}_total0{lane};" for alive, row, lane in zip(live, mine, lane_of))
+left = " ".join(f"if ({alive}) ((__global {T} *)parts)[(first_slot + {row}) * {size} + first_d + e] = all{v}_total0{lane};" for alive, row, lane in zip(live, mine, lane_of))
 finished = accumulators.finish(pairs, f"all{v}", lanes, [f"(size_t)(batch * rows + {row}) * {size} + first_d + e" for row in mine], live, "reduced")
 %>
         ${domain.results(partial, finished, left)}

@@ -36,7 +36,7 @@ if (${run} + 1 < bases[groups])
 % if early:
     out1[${to}] = ${k} < ${block} ? early0 : early1;
 % else:
-    ${copy_key(to, f"(kept_at + {k})")}
+    ${copy_key(to, f"(spare_at + {k})")}
 % endif
 </%def>
 ## Stores what ended in the tile, side by side. early: the keys of these runs are there already.
@@ -45,7 +45,7 @@ if (${run} + 1 < bases[groups])
                 const idx s = first + k;
                 ${op.declare("acc")}
 % for part, _ in op.parts:
-                acc_${part} = kept_${part}[PLACE(k)];
+                acc_${part} = stage_${part}[PLACE(k)];
 % endfor
 % if partial:
                 if (earlier && s == early) {
@@ -128,11 +128,11 @@ ${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx s
             }
 % endif
 % if moved:
-            const idx kept_at = begin + (first - early);
+            const idx spare_at = begin + (first - early);
 % if text.words == 1:
             ${text.word} early0 = 0, early1 = 0;
 % for k in (0, 1):
-            if (${k * block} + lane < ended) early${k} = spare[kept_at + ${k * block} + lane];
+            if (${k * block} + lane < ended) early${k} = spare[spare_at + ${k * block} + lane];
 % endfor
 % endif
 % endif
@@ -142,7 +142,7 @@ ${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx s
 % for k in range(16):
             if (${flag(k)}) {
 % for part, _ in op.parts:
-                kept_${part}[PLACE(at)] = v${k}_${part};
+                stage_${part}[PLACE(at)] = v${k}_${part};
 % endfor
                 at++;
             }
@@ -151,11 +151,11 @@ ${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx s
             if (flags && !(lane > 0 ? (closed >> (lane - 1)) & 1 : !open_before)) {
                 ${op.declare("acc")}
 % for part, _ in op.parts:
-                acc_${part} = kept_${part}[PLACE(rank)];
+                acc_${part} = stage_${part}[PLACE(rank)];
 % endfor
                 ${op.merge("acc", "left", "acc")}
 % for part, _ in op.parts:
-                kept_${part}[PLACE(rank)] = acc_${part};
+                stage_${part}[PLACE(rank)] = acc_${part};
 % endfor
             }
             open_before = !(closed >> ${block - 1});

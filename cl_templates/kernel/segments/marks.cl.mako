@@ -1,7 +1,7 @@
 ## cmr_marks: which elements end a run of equal keys, as bits; a team of 32 items, one group, takes one chunk, tile by tile of 512.
 ##   in…  the keys, once and one element ahead    out0  the marks, 32 to a word; the last key has one    out1  marks per chunk
 ##   n  keys    share  keys per chunk, a multiple of the tile
-##   With `kept` out3 holds, chunk by chunk, a key per mark: the last one of the run that ends, or the first one of the run that follows; and behind
+##   With `with_keys` out3 holds, chunk by chunk, a key per mark: the last one of the run that ends, or the first one of the run that follows; and behind
 ##   all of them the first key.
 ##   A warp loads four neighbours per item and load, one tile ahead, where keys are numbers; else it votes on neighbours side by side. Items without
 ##   votes take 16 neighbours of their own.
@@ -9,7 +9,7 @@
 <%namespace name="keys" file="/keys.cl.mako"/>
 <%
 ROWS, TILE, warp = range(16), 16 * block, subgroup == block
-outputs = ["__global uint *restrict out0", "__global idx *restrict out1", *([f"__global {text.key_type} *restrict out3"] if kept else [])]
+outputs = ["__global uint *restrict out0", "__global idx *restrict out1", *([f"__global {text.key_type} *restrict out3"] if with_keys else [])]
 %>
 <%def name="keep(i, at)">
 % if last:
@@ -28,16 +28,16 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % for r in ROWS:
         word${r} = cmr_ballot_int((int)word${r});
         if (lane == ${r}) mine = word${r};
-% if kept:
+% if with_keys:
         if ((word${r} >> lane) & 1) {
-            const idx i = t + ${32 * r} + lane, at = begin + found + ended + popcount(word${r} & ((1u << lane) - 1));
+            const idx i = t + ${32 * r} + lane, at = begin + marks_before + ended + popcount(word${r} & ((1u << lane) - 1));
             ${keep("i", "at")}
         }
 % endif
         ended += popcount(word${r});
 % endfor
         if (lane < 16) out0[(t >> 5) + lane] = mine;
-        found += ended;
+        marks_before += ended;
 </%def>
 <%def name="load(t)">
 % for j in range(4):
@@ -45,7 +45,7 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % endfor
             beyond = in0[${t} + ${TILE}];
 </%def>
-## The marks of four neighbours are four bits; eight items make a word of them. What is kept waits side by side in local memory.
+## The marks of four neighbours are four bits; eight items make a word of them. The keys wait side by side in local memory.
 <%def name="by_fours()">
 % for j in range(4):
         const ${text.key_type} first${j} = ${f"cmr_shuffle_first_{text.key_type}(raw{j + 1}.s0, 0)" if j < 3 else "beyond"};
@@ -79,7 +79,7 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % endfor
         if ((lane & 7) == 0) out0[(t >> 5) + ${4 * j} + (lane >> 3)] = word${j};
 % endfor
-% if kept:
+% if with_keys:
         if (ended) {
             int base = 0;
 % for j in range(4):
@@ -92,11 +92,11 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
             }
 % endfor
             ${mode.sync()}
-            for (int k = lane; k < ended; k += ${block}) out3[begin + found + k] = line[k];
+            for (int k = lane; k < ended; k += ${block}) out3[begin + marks_before + k] = line[k];
             ${mode.sync()}
         }
 % endif
-        found += ended;
+        marks_before += ended;
 </%def>
 ## Neighbours of the item's own.
 <%def name="by_items()">
@@ -115,23 +115,23 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
             ended += counts[k];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-% if kept:
+% if with_keys:
         for (; half_word; half_word &= half_word - 1) {
-            const idx i = first + CMR_LOWEST(half_word), at = begin + found + rank;
+            const idx i = first + CMR_LOWEST(half_word), at = begin + marks_before + rank;
             ${keep("i", "at")}
             rank++;
         }
 % endif
-        found += ended;
+        marks_before += ended;
 </%def>
 ${mode.kernel_head("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n", "const idx share"])} {
     const int lane = get_local_id(0);
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
-    idx found = 0;
+    idx marks_before = 0;
 % if not warp:
     ${mode.local_array("counts")}
 % elif text.fours:
-% if kept:
+% if with_keys:
     ${mode.local_array("line")}
 % endif
     ${text.key_type}4 raw0, raw1, raw2, raw3;
@@ -153,8 +153,8 @@ ${mode.kernel_head("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n
 % endif
     }
     if (lane == 0) {
-        out1[CMR_GROUP] = found;
-% if kept and not last:
+        out1[CMR_GROUP] = marks_before;
+% if with_keys and not last:
         if (begin == 0) ${keys.copy("out3", "n", "0")}
 % endif
     }

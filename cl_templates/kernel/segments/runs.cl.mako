@@ -41,11 +41,11 @@ ${keys.copy("out1", run, at)}
         if (row + ${32 * r} < end) ${keys.change(f"word{r}", f"(row + {32 * r})", 0)}
         word${r} = cmr_ballot_int((int)word${r});
 % endfor
-        const int found = ${" + ".join(f"popcount(word{r})" for r in range(stretch))};
+        const int count_here = ${" + ".join(f"popcount(word{r})" for r in range(stretch))};
         ${op.declare("here")}
-        here_total = lane == 0 ? found : 0;
+        here_total = lane == 0 ? count_here : 0;
         ${mode.scan_step(op, "carry", "here", "before", "through")}
-        idx run = (idx)before_total - (lane == 0 ? 0 : found);
+        idx run = (idx)before_total - (lane == 0 ? 0 : count_here);
         const uint below = (1u << lane) - 1;
 % for r in range(stretch):
         if ((word${r} >> lane) & 1) {
@@ -83,7 +83,7 @@ ${keys.copy("out1", run, at)}
 % if vectors:
 ## The first four without a branch: what there is no change for is written again by the changes that follow. (The last pair stands in for it.)
         if (run + 4 <= final) {
-            const int found = CMR_MIN(CMR_COUNT(changes), 4);
+            const int count_here = CMR_MIN(CMR_COUNT(changes), 4);
 % for k in range(4):
             {
                 const idx i = first + CMR_LOWEST(changes | ${1 << (stretch - 1)}u);
@@ -93,7 +93,7 @@ ${keys.copy("out1", run, at)}
                 changes &= changes - 1;
             }
 % endfor
-            run += found;
+            run += count_here;
         }
 % endif
         for (; changes && run < final; changes &= changes - 1) {

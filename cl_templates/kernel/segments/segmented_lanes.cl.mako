@@ -2,7 +2,7 @@
 ##   Of segments no longer than the widest of `widths`, as many as there are lanes at once: masked loads, then a tree that pairs lanes until
 ##   each holds one segment. Longer ones one by one, `long` elements at a time in the tile's accumulators, which are then widened.
 ##   Where elements are gathered, they are computed into a private window first, by a loop that compilers vectorise; vectors come from there.
-##   It holds the elements from `held` on, to before `until`; all places are those among all elements.
+##   It holds the elements from `window_first` on, to before `until`; all places are those among all elements.
 ##   Edges go through cmr_edge, and a batch never ends with the last segment: with plain loads PoCL 3.0's code for batches of 16 is slower (16 ms
 ##   instead of 12 at 2^26 float32, all segments of 10, two Zen 4 cores).
 ##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
@@ -18,7 +18,7 @@ reach = "end" if text.windowed else "n"
 def in_turn(p):
     return [text.place(f"({p} + {k * lanes})") for k in range(unroll)]
 def begin_of(digit):
-    return f"(held + starts.s{digit})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{digit}], n - {widest})"
+    return f"(window_first + starts.s{digit})" if text.windowed else f"cmr_within((idx)offsets[s + 0x{digit}], n - {widest})"
 def gather(chain, at):
     (first, kind), *others = chain
     places = f"CMR_LOAD({kind}, {first} + ({at}))"
@@ -122,7 +122,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 % if text.windowed:
     ${text.number} window[${window + widest + lanes}];
     for (int t = 0; t < ${widest + lanes}; t++) window[${window} + t] = 0;
-    idx held = 0, until = 0;
+    idx window_first = 0, until = 0;
 % endif
     const int earlier = first < last && ${segments.start("first")} < begin;
     for (idx s = first; s ${"<=" if partial else "<"} last;) {
@@ -139,7 +139,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
                 const uint longer = longest > ${widest} ? cmr_flags_${counts}(lengths > (${counts})(${widest})) : 0;
                 if (CMR_COUNT(longer) <= ${few}) {
 % if text.windowed:
-                    if (from < held || upto > until) {
+                    if (from < window_first || upto > until) {
                         ${refill("from")}
                     }
 % else:
@@ -148,7 +148,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 ## Offsets are read again: as places to load from they are brought to where a batch may be. Without a window
 ## each begin is brought there alone.
 % if text.windowed:
-                    const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(held), ${counts}), (int)(until - held));
+                    const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(window_first), ${counts}), (int)(until - window_first));
 % endif
                     ${tile.declare("sums", lanes)}
 ## Of empty segments nothing is loaded: there may be no elements left.
@@ -172,7 +172,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
             ${whole.declare("acc")}
 % if text.windowed:
             while (p < upto) {
-                if (p < held || p >= until) {
+                if (p < window_first || p >= until) {
                     ${refill("p")}
                 }
                 const idx stop = CMR_MIN(upto, until);
@@ -217,23 +217,23 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 ## Fills the window from p on; what it holds of that already is moved.
 <%def name="refill(p)">
     idx t = 0;
-    if (${p} >= held && ${p} < until) {
-        for (; t < until - ${p}; t += ${lanes}) *(${text.numbers}_at *)(window + t) = CMR_PEEK(${text.numbers}, window + (${p} - held) + t);
+    if (${p} >= window_first && ${p} < until) {
+        for (; t < until - ${p}; t += ${lanes}) *(${text.numbers}_at *)(window + t) = CMR_PEEK(${text.numbers}, window + (${p} - window_first) + t);
         t = until - ${p};
     }
-    held = ${p};
-    until = CMR_MIN(held + ${window}, end);
+    window_first = ${p};
+    until = CMR_MIN(window_first + ${window}, end);
 % if text.gathers_lanes:
 <%
 chains = text.gathered
 first = next(chain[0][0] for chain in chains.values())
-vector = text.vector("(held + t)", {name: gather(chain, "(held + t)") for name, chain in chains.items()})
+vector = text.vector("(window_first + t)", {name: gather(chain, "(window_first + t)") for name, chain in chains.items()})
 %>
 ## Whether the places that an index and the next ones lead to lie side by side.
-    const int apart = t + ${lanes} <= until - held && !cmr_along_${counts}(CMR_LOAD(${counts}, ${first} + (held + t)));
+    const int apart = t + ${lanes} <= until - window_first && !cmr_along_${counts}(CMR_LOAD(${counts}, ${first} + (window_first + t)));
     if (!apart || cmr_gathers_${counts}()) {
-        for (; t + ${lanes} <= until - held; t += ${lanes}) {
-            if (apart) ${ask_ahead(f"(held + t + {ahead})")}
+        for (; t + ${lanes} <= until - window_first; t += ${lanes}) {
+            if (apart) ${ask_ahead(f"(window_first + t + {ahead})")}
             {
                 ${vector.statements}
                 *(${text.numbers}_at *)(window + t) = ${vector.parts[""]};
@@ -241,8 +241,8 @@ vector = text.vector("(held + t)", {name: gather(chain, "(held + t)") for name, 
         }
     }
 % endif
-<% element = text.element("(held + t)") %>
-    for (; t < until - held; t++) {
+<% element = text.element("(window_first + t)") %>
+    for (; t < until - window_first; t++) {
         ${element.statements}
         window[t] = ${element.parts[""]};
     }

@@ -55,7 +55,7 @@ ${f"const idx number = {group};" if columned else ""}
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
 % endif
-## Cuts may cross where offsets were written while these were found.
+## Cuts may cross where offsets were written while these were inside_count.
 % if partial:
     const int crossed = to_element < from_element || to_segment < from_segment;
 % endif
@@ -67,14 +67,14 @@ ${f"const idx number = {group};" if columned else ""}
     idx first = shut ? 0 : from_segment;
     const idx early = first < last && cmr_edge(offsets, first, segments, n) < begin ? first : -1;
 % if warp:
-    idx held = ((first + 1) & ~31) - 1, ends[${window}];
+    idx first_end = ((first + 1) & ~31) - 1, ends[${window}];
     <%def name="load_window()">
     % for j in range(window):
-    ends[${j}] = cmr_edge(offsets, held + ${32 * j + 1} + lane, segments, n);
+    ends[${j}] = cmr_edge(offsets, first_end + ${32 * j + 1} + lane, segments, n);
     % endfor
     </%def>
     ${load_window()}
-    if (held + lane < first) ends[0] = 0;
+    if (first_end + lane < first) ends[0] = 0;
 % endif
     idx t = begin & ~(idx)3;
 % if warp:
@@ -99,25 +99,25 @@ ${f"const idx number = {group};" if columned else ""}
             used += popcount(cmr_ballot_int(ends[${j}] <= t_end));
             if ((${unsigned})ends[${j}] - (${unsigned})t - 1 < (${unsigned})(t_end - t)) ((__local uchar *)flags)[ends[${j}] - t - 1] = 1;
 % endfor
-            searching = used == ${32 * window} && held + used < last;
+            searching = used == ${32 * window} && first_end + used < last;
             if (searching) {
-                held += ${32 * window};
+                first_end += ${32 * window};
                 ${load_window()}
             }
         }
-        const idx upto_next = CMR_MIN(held + used, last), next = upto_next < first ? first : upto_next;
+        const idx upto_next = CMR_MIN(first_end + used, last), next = upto_next < first ? first : upto_next;
 % else:
         if (lane == 0) ended[0] = 0;
         ${mode.sync()}
-        int found = 0;
+        int inside_count = 0;
         for (idx s = first + lane; s < last; s += ${block}) {
             const idx upto = cmr_edge(offsets, s + 1, segments, n);
             const int inside = upto <= t_end;
-            found += inside;
+            inside_count += inside;
             if (inside && upto > t) ((__local uchar *)flags)[upto - t - 1] = 1;
             if (!inside) s = last;
         }
-        atomic_add(ended, found);
+        atomic_add(ended, inside_count);
         ${mode.sync()}
         const idx next = first + ended[0];
 % endif
@@ -174,7 +174,7 @@ ${f"const idx number = {group};" if columned else ""}
                 ${op.declare("acc")}
                 if (upto > from) {
 % for part, _ in op.parts:
-                    acc_${part} = kept_${part}[PLACE(p)];
+                    acc_${part} = stage_${part}[PLACE(p)];
 % endfor
                     if (from < t + (p & ~15)) {
 % for part, type in op.parts:

@@ -49,7 +49,7 @@ def selected(x: DeviceArray, key: Any) -> DeviceArray:
         return _field(x, key)
     selection = select(x.shape, x.first, key)
     if selection.lookups:
-        return taken(x, places_of(selection, x))
+        return gather(x, places_of(selection, x))
     return in_steps(x, selection.first, selection.shape, selection.steps)
 
 
@@ -76,7 +76,7 @@ def strided_copy(x: DeviceArray, first: int, shape: Shape, axes: Merged, mode: s
     return seen_as(results[0], x.dtype)
 
 
-def taken(x: DeviceArray, places: DeviceArray, mode: str = "auto") -> DeviceArray:
+def gather(x: DeviceArray, places: DeviceArray, mode: str = "auto") -> DeviceArray:
     """The elements at places of x's memory, in one launch."""
     context, bits = x.context, bits_of(x.dtype)
     if not places.size or not x.size:
@@ -88,10 +88,10 @@ def taken(x: DeviceArray, places: DeviceArray, mode: str = "auto") -> DeviceArra
         Argument(places, Signature(INT64, Access.VECTOR, varies=True)),
     )
     arguments = Arguments(context, inputs, places.shape, True)
-    chosen = choose_mode(mode, context.facts)
+    compute_mode = choose_mode(mode, context.facts)
     options = Options(mode, context)
-    box = options.box("map", chosen, context)
-    request = MapRequest(formula, Line(places.size, reach=memory.size), chosen, box)
+    box = options.box("map", compute_mode, context)
+    request = MapRequest(formula, Line(places.size, reach=memory.size), compute_mode, box)
     prepared = prepare(arguments, context.executable(request), [(places.shape, bits)], options)
     result: DeviceArray = prepared.run()[0]
     return seen_as(result, x.dtype)

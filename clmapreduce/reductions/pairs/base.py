@@ -90,9 +90,10 @@ class PairBound(Bound):
     formula's numbers are but exponents, to base 2 once scaled, so that what they are off by is a factor of the
     result's terms, however small they are. summed: whether all numbers are terms of sums, so that a share of a number
     is as small a share of its term. side: -1 where only values below `bar(acc)` change the accumulator, 1 where only
-    those above it do; 0 where any may. kept: how many values an accumulator keeps, where there is a side: what is worse
-    than so many others never matters; 0 where that is not so. linear: whether the result is a plain sum in the values'
-    dtype, up to a factor. reuses: whether a number is used more than once, so that it had better have a variable.
+    those above it do; 0 where any may. capacity: how many values an accumulator keeps, where there is a side: what is
+    worse than so many others never matters; 0 where that is not so. linear: whether the result is a plain sum in the
+    values' dtype, up to a factor. reuses: whether a number is used more than once, so that it had better have a
+    variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -106,7 +107,7 @@ class PairBound(Bound):
     exponents: bool = False
     summed: bool = False
     side: int = 0
-    kept: int = 0
+    capacity: int = 0
     linear: bool = False
     reuses: bool = True
 
@@ -188,8 +189,8 @@ class PairReduction:
         if width != 1:
             raise FormulaError(f"{self.name} reduces a formula of dimension 1, not {width}")
 
-    def refuse(self, option: str, value: object, wanted: str) -> ModeError:
-        return ModeError(f"{self.name}: {option}={value!r} is none; use {wanted}")
+    def refuse(self, option: str, value: object, choices: str) -> ModeError:
+        return ModeError(f"{self.name}: {option}={value!r} is none; use {choices}")
 
 
 def identity(bound: Bound) -> Record:

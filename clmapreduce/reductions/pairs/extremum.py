@@ -27,7 +27,7 @@ from clmapreduce.reductions.pairs.order import LARGEST, LEAST, Order
 class BoundPairExtremum(PairBound):
     """One comparison and one choice for each number."""
 
-    kept = 1
+    capacity = 1
 
     def __init__(self, value: DType, width: int, order: Order) -> None:
         self.value, self.width, self._order = value, width, order
@@ -56,7 +56,7 @@ class BoundPairArgument(PairBound):
     """The best value and its place. That some column is better is rare, so only then is it asked which."""
 
     rare = True
-    kept = 1
+    capacity = 1
 
     def __init__(self, value: DType, width: int, index: DType, order: Order, both: bool) -> None:
         self.value, self.width, self._order, self._both = value, width, order, both
@@ -74,15 +74,15 @@ class BoundPairArgument(PairBound):
         return acc["best0"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
-        better = self._found(acc, values, 0)[1]
+        better = self._candidate(acc, values, 0)[1]
         for d in range(1, self.width):
-            better = better | self._found(acc, values, d)[1]
+            better = better | self._candidate(acc, values, d)[1]
         return better
 
     def adjust(self, acc: Record, values: Sequence[Values], indices: Sequence[Node]) -> Record:
         new: dict[str, Node] = {}
         for d in range(self.width):
-            best, better = self._found(acc, values, d)
+            best, better = self._candidate(acc, values, d)
             old = acc[f"place{d}"]
             place = cast(indices[-1], old.dtype)
             for value, index in zip(values[-2::-1], indices[-2::-1], strict=True):  # backwards: the first one stays
@@ -106,7 +106,7 @@ class BoundPairArgument(PairBound):
         places = [cast(acc[f"place{d}"], INT64) for d in range(self.width)]
         return [bests, places] if self._both else [places]
 
-    def _found(self, acc: Record, values: Sequence[Values], d: int) -> tuple[Node, Node]:
+    def _candidate(self, acc: Record, values: Sequence[Values], d: int) -> tuple[Node, Node]:
         """The best number so far, these columns included, and whether it is one of them."""
         old = acc[f"best{d}"]
         best = self._order.best((value[d] for value in values), old)

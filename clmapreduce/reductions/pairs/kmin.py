@@ -44,7 +44,7 @@ class BoundKMin(PairBound):
     one_by_one = True
 
     def __init__(self, value: DType, width: int, k: int, index: DType, results: tuple[bool, bool]) -> None:
-        self.value, self.width, self.kept = value, width, k
+        self.value, self.width, self.capacity = value, width, k
         self._values, self._places = results
         acc = computing(value)
         parts = [(d, n) for d in range(width) for n in range(k)]
@@ -53,11 +53,11 @@ class BoundKMin(PairBound):
             self.components += tuple(Component(f"place{d}_{n}", index, 0) for d, n in parts)
         shape = (k,) if width == 1 else (k, width)
         columns = ((value, self._values), (INT64, self._places))
-        self.outputs = tuple(PairOutput(dtype, shape) for dtype, wanted in columns if wanted)
+        self.outputs = tuple(PairOutput(dtype, shape) for dtype, is_output in columns if is_output)
         self.side = LEAST.side if width == 1 else 0
 
     def bar(self, acc: Record) -> Node:
-        return acc[f"value0_{self.kept - 1}"]
+        return acc[f"value0_{self.capacity - 1}"]
 
     def rarely(self, acc: Record, values: Sequence[Values]) -> Node:
         enters = self._enters(acc, values, 0)
@@ -76,23 +76,23 @@ class BoundKMin(PairBound):
 
     def merge(self, a: Record, b: Record) -> Record:
         pairs = zip(self._lists(a), self._lists(b), strict=True)
-        return self._record([merged(left, right)[: self.kept] for left, right in pairs])
+        return self._record([merged(left, right)[: self.capacity] for left, right in pairs])
 
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
-        entries = [entries[n] for n in range(self.kept) for entries in self._lists(acc)]
+        entries = [entries[n] for n in range(self.capacity) for entries in self._lists(acc)]
         values = [cast(entry.value, self.value) for entry in entries]
         places = [cast(entry.place, INT64) for entry in entries if entry.place is not None]
         return [*([values] if self._values else []), *([places] if self._places else [])]
 
     def _enters(self, acc: Record, values: Sequence[Values], d: int) -> Node:
-        last = acc[f"value{d}_{self.kept - 1}"]
+        last = acc[f"value{d}_{self.capacity - 1}"]
         return LEAST.beats(LEAST.best((value[d] for value in values), last), last)
 
     def _lists(self, acc: Record) -> list[list[Entry]]:
         def entry(d: int, n: int) -> Entry:
             return Entry(acc[f"value{d}_{n}"], acc[f"place{d}_{n}"] if self._places else None)
 
-        return [[entry(d, n) for n in range(self.kept)] for d in range(self.width)]
+        return [[entry(d, n) for n in range(self.capacity)] for d in range(self.width)]
 
     def _record(self, lists: list[list[Entry]]) -> Record:
         parts: dict[str, Node] = {}
@@ -109,9 +109,9 @@ def inserted(entries: list[Entry], value: Node, index: Node) -> list[Entry]:
     first = entries[0]
     new = Entry(cast(value, first.value.dtype), cast(index, first.place.dtype) if first.place is not None else None)
     before = [LEAST.beats(new.value, entry.value) for entry in entries]
-    row = [chosen(before[0], new, first)]
+    row = [select(before[0], new, first)]
     for n in range(1, len(entries)):
-        row.append(chosen(before[n - 1], entries[n - 1], chosen(before[n], new, entries[n])))
+        row.append(select(before[n - 1], entries[n - 1], select(before[n], new, entries[n])))
     return row
 
 
@@ -136,10 +136,10 @@ def exchanged(a: Entry, b: Entry) -> tuple[Entry, Entry]:
     swap = LEAST.beats(b.value, a.value)
     if a.place is not None and b.place is not None:
         swap = swap | ((b.value == a.value) & (b.place < a.place))
-    return chosen(swap, b, a), chosen(swap, a, b)
+    return select(swap, b, a), select(swap, a, b)
 
 
-def chosen(condition: Node, entry: Entry, otherwise: Entry) -> Entry:
+def select(condition: Node, entry: Entry, otherwise: Entry) -> Entry:
     place = None
     if entry.place is not None and otherwise.place is not None:
         place = apply("where", condition, entry.place, otherwise.place)
@@ -149,8 +149,8 @@ def chosen(condition: Node, entry: Entry, otherwise: Entry) -> Entry:
 class KMin(PairReduction):
     """wanted: whether the values and whether the places are outputs. Needs `PairOptions.k`."""
 
-    def __init__(self, name: str, wanted: tuple[bool, bool]) -> None:
-        self.name, self._wanted = name, wanted
+    def __init__(self, name: str, outputs: tuple[bool, bool]) -> None:
+        self.name, self._outputs = name, outputs
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         k = options.k
@@ -162,7 +162,7 @@ class KMin(PairReduction):
                 f"{self.name} keeps {what} per row, each in a variable of the kernel; at most {MOST_KEPT} are "
                 "possible, sort the rows for more"
             )
-        return BoundKMin(value, width, k, index, self._wanted)
+        return BoundKMin(value, width, k, index, self._outputs)
 
 
 LEAST_K: tuple[PairReduction, ...] = (

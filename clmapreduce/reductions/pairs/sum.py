@@ -87,13 +87,13 @@ class BoundPairKahan(BoundPairSum):
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         new: dict[str, Node] = {}
         for d, total in totals(acc, self.width):
-            lost = acc[f"lost{d}"]
+            error = acc[f"lost{d}"]
             for value in values:
-                term = cast(value[d], total.dtype) - lost
+                term = cast(value[d], total.dtype) - error
                 longer = total + term
-                lost = finite((longer - total) - term)
+                error = finite((longer - total) - term)
                 total = longer
-            new |= {f"total{d}": total, f"lost{d}": lost}
+            new |= {f"total{d}": total, f"lost{d}": error}
         return Record(new)
 
     def merge(self, a: Record, b: Record) -> Record:

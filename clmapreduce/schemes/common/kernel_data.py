@@ -82,9 +82,9 @@ class KernelText(KernelSpec):
         return () if self.target.mode is ComputeMode.SEQUENTIAL else self.arrays
 
     def context(self) -> Mapping[str, Any]:
-        seen = {name: getattr(self, name) for name in _seen(type(self))}
+        values = {name: getattr(self, name) for name in _template_names(type(self))}
         declared = {array.name: array for array in self.arrays}
-        return {"name": self.template.rpartition("/")[2], "local_arrays": declared, **self.target.words, **seen}
+        return {"name": self.template.rpartition("/")[2], "local_arrays": declared, **self.target.words, **values}
 
     @cached_property
     def _key(self) -> Content:
@@ -98,7 +98,7 @@ class KernelText(KernelSpec):
 
 
 @cache
-def _seen(kind: type[KernelText]) -> frozenset[str]:
+def _template_names(kind: type[KernelText]) -> frozenset[str]:
     """The names of what a template sees beside the target's words: fields, and what subclasses define."""
     own = kind.__mro__[: kind.__mro__.index(KernelText)]
     named = {field.name for field in fields(kind)}.union(*map(vars, own)) - {"target", "template", "arrays"}

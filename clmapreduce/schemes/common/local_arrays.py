@@ -37,7 +37,7 @@ def shrink_to_fit(
     """The box, or a smaller one whose arrays take no more than so many bytes, and what is built for it. smaller: gives
     the next box; None for the last one, which is taken whatever it needs.
     """
-    built = build(box)
-    while bytes_of(built.arrays) > memory and (less := smaller(box)) is not None:
-        box, built = less, build(less)
-    return box, built
+    candidate = build(box)
+    while bytes_of(candidate.arrays) > memory and (less := smaller(box)) is not None:
+        box, candidate = less, build(less)
+    return box, candidate

@@ -99,15 +99,15 @@ class Chain:
 
     def _outputs_of(self, q: int, link: Link) -> list[tuple[str, Value, DType]]:
         """(name, value, dtype) of what a link stores: outputs of the program, and what later links need."""
-        made = [(f"out{k}", v, d) for k, (v, d) in enumerate(zip(self.program.outputs, self.outputs, strict=True))]
+        results = [(f"out{k}", v, d) for k, (v, d) in enumerate(zip(self.program.outputs, self.outputs, strict=True))]
         if link.kind is Kind.REDUCE:
-            own = [(n, v, d) for n, v, d in made if not varies(v) and self._home_of(v) == q]
+            own = [(n, v, d) for n, v, d in results if not varies(v) and self._home_of(v) == q]
             return own + [(variable.name, node, variable.dtype) for node, variable in self._scalars.get(q, [])]
         if link.kind is Kind.PARTIALS:
             return []
         own = []
         if q == len(self.links) - 1 or link.ones:
-            own = [(n, v, d) for n, v, d in made if varies(v) != link.ones and (varies(v) or self._home_of(v) < 0)]
+            own = [(n, v, d) for n, v, d in results if varies(v) != link.ones and (varies(v) or self._home_of(v) < 0)]
         for step in link.steps:
             if id(step) in self.stored:
                 variable = self.stored[id(step)].variable
@@ -145,7 +145,7 @@ class Chain:
     # ---------------------------------------------------------------------------------------------- rewriting
     def _rewritten(self, value: Value, q: int, local: tuple[Step, ...]) -> Value:
         """A value as link q computes it: what other links give is read from arrays; `local` steps' results stay."""
-        known: dict[int, Node] = {}
+        rewritten: dict[int, Node] = {}
         here = {id(step) for step in local}
         self._alive.append(value)
 
@@ -162,20 +162,20 @@ class Chain:
             todo = [(root, False)]
             while todo:
                 node, ready = todo.pop()
-                if id(node) in known:
+                if id(node) in rewritten:
                     continue
                 replaced = cut(node)
                 if replaced is not None:
-                    known[id(node)] = replaced
+                    rewritten[id(node)] = replaced
                 elif not isinstance(node, Apply):
-                    known[id(node)] = node
+                    rewritten[id(node)] = node
                 elif ready:
-                    args = tuple(known[id(arg)] for arg in node.args)
+                    args = tuple(rewritten[id(arg)] for arg in node.args)
                     same = all(a is b for a, b in zip(args, node.args, strict=True))
-                    known[id(node)] = node if same else Apply(node.function, args, node.dtype, node.weak)
+                    rewritten[id(node)] = node if same else Apply(node.function, args, node.dtype, node.weak)
                 else:
                     todo += [(node, True), *((arg, False) for arg in node.args)]
-            return known[id(root)]
+            return rewritten[id(root)]
 
         return rebuild({name: build(node) for name, node in components(value).items()})
 
@@ -184,13 +184,13 @@ class Chain:
         return max((self._home[id(step)] for step in needs(list(components(value).values()))), default=-1)
 
     def _scalar(self, node: Node) -> Input:
-        kept = self._scalars.setdefault(self._home_of(node), [])
-        for known, variable in kept:
-            if known is node:
+        scalars = self._scalars.setdefault(self._home_of(node), [])
+        for scalar, variable in scalars:
+            if scalar is node:
                 return variable
         name = f"scalar{sum(map(len, self._scalars.values()))}"
         variable = Input(name, node.dtype, symbol(name, node.dtype), Access.SINGLE)
-        kept.append((node, variable))
+        scalars.append((node, variable))
         self.stored[id(node)] = Stored(variable, False)
         return variable
 
@@ -211,8 +211,8 @@ class Chain:
         """The plan of the whole chain for one line. strict: each launch is one work-item, one value at a time."""
 
         def box(name: str) -> LaunchBox:
-            found = launch_box(name, mode, facts)
-            return strictly_sequential(found) if strict else found
+            default = launch_box(name, mode, facts)
+            return strictly_sequential(default) if strict else default
 
         window, lengths = line.window, self.stored_per_index
         if window is not None:
@@ -270,13 +270,13 @@ class Chain:
 def ordered(program: Program) -> list[Link]:
     """The steps of a program as links, in an order that is right: reduces as early and as many at once as can be."""
     pending = list(program.steps)
-    done: set[int] = set()
+    ordered_ids: set[int] = set()
     links: list[Link] = []
     below = {id(step): list(needs(step.nodes)) for step in pending}
     used = {id(step) for step in needs([n for v in program.outputs for n in components(v).values()])}
 
     def ready(step: Step, but: Iterable[Step] = ()) -> bool:
-        return all(id(needed) in done or needed in but for needed in below[id(step)])
+        return all(id(operand) in ordered_ids or operand in but for operand in below[id(step)])
 
     def reduced_from(unfold: Step) -> tuple[Step, ...]:
         """The reduces that only wait for an unfold, and may meet its elements in any order."""
@@ -286,7 +286,7 @@ def ordered(program: Program) -> list[Link]:
     def take(link: Link) -> None:
         links.append(link)
         for step in link.steps:
-            done.add(id(step))
+            ordered_ids.add(id(step))
             pending.remove(step)
 
     while pending:

@@ -133,8 +133,8 @@ class Fused(HasContent):
     def staged_bytes(self, length: int) -> int:
         """Local memory that the staged arrays of one line take."""
         read = [variable.dtype for variable in self.inputs if variable.access is Access.VECTOR]
-        written = [self.outputs[i] for i, value in enumerate(self.program.outputs) if varies(value)]
-        return (length | 1) * sum(dtype.itemsize for dtype in (*read, *written))
+        stored = [self.outputs[i] for i, value in enumerate(self.program.outputs) if varies(value)]
+        return (length | 1) * sum(dtype.itemsize for dtype in (*read, *stored))
 
     def scratch(self, narrow: bool) -> list[tuple[OperatorText, str]]:
         """The operators whose accumulators a group exchanges, and the names of their local arrays."""
@@ -142,13 +142,13 @@ class Fused(HasContent):
 
     def scratch_arrays(self, block: int) -> tuple[LocalArray, ...]:
         """Those arrays, for so many items."""
-        found = (accumulators(step.bound, block, self.scratch_names[id(step)]) for step in self.program.steps)
-        return tuple(array for arrays in found for array in arrays)
+        arrays_of_steps = (accumulators(step.bound, block, self.scratch_names[id(step)]) for step in self.program.steps)
+        return tuple(array for arrays in arrays_of_steps for array in arrays)
 
     def staged_arrays(self, block: int, length: int) -> tuple[LocalArray, ...]:
         """The arrays that hold so many staged lines. A pitch that is odd keeps items in banks of their own."""
-        read, written = self.staged or ([], [])
-        return tuple(LocalArray(f"staged_{name}", kind, block * (length | 1)) for name, kind in (*read, *written))
+        read, outputs = self.staged or ([], [])
+        return tuple(LocalArray(f"staged_{name}", kind, block * (length | 1)) for name, kind in (*read, *outputs))
 
     def view(self, lanes: int, parallel: bool, narrow: bool) -> View:
         """The text of one line. parallel: a group walks it together."""
@@ -214,10 +214,10 @@ class _PhaseText:
         for node in constants(roots):
             self._block.bind(node, self._outer.text(node))
         nodes = list(postorder(roots))
-        known = {id(node) for node in nodes}
+        ids = {id(node) for node in nodes}
         place = Place("i", "row_begin", "row", "n")
         for variable in self._fused.inputs:
-            if varies(variable.value) and any(id(n) in known for n in components(variable.value).values()):
+            if varies(variable.value) and any(id(n) in ids for n in components(variable.value).values()):
                 self._block.read(variable, place, self._prefix)
         self._block.place(nodes, "i")
 
@@ -227,8 +227,8 @@ class _PhaseText:
         source = self._turn_names(step)[2 if step.exclusive else 3]
         result = step.bound.finish(self._record(self._block, source, step))
         for part, node in components(result).items():
-            kept = step.results[part]
-            self._block.bind(kept, self._block.text(cast(node, kept.dtype)))
+            result = step.results[part]
+            self._block.bind(result, self._block.text(cast(node, result.dtype)))
 
     def _turn(self, step: Step) -> None:
         op, names = self._op(step), self._turn_names(step)
@@ -347,8 +347,8 @@ def plan_fused(
     narrow = Line(rows * max(length, 1)).narrow
     together = scope is Scope.GROUP
     if together:
-        needed = sum(step.bound.layout.itemsize for step in fused.program.steps)
-        box = within_local_memory(box, needed, facts)
+        item_bytes = sum(step.bound.layout.itemsize for step in fused.program.steps)
+        box = within_local_memory(box, item_bytes, facts)
     widest = max((d.itemsize for d in fused.dtypes), default=1)
     side_by_side = not together and mode is ComputeMode.SEQUENTIAL and lines.count > 1 and fused.vectorisable
     lanes = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts))

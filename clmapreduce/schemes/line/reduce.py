@@ -174,5 +174,5 @@ def _fitting_blocks(formula: Formula, bound: Bound, line: Line, facts: Facts, bo
     """More groups, where one group's blocks would outrun the counter that numbers them."""
     limit = OperatorText(bound).block_limit
     lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
-    needed = -(-line.span // (limit * box.block * lanes * box.unroll))
-    return replace(box, groups=max(box.groups, -(-needed // facts.compute_units))) if needed > 1 else box
+    blocks = -(-line.span // (limit * box.block * lanes * box.unroll))
+    return replace(box, groups=max(box.groups, -(-blocks // facts.compute_units))) if blocks > 1 else box

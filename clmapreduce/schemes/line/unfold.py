@@ -80,8 +80,8 @@ class UnfoldText(LineText):
             texts = {"": converted_text(texts[""], self.dtype, lanes)}
         if self.reduction is None or self.into is None:
             return self.store(texts, at, lanes)
-        known = {node: texts[name] for name, node in self.reduction.element.items()}
-        return self.into.absorb_computed(acc, self.reduction.layout.formula, at, known, lanes)
+        elements = {node: texts[name] for name, node in self.reduction.element.items()}
+        return self.into.absorb_computed(acc, self.reduction.layout.formula, at, elements, lanes)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:

@@ -29,7 +29,7 @@ class Box(Protocol):
 
 @dataclass(frozen=True)
 class PairBox:
-    """For pairs. block: work-items per group. bytes: of one vector of rows. vectors: of rows per item. taken: columns
+    """For pairs. block: work-items per group. bytes: of one vector of rows. vectors: of rows per item. at_once: columns
     at once. tile: columns between two sums of sums. unroll: of the loop over a tile. groups: per compute unit, to aim
     at when columns are split. tiles: columns per split at least, in tiles. merge_block: work-items per group of the
     merge.
@@ -38,7 +38,7 @@ class PairBox:
     block: int
     bytes: int
     vectors: int
-    taken: int
+    at_once: int
     tile: int
     unroll: int = 1
     groups: int = 40
@@ -52,21 +52,21 @@ class PairBox:
 
 LONG_TEXT = 64
 """Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
-_PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, taken=2, tile=512, groups=8, merge_block=1)
-_PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, taken=1, tile=256, unroll=4)
+_PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, at_once=2, tile=512, groups=8, merge_block=1)
+_PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, at_once=1, tile=256, unroll=4)
 _PAIRS_SEQUENTIAL = {
     "sum": _PAIR_CPU,
-    "argument": replace(_PAIR_CPU, taken=8),
-    "logsumexp": replace(_PAIR_CPU, taken=4),
-    "kmin": replace(_PAIR_CPU, taken=4),
+    "argument": replace(_PAIR_CPU, at_once=8),
+    "logsumexp": replace(_PAIR_CPU, at_once=4),
+    "kmin": replace(_PAIR_CPU, at_once=4),
 }
-_PAIRS_SEQUENTIAL_LONG = {name: replace(box, taken=8) for name, box in _PAIRS_SEQUENTIAL.items()}
-_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, taken=4) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(box, at_once=8) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, at_once=4) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
-    "argument": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),
-    "logsumexp": replace(_PAIR_GPU, block=128, vectors=4, taken=8, unroll=1),
-    "kmin": replace(_PAIR_GPU, block=64, vectors=1, taken=8, unroll=1, groups=20),
+    "argument": replace(_PAIR_GPU, block=128, vectors=4, at_once=8, unroll=1),
+    "logsumexp": replace(_PAIR_GPU, block=128, vectors=4, at_once=8, unroll=1),
+    "kmin": replace(_PAIR_GPU, block=64, vectors=1, at_once=8, unroll=1, groups=20),
 }
 
 
@@ -74,7 +74,7 @@ def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -
     """The box for pairs of a few rows: as many at a time as a work-item's registers hold."""
     vectors = min(rows, 4 if terms <= 4 and cost <= LONG_TEXT else 1)
     if mode is ComputeMode.SEQUENTIAL:
-        box = replace(_PAIR_CPU, vectors=vectors, taken=1)
+        box = replace(_PAIR_CPU, vectors=vectors, at_once=1)
         return box if facts.kind == "cpu" else replace(box, bytes=1)
     box = replace(_PAIR_GPU, vectors=vectors, unroll=1, tile=64, groups=8)
     return replace(box, block=32, merge_block=32) if facts.kind == "cpu" else box
@@ -99,7 +99,7 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
         boxes = _PAIRS_SEQUENTIAL_LOOP if loops else _PAIRS_SEQUENTIAL if terms <= 4 else _PAIRS_SEQUENTIAL_LONG
         box = boxes[kind]
         if cost > LONG_TEXT and not loops:
-            box = replace(box, vectors=1, taken=1)
+            box = replace(box, vectors=1, at_once=1)
         return box if facts.kind == "cpu" else replace(box, bytes=1)
     box = _PAIRS_GPU[kind]
     if rows < MANY_ROWS:
@@ -109,7 +109,7 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
     if loops or cost > LONG_TEXT or terms > 16:
-        box = replace(box, vectors=1, unroll=1, taken=min(box.taken, 2))
+        box = replace(box, vectors=1, unroll=1, at_once=min(box.at_once, 2))
     box = _filling(box, rows, columns, facts)
     while box.block > facts.max_group_size:
         box = replace(box, block=box.block // 2)
@@ -137,12 +137,12 @@ Still shorter ones may be half as fast; 360 numbers build for 12 to 20 s with 32
 """
 
 
-def ordering(box: PairBox, kept: int, itemsize: int) -> PairBox:
-    """The box for operators that put numbers in order: all that an item keeps is moved by a statement each. kept: bytes
-    of a row's accumulator. itemsize: of the numbers.
+def ordering(box: PairBox, acc_bytes: int, itemsize: int) -> PairBox:
+    """The box for operators that put numbers in order: all that an item keeps is moved by a statement each. acc_bytes:
+    of a row's accumulator, in bytes. itemsize: of the numbers.
     """
     for shortest, most in KEPT_SHORTER:
-        while box.bytes > max(shortest, itemsize) and kept * box.lanes(itemsize) > most:
+        while box.bytes > max(shortest, itemsize) and acc_bytes * box.lanes(itemsize) > most:
             box = replace(box, bytes=box.bytes // 2)
     return box
 
@@ -204,9 +204,9 @@ def tile_box(
         if 8 * box.rows >= rows and box is not boxes[-1]:  # at least half of the tile's would be idle
             continue
         waits = _waits(box.block, acc_words, facts)
-        kept = 0 if _waits(box.rows * box.block, acc_words, facts) else acc_words  # what local memory does not hold
+        private = 0 if _waits(box.rows * box.block, acc_words, facts) else acc_words  # what local memory does not hold
         fits = box.block <= facts.max_group_size and waits
-        if fits and (box.rows * (box.columns * words + kept) <= TILE_WORDS or facts.kind == "cpu"):
+        if fits and (box.rows * (box.columns * words + private) <= TILE_WORDS or facts.kind == "cpu"):
             return box
     return None
 
@@ -229,8 +229,8 @@ class WideBox:
     """For pairs whose value is a long vector. block: work-items per group, rows of a group in the
     parallel mode. rows, numbers: of the result that one item keeps, each whole vectors of 16 bytes and at most an
     eighth of the block; in the sequential mode vectors of rows, and a stretch of numbers. bytes: of one vector of rows
-    (sequential). stage: columns between two barriers, or two sums of sums. taken: columns at once. unroll: of the loops
-    over a stage; loads: of the one that stages vectors. longest: columns that one sum of floats adds up at most.
+    (sequential). stage: columns between two barriers, or two sums of sums. at_once: columns at once. unroll: of the
+    loops over a stage; loads: of the one that stages vectors. longest: columns that one sum of floats adds up at most.
     groups, merge_block: as in a PairBox.
     """
 
@@ -239,7 +239,7 @@ class WideBox:
     numbers: int
     stage: int
     bytes: int = 1
-    taken: int = 1
+    at_once: int = 1
     unroll: int = 1
     loads: int = 1
     longest: int = 4096
@@ -253,7 +253,7 @@ class WideBox:
 
 _WIDE_GPU = WideBox(256, 8, 8, stage=32, unroll=4, loads=8)
 _WIDE_PARALLEL_CPU = WideBox(32, 4, 4, stage=8, longest=64, groups=8, merge_block=32)
-_WIDE_SEQUENTIAL = WideBox(1, 2, 256, stage=128, bytes=64, taken=4, longest=1 << 20, groups=8, merge_block=1)
+_WIDE_SEQUENTIAL = WideBox(1, 2, 256, stage=128, bytes=64, at_once=4, longest=1 << 20, groups=8, merge_block=1)
 WIDE_SCRATCH = 1 << 31
 """Bytes of partial sums that splitting the columns may cost; beyond that sums grow longer instead."""
 
@@ -266,7 +266,7 @@ def wide_box(itemsize: int, rows: int, cost: int, loops: bool, mode: ComputeMode
     if mode is ComputeMode.SEQUENTIAL:
         box = replace(_WIDE_SEQUENTIAL, rows=1 if rows else 2, numbers=512 if rows or loops else 256)
         if cost > LONG_TEXT and not loops:
-            box = replace(box, rows=1, taken=1)
+            box = replace(box, rows=1, at_once=1)
         return box if facts.kind == "cpu" else replace(box, bytes=1)
     if facts.kind == "cpu":
         return _WIDE_PARALLEL_CPU

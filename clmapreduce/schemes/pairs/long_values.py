@@ -59,7 +59,7 @@ class WideText(PairKernel):
 
 @dataclass(frozen=True, eq=False)
 class WideRowsText(PairKernel):
-    """As `WideText`, where an item is alone. taken: columns at once."""
+    """As `WideText`, where an item is alone. at_once: columns at once."""
 
     template = "kernel/pairs/pairwise_wide_rows"
     rows_taken: int
@@ -67,7 +67,7 @@ class WideRowsText(PairKernel):
     stage: int
     size: int
     flags: int
-    taken: int
+    at_once: int
 
     @property
     def lanes(self) -> int:
@@ -164,12 +164,12 @@ class _Wide:
                 domain.scattered,
             )  # fmt: skip
         else:
-            spec = WideRowsText(target, text, tuple(out), *cut, box.rows, self.numbers, *loop, flags, box.taken)
+            spec = WideRowsText(target, text, tuple(out), *cut, box.rows, self.numbers, *loop, flags, box.at_once)
         names = text.pair.names
-        told = (self.after.flags,) if self.after is not None else ()
-        arguments: Arguments = (*names, *targets, *partition.behind, ("idx", across), *told)
+        flag_array = (self.after.flags,) if self.after is not None else ()
+        arguments: Arguments = (*names, *targets, *partition.behind, ("idx", across), *flag_array)
         groups = across * partition.groups * domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *partition.read, *told), targets)
+        return Stage(spec, groups, box.block, arguments, (*names, *partition.read, *flag_array), targets)
 
 
 def choose_wide(pair: Pair, mode: ComputeMode, facts: Facts) -> WideBox | None:
@@ -202,7 +202,7 @@ class LongValues(PairScheme[WideBox]):
             "loads": (1, 16), **GROUPS,
         },
         ComputeMode.SEQUENTIAL: {
-            "rows": (1, 8), "taken": (1, 16), "numbers": (16, 1024), "stage": (8, 1024), "groups": (1, 64),
+            "rows": (1, 8), "at_once": (1, 16), "numbers": (16, 1024), "stage": (8, 1024), "groups": (1, 64),
         },
     }  # fmt: skip
 

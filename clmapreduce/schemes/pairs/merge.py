@@ -42,9 +42,10 @@ class MergeText(KernelText):
 
 
 def merge_stage(
-    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, partition: Partition, wanted: str = "",
+    text: PairText, domain: Pairwise, mode: ComputeMode, facts: Facts, box: Box, partition: Partition,
+    selected: str = "",
 ) -> Stage:  # fmt: skip
-    """The launch that merges the accumulators of every row whose columns are split. wanted: an array that tells which
+    """The launch that merges the accumulators of every row whose columns are split. selected: an array that tells which
     rows are to have results, if not all.
     """
     rows = partition.parts * domain.batch // partition.splits
@@ -56,11 +57,12 @@ def merge_stage(
     bound = text.bound
     narrow = domain.narrow
     whole = replace(text, lanes=1, staged=False)
-    variable = ["__global const uchar *restrict parts", *(["__global const int *restrict wanted"] if wanted else [])]
+    some = ["__global const int *restrict selected"] if selected else []
+    variable = ["__global const uchar *restrict parts", *some]
     target = Target.of(mode, facts, narrow)
     parameters = (*variable, *out_parameters(text.outputs))
-    spec = MergeText(target, bound, text.outputs, whole, parameters, block, team, partition.word, bool(wanted))
-    targets, read = out_names(text.outputs), ("scratch0", *((wanted,) if wanted else ()))
+    spec = MergeText(target, bound, text.outputs, whole, parameters, block, team, partition.word, bool(selected))
+    targets, read = out_names(text.outputs), ("scratch0", *((selected,) if selected else ()))
     return Stage(spec, groups, block, (*read, *targets, *behind), (*read, *partition.merge_tables), targets)
 
 

@@ -30,14 +30,14 @@ SHARED_BYTES = 64
 
 @dataclass(frozen=True, eq=False)
 class RowsText(PairKernel):
-    """vectors: of rows of an item. tile: columns of one. taken: columns at once. unroll: times that the loop over them
-    is written out. sharing: items share rows. scattered: columns of a tile may lie apart.
+    """vectors: of rows of an item. tile: columns of one. at_once: columns at once. unroll: times that the loop over
+    them is written out. sharing: items share rows. scattered: columns of a tile may lie apart.
     """
 
     template = "kernel/pairs/pairwise"
     vectors: int
     tile: int
-    taken: int
+    at_once: int
     unroll: int
     sharing: bool
     scattered: bool
@@ -67,10 +67,10 @@ class Rows(PairScheme[PairBox]):
     box_type = PairBox
     limits: ClassVar = {
         ComputeMode.PARALLEL: {
-            "block": (32, 256), "vectors": (1, 16), "taken": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **GROUPS,
+            "block": (32, 256), "vectors": (1, 16), "at_once": (1, 16), "unroll": (1, 16), "tile": (16, 1024), **GROUPS,
         },
         ComputeMode.SEQUENTIAL: {
-            "vectors": (1, 8), "taken": (1, 16), "tile": (16, 1024), "unroll": (1, 8), "groups": (1, 64),
+            "vectors": (1, 8), "at_once": (1, 16), "tile": (16, 1024), "unroll": (1, 8), "groups": (1, 64),
         },
     }  # fmt: skip
 
@@ -90,7 +90,7 @@ class Rows(PairScheme[PairBox]):
         return clustered(in_order(box, self.layout), cluster, pair.dtype.itemsize)
 
     def fits(self, box: PairBox) -> bool:
-        return super().fits(box) and box.vectors * max(box.taken, box.unroll) <= LONGEST_TEXT
+        return super().fits(box) and box.vectors * max(box.at_once, box.unroll) <= LONGEST_TEXT
 
     def plan(self, box: PairBox) -> Plan:
         text = self._text(box)
@@ -130,7 +130,7 @@ class Rows(PairScheme[PairBox]):
     def _kernel(self, text: PairText, box: PairBox, partition: Partition, sharing: bool, out: list[str]) -> KernelText:
         return RowsText(
             Target.of(self.mode, self.facts, self.domain.narrow), text, tuple(out), box.block, partition.word,
-            partition.partial, box.vectors, box.tile, box.taken, box.unroll, sharing, self.domain.scattered,
+            partition.partial, box.vectors, box.tile, box.at_once, box.unroll, sharing, self.domain.scattered,
         )  # fmt: skip
 
     def _stage(self, text: PairText, box: PairBox, partition: Partition, sharing: bool) -> Stage:

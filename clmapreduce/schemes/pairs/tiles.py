@@ -203,9 +203,9 @@ class _Tiling:
             distance is not None, flag,
         )  # fmt: skip
         names = (*text.pair.names, *self.packs, *(NORMS if distance is not None else ()))
-        told = (self.after.flags,) if self.after is not None else ()
-        arguments: Arguments = (*names, *targets, *partition.behind, *told)
-        reads = (*names, *partition.read, *told)
+        flags = (self.after.flags,) if self.after is not None else ()
+        arguments: Arguments = (*names, *targets, *partition.behind, *flags)
+        reads = (*names, *partition.read, *flags)
         return Stage(spec, partition.groups * domain.batch, box.block, arguments, reads, targets)
 
     def pack_stages(self) -> list[Stage]:
@@ -268,12 +268,12 @@ def norms_stage(
     """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
     group. padded: numbers of the centre, the last of them zeros.
     """
-    left = norms_of(norms.number)
+    norms_read = norms_of(norms.number)
     blocks = -(-(domain.rows + domain.columns) // block)
     spec = NormsKernel(Target.of(mode, facts, domain.narrow), pair, norms.number, norms, block, padded)
     names = tuple(one.name for one in norms.inputs)
-    arguments: Arguments = (*names, *left, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
-    return Stage(spec, blocks * domain.batch, block, arguments, names, left)
+    arguments: Arguments = (*names, *norms_read, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
+    return Stage(spec, blocks * domain.batch, block, arguments, names, norms_read)
 
 
 class Tiles(PairScheme[TileBox]):

@@ -39,8 +39,8 @@ class LanesText(SegmentText):
         return self.elements or self.layout.formula
 
     def place(self, at: str) -> str | Place:
-        """Where the formula finds the elements from an index on: a window holds those from `held` on."""
-        return Place(at, begin="-held") if self.windowed else at
+        """Where the formula finds the elements from an index on: a window holds those from `window_first` on."""
+        return Place(at, begin="-window_first") if self.windowed else at
 
     def element(self, at: str) -> Computed:
         """The formula's value at an index."""

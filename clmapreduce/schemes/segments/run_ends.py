@@ -45,12 +45,12 @@ class MarksText(KeysText):
 
 @dataclass(frozen=True, eq=False)
 class MarksKernel(KernelText):
-    """kept: a key per mark is kept."""
+    """with_keys: whether a key per mark is stored."""
 
     template = "kernel/segments/marks"
     block: ClassVar[int] = TEAM
     text: MarksText
-    kept: bool
+    with_keys: bool
 
     @property
     def last(self) -> bool:
@@ -60,7 +60,7 @@ class MarksKernel(KernelText):
     def arrays(self) -> tuple[LocalArray, ...]:
         if self.target.subgroup != TEAM:
             return (LocalArray("counts", "int", TEAM),)
-        return (LocalArray("line", self.text.key_type, 16 * TEAM),) if self.text.fours and self.kept else ()
+        return (LocalArray("line", self.text.key_type, 16 * TEAM),) if self.text.fours and self.with_keys else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,19 +80,19 @@ class BasesText(KernelText):
 
 
 def plan_marks(
-    changes: Formula, line: Marked, last: bool, kept: bool, mode: ComputeMode, facts: Facts, box: LaunchBox
+    changes: Formula, line: Marked, last: bool, with_keys: bool, mode: ComputeMode, facts: Facts, box: LaunchBox
 ) -> Plan:
     """The plan of the marks, "out0", of how many there are before each chunk and in all, "out1", and in all, "out2".
 
-    changes: of keys and keys one ahead, an int32. kept: "out3" becomes a key per mark, chunk by chunk, the `last` one
-    of the run that ends there or the first one of the run that follows, and the first key of all behind the others.
+    changes: of keys and keys one ahead, an int32. with_keys: "out3" becomes a key per mark, chunk by chunk, the `last`
+    one of the run that ends there or the first one of the run that follows, and the first key of all behind the others.
     box: of the scan over chunks.
     """
     fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
     text = MarksText(changes, line.narrow, last, fours)
     target = Target.of(mode, facts, line.narrow)
-    marks = MarksKernel(target, text, kept)
-    outputs = ("out0", "out1", *(("out3",) if kept else ()))
+    marks = MarksKernel(target, text, with_keys)
+    outputs = ("out0", "out1", *(("out3",) if with_keys else ()))
     marking = Stage(
         marks,
         line.chunks,

@@ -151,9 +151,9 @@ class SegmentText:
         if layout.init is not None:
             acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
         value = layout.op.finish(acc, begin, count, bound)
-        return value if layout.empty is None else _chosen(count == 0, layout.empty.value, value)
+        return value if layout.empty is None else _select(count == 0, layout.empty.value, value)
 
 
-def _chosen(condition: Value, chosen: Value, otherwise: Value) -> Value:
+def _select(condition: Value, chosen: Value, otherwise: Value) -> Value:
     parts = components(chosen)
     return rebuild({leaf: apply("where", condition, parts[leaf], node) for leaf, node in components(otherwise).items()})  # type: ignore[arg-type]

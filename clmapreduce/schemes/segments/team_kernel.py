@@ -30,25 +30,25 @@ class TeamText(SegmentText):
     @property
     def raw(self) -> list[tuple[str, str]]:
         """(array, C type) of what a tile loads early: elements, or the places of gathered ones."""
-        found = {}
+        types = {}
         for variable in self._used:
             first = self._array(variable.through[0]) if variable.through else variable
-            found[first.name] = c_name(first.dtype)
-        return list(found.items())
+            types[first.name] = c_name(first.dtype)
+        return list(types.items())
 
     def local_arrays(self, warp: bool, strips: int = 1) -> tuple[LocalArray, ...]:
         """What a team shares. warp: whether it can pass registers. strips: a tile of neighbours for each of so many
         items' strides, 0 where they stay in registers.
         """
-        op, tile, found = self.layout.op, 16 * TEAM, list[LocalArray]()
+        op, tile, arrays = self.layout.op, 16 * TEAM, list[LocalArray]()
         if strips:
             for part, kind in self.tile.parts:
-                found.append(LocalArray(f"kept_{part}", kind, tile + tile // 4, aligned=True))
-                found.append(LocalArray(f"before_{part}", kind, strips * TEAM))
+                arrays.append(LocalArray(f"stage_{part}", kind, tile + tile // 4, aligned=True))
+                arrays.append(LocalArray(f"before_{part}", kind, strips * TEAM))
         if not warp:
-            found.append(LocalArray("ballots", "uint", TEAM))
-            found += accumulators(op.tile, (strips or 1) * TEAM, "scan")
-        return (*found, *accumulators(op.whole, TEAM, "team"))
+            arrays.append(LocalArray("ballots", "uint", TEAM))
+            arrays += accumulators(op.tile, (strips or 1) * TEAM, "scan")
+        return (*arrays, *accumulators(op.whole, TEAM, "team"))
 
     @property
     def sources(self) -> list[tuple[Input, str]]:

@@ -39,8 +39,8 @@ class Walk(SegmentScheme[SegmentBox]):
         numbers_only = layout.stored.names is None and not is_complex(layout.stored)
         lanes = box.lanes(layout.formula.widest, vectorisable(layout.formula, self.facts) and numbers_only)
         most = lanes * box.vectors
-        full, left = divmod(domain.columns, most)
-        rest = tuple(1 << k for k in reversed(range(most.bit_length())) if left >> k & 1)
+        full, remainder = divmod(domain.columns, most)
+        rest = tuple(1 << k for k in reversed(range(most.bit_length())) if remainder >> k & 1)
         text = SegmentText(layout, domain.narrow, domain.columns != 1)
         target = Target.of(self.mode, self.facts, domain.narrow)
         spec = WalkText(target, text, box.block, several(domain, box), lanes, most, full > 0, rest)

@@ -41,8 +41,8 @@ class StreamedKeys:
             keys[:-1], keys[1:], mode=options.mode, context=self._inputs.context, wait_for=options.wait_for
         )  # fmt: skip
         self.begins = np.concatenate([[0], np.flatnonzero(within) + 1, [len(keys)]]).astype(INT64)
-        found: NumpyArray = keys[self.begins[:-1]] if key == "first" else keys[self.begins[1:] - 1]
-        return found
+        bounds: NumpyArray = keys[self.begins[:-1]] if key == "first" else keys[self.begins[1:] - 1]
+        return bounds
 
     def reduced(self, options: Options) -> NumpyArray:
         """The reduction of every run, (R, *trailing)."""

@@ -65,8 +65,8 @@ def test_plans_are_sound(
     outputs = {f"out{k}" for k in range(len(chain.outputs))} or {"out0"}
     assert_sound(plan, {f"in{k}" for k in range(len(inputs))}, outputs)
     assert_room(plan, chain, length)
-    assert len(plan.stages) <= chain.launches or chain.program.kept is not None
-    assert plan.narrow is (length < NARROW_LIMIT) or chain.program.kept is not None
+    assert len(plan.stages) <= chain.launches or chain.program.partials is not None
+    assert plan.narrow is (length < NARROW_LIMIT) or chain.program.partials is not None
 
 
 @CASES
@@ -159,7 +159,7 @@ def test_streaming_is_for_what_is_written_along_the_line() -> None:
 def test_launches_are_counted_before_a_length_is_known() -> None:
     for function, inputs in FUNCTIONS.values():
         chain = chain_of(function, *inputs)
-        if chain.program.kept is None:
+        if chain.program.partials is None:
             plan = chain.plan(Line(LENGTH), SEQUENTIAL, INTEL, True)
             merged_in_place = sum(link.powers is not None or link.ones for link in chain.links)
             assert chain.launches - merged_in_place <= len(plan.stages) <= chain.launches

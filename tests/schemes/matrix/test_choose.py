@@ -64,9 +64,9 @@ def test_softmaxes_of_long_weights() -> None:
 
 def test_vectors_in_order_are_taken_one_by_one() -> None:
     """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
-    for text, taken in (("Vi(0,18)-Vj(1,18)", 1), (DISTANCE, 4)):
+    for text, columns in (("Vi(0,18)-Vj(1,18)", 1), (DISTANCE, 4)):
         layout = layout_of(text, "KMin", k=10)
-        assert chosen(layout, facts=FACTS["intel"], mode=SEQUENTIAL).taken == taken, text
+        assert chosen(layout, facts=FACTS["intel"], mode=SEQUENTIAL).at_once == columns, text
 
 
 def test_scalars_of_many_numbers_go_elsewhere() -> None:

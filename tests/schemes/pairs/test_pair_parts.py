@@ -26,7 +26,7 @@ def test_terms_of_a_dtype_lie_side_by_side() -> None:
     """As many as 16 bytes hold; three numbers take the room of four."""
     codes = ["f4", "f8", "f4", "f4", "i4", "f4", "f4", "f8", "f8"]
     packs = packs_of([Symbol(f"t{k}", np.dtype(code)) for k, code in enumerate(codes)])
-    assert [(pack.type, pack.number, list(pack.taken)) for pack in packs] == [
+    assert [(pack.type, pack.number, list(pack.terms)) for pack in packs] == [
         ("float4", "float", [0, 2, 3, 5]), ("float", "float", [6]),
         ("double2", "double", [1, 7]), ("double", "double", [8]), ("int", "int", [4]),
     ]  # fmt: skip

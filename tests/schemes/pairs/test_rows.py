@@ -183,7 +183,7 @@ def test_other_formulas_operators_and_boxes_need_other_kernels() -> None:
     """The same formula read again is the same kernel."""
     layouts = [layout_of(), layout_of(), layout_of(op="Max"), layout_of(code="f8")]
     specs = [pair_plan(layout, 1000, 1000, SEQUENTIAL, INTEL).stages[0].spec for layout in layouts]
-    box = PairBox(block=1, bytes=32, vectors=1, taken=1, tile=64)
+    box = PairBox(block=1, bytes=32, vectors=1, at_once=1, tile=64)
     specs.append(pair_plan(layouts[0], 1000, 1000, SEQUENTIAL, INTEL, box=box).stages[0].spec)
     assert len(set(specs)) == 4
 
@@ -206,10 +206,10 @@ class Pairs:
             known: dict[str, Any] = {**names, "group": group, "min": min}
             for name in ("batch", "split", "first", "begin", "end"):
                 known[name] = self.evaluated(getattr(self, name), known)
-            taken = (
+            places = (
                 [known["first"] + v for v in range(box.vectors)] if few else list(self.bases(text, known, stage, lanes))
             )
-            for row in taken:
+            for row in places:
                 if row < rows:
                     self.met[known["batch"], row, known["begin"] : known["end"]] += 1
 
@@ -234,12 +234,12 @@ def test_every_pair_is_met_once(backend: str, mode: ComputeMode, few: bool, rng:
     facts: Facts = FACTS["nvidia"]
     block = 1 if mode is SEQUENTIAL else 4
     for _ in range(12):
-        taken, vectors, tile = (int(rng.choice(c)) for c in ([1, 2], [1, 2, 3], [2, 8]))
+        at_once, vectors, tile = (int(rng.choice(c)) for c in ([1, 2], [1, 2, 3], [2, 8]))
         box = PairBox(
             block=block,
             bytes=16 if mode is SEQUENTIAL else 1,
             vectors=vectors,
-            taken=taken,
+            at_once=at_once,
             tile=tile,
             groups=1,
             tiles=1,

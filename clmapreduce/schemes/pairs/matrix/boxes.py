@@ -91,16 +91,16 @@ def matrix_box(
 
 
 def filter_box(
-    steps: int, kept: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
+    steps: int, capacity: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
 ) -> MatrixBox | None:  # fmt: skip
     """The same where products decide which columns are computed; None where there are too few pairs for them to be
-    worth it. kept: values that the operator keeps.
+    worth it. capacity: values that the operator keeps.
     """
     if rows * columns < MANY_PAIRS:
         return None
     if padded is not None:
         return replace(_clustered_box(padded), sample=0)
-    if kept > 1:
+    if capacity > 1:
         return MatrixBox(256, 2, 512, groups=8, sample=4)
     return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
 
@@ -295,19 +295,19 @@ MATRIX_NEAREST_CPU = MatrixNearestBox(32, 1, 1, 1, groups=8, tiles=2, merge_bloc
 
 
 def matrix_nearest_box(
-    kept: int, columns: float, pairs: float, padded: Callable[[int], float] | None = None
+    capacity: int, columns: float, pairs: float, padded: Callable[[int], float] | None = None
 ) -> MatrixNearestBox | None:  # fmt: skip
-    """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. kept: columns
-    that are wanted; a single one needs no bars. columns: that a row meets. pairs: of the whole problem. padded: as
+    """The box for lists of the nearest columns, from so many pairs on that they are worth their launches. capacity:
+    columns of a list; a single one needs no bars. columns: that a row meets. pairs: of the whole problem. padded: as
     above.
     """
     if pairs < max(1, MANY_PAIRS):
         return None
-    sizes = [rows for rows in _NEAREST_CLUSTERED if kept <= FEW_KEPT or rows <= FEW_ROWS]
+    sizes = [rows for rows in _NEAREST_CLUSTERED if capacity <= FEW_KEPT or rows <= FEW_ROWS]
     box = MATRIX_NEAREST if padded is None else _NEAREST_CLUSTERED[_suited(padded, sizes)]
-    if kept == 1:
+    if capacity == 1:
         return replace(box, sample=0)
-    sample = min(math.sqrt(columns / (kept * LISTED)), columns / (box.tile * box.tiles))
+    sample = min(math.sqrt(columns / (capacity * LISTED)), columns / (box.tile * box.tiles))
     return replace(box, sample=min(SAMPLES, key=lambda one: abs(math.log(sample / one))))
 
 

@@ -70,7 +70,7 @@ class ChainedNumbers(LongResults):
         """Rows or columns that the last group may lack."""
         return self.rows if side.role is Role.ROW else self.box.tile
 
-    def brought(self, p: int) -> list[int]:
+    def step_counts(self, p: int) -> list[int]:
         """The steps of every stage of a tile for a product."""
         depth, steps = self.box.depth, self.parts[p].steps
         return [min(depth, steps - first) for first in range(0, steps, depth)]

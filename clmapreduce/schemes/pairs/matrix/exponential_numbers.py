@@ -63,8 +63,8 @@ class ExponentialNumbers(LongNumbers):
     @cached_property
     def scalars(self) -> ScaledScalars:
         """The scalars of a stage."""
-        kept = self.box.numbers > self.box.chains or not self.registers
-        return ScaledScalars(self.matrix, self.box, self.registers, kept, self._held_at)
+        whole = self.box.numbers > self.box.chains or not self.registers
+        return ScaledScalars(self.matrix, self.box, self.registers, whole, self._held_at)
 
     @cached_property
     def digits(self) -> DigitGuard:
@@ -90,8 +90,8 @@ class ExponentialNumbers(LongNumbers):
     @property
     def words(self) -> int:
         """Words of local memory: operands, two stages' weights, and rows of scalars where items do not hold them."""
-        held = 0 if self.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
-        return self._held_at + held
+        scalar_words = 0 if self.registers else self.box.block // 32 * self.box.blocks * self.steps * 2 * ROW_WORDS
+        return self._held_at + scalar_words
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -144,7 +144,7 @@ class ExponentialNumbers(LongNumbers):
     @property
     def lows(self) -> range:
         """0 for the sums of products, 1 for those of low pieces where they are apart."""
-        return range(1 if self.scalars.kept else 2)
+        return range(1 if self.scalars.whole else 2)
 
     @property
     def block_words(self) -> int:

@@ -209,9 +209,9 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         steps = sum(OperandPieces(len(product.rows)).steps for product in products)
         rows, columns, padded = self.domain.rows * self.domain.batch, self.domain.columns, self.domain.padded()
         if bound.side:
-            return filter_box(steps, bound.kept, rows, columns, padded)
-        left = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
-        return matrix_box(steps, left.cost, len(left.terms.rows), rows, columns, padded)
+            return filter_box(steps, bound.capacity, rows, columns, padded)
+        bilinear_pair = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
+        return matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
 
     def starts(self) -> Sequence[MatrixBox]:
         return STARTS if self.layout.pair.expansion is None and self.suits else ()

@@ -62,8 +62,8 @@ class NearestKernel(MatrixKernel):
         return self.matrix.box
 
     @property
-    def kept(self) -> int:
-        return self.matrix.kept
+    def capacity(self) -> int:
+        return self.matrix.capacity
 
     @property
     def chains(self) -> int:
@@ -108,7 +108,7 @@ class _Nearest(LongSides):
         return self.text.walk_arrays
 
     def _text(self, sample: int, barred: bool) -> NearestLists:
-        lists = BoundKMin(FLOAT32, 1, self.layout.bound.kept + self.box.spare, INT32, (True, True))
+        lists = BoundKMin(FLOAT32, 1, self.layout.bound.capacity + self.box.spare, INT32, (True, True))
         return NearestLists(
             pairs=self.exact, products=self.products, box=self.box, batched=self.batched,
             local_memory=self.facts.local_memory, scattered=self.domain.scattered,
@@ -130,7 +130,7 @@ class _Nearest(LongSides):
         groups, text = self.facts.compute_units * box.groups, self.text
         parts = domain.parts()
         if domain.scattered:
-            parts = min(parts, WIDE_SCRATCH // (8 * text.lists_each * text.kept * domain.batch))
+            parts = min(parts, WIDE_SCRATCH // (8 * text.lists_each * text.capacity * domain.batch))
         limits = PartitionLimits(
             text.rows, 1, box.tile, box.tile * box.tiles, box.tile * LONGEST_CHAIN, groups, parts,
             self.layout.backend, aligned=ALIGNED, leaving=True,
@@ -143,19 +143,20 @@ class _Nearest(LongSides):
         """Buckets of an item for each of its rows. Blocks, which are cut as for the lists, have as many as are aimed
         at, or registers bear.
         """
-        wanted = -(-BUCKETS * self.layout.bound.kept // (4 * self.box.across))
+        lists = -(-BUCKETS * self.layout.bound.capacity // (4 * self.box.across))
         most = min(MOST_CHAINS, 2 * self.box.columns)
-        return min(most, 1 << (wanted - 1).bit_length()) if self.domain.scattered else CHAINS
+        return min(most, 1 << (lists - 1).bit_length()) if self.domain.scattered else CHAINS
 
     @cached_property
     def looked(self) -> Partition:
-        """How the domain is cut for the look at some columns: there are some buckets for every value that is kept."""
+        """How the domain is cut for the look at some columns: some buckets for every value of a list."""
         domain, box, units = self.domain, self.box, self.facts.compute_units
         if domain.scattered:
             return self.partition
         each, tile = 4 * self.chains * box.across, box.tile * max(1, box.sample)
-        wanted = max(-(-BUCKETS * self.layout.bound.kept // each), units * box.groups // (self.blocks * domain.batch))
-        return domain.shared(self.blocks, min(wanted, max(1, MOST_BUCKETS // each)), tile)
+        least = -(-BUCKETS * self.layout.bound.capacity // each)
+        share = max(least, units * box.groups // (self.blocks * domain.batch))
+        return domain.shared(self.blocks, min(share, max(1, MOST_BUCKETS // each)), tile)
 
     @property
     def buckets(self) -> int:
@@ -165,12 +166,12 @@ class _Nearest(LongSides):
     @cached_property
     def barred(self) -> bool:
         """Whether a look pays."""
-        box, kept = self.box, self.layout.bound.kept
+        box, capacity = self.box, self.layout.bound.capacity
         if box.sample < 2 or self.domain.typical[1] < box.tile * box.sample * box.tiles:
             return False
         if self.domain.scattered:
-            return self.buckets >= FEWEST_BUCKETS * kept
-        return self.buckets * self.looked.splits >= BUCKETS * kept
+            return self.buckets >= FEWEST_BUCKETS * capacity
+        return self.buckets * self.looked.splits >= BUCKETS * capacity
 
     def bar_stages(self) -> list[Stage]:
         """The look at some columns, and the launch that orders the buckets of every row."""
@@ -195,18 +196,18 @@ class _Nearest(LongSides):
     def scratch(self) -> dict[str, int]:
         """The arrays that launches leave to the next ones, in bytes."""
         rows = self.domain.rows * self.domain.batch
-        lists = 4 * self.text.lists_each * self.text.kept * self.partition.total
+        lists = 4 * self.text.lists_each * self.text.capacity * self.partition.total
         bars = {BUCKETS_LEFT: 4 * self.buckets * self.looked.total, BARS: 4 * rows} if self.barred else {}
         return super().scratch | dict.fromkeys(LISTS, lists) | bars | {REDO: 4 * rows} | self.fallback.scratch
 
     def stage(self) -> Stage:
         """The launch over all pairs."""
-        left = ["__global float *restrict list_bounds", "__global int *restrict list_columns"]
+        list_parameters = ["__global float *restrict list_bounds", "__global int *restrict list_columns"]
         bars = ["__global const float *restrict bars"] if self.barred else []
-        return self._stage(self.text, self.partition, LISTS, [*left, *bars], (BARS,) if bars else ())
+        return self._stage(self.text, self.partition, LISTS, [*list_parameters, *bars], (BARS,) if bars else ())
 
     def _stage(
-        self, text: NearestLists, partition: Partition, left: tuple[str, ...], arrays: list[str],
+        self, text: NearestLists, partition: Partition, outputs: tuple[str, ...], arrays: list[str],
         read: tuple[str, ...] = (),
     ) -> Stage:  # fmt: skip
         """A launch over pairs. arrays: the kernel's parameters for what it leaves, and then for what it reads."""
@@ -214,9 +215,9 @@ class _Nearest(LongSides):
         target = Target.of(self.mode, self.facts, self.domain.narrow)
         spec = NearestKernel(target, text.pairs, (*text.parameters(), *arrays), box.block, partition.word, False, text)
         names = (*layout.pair.names, *OPERANDS)
-        arguments: Arguments = (*names, *left, *read, *partition.behind)
+        arguments: Arguments = (*names, *outputs, *read, *partition.behind)
         groups = partition.groups * self.domain.batch
-        return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), left)
+        return Stage(spec, groups, box.block, arguments, (*names, *read, *partition.read), outputs)
 
     def listed_stage(self) -> Stage:
         """The launch that makes results of the lists, and says which rows are in doubt."""
@@ -224,7 +225,7 @@ class _Nearest(LongSides):
         block = self.fallback.rows
         if not domain.scattered:  # several of its groups are one here
             block = max(block, min(LISTED_BLOCK, self.facts.max_group_size) // block * block)
-        text = ListedColumns(exact, self.nearest, self.text.kept, self.text.lists_each, self.barred)
+        text = ListedColumns(exact, self.nearest, self.text.capacity, self.text.lists_each, self.barred)
         bars = ["__global const float *restrict bars"] if self.barred else []
         groups, behind = partition.rows_launch(domain.rows, domain.columns, domain.batch, block)
         parameters = (
@@ -234,15 +235,15 @@ class _Nearest(LongSides):
         target = Target.of(self.mode, self.facts, domain.narrow)
         spec = ListedKernel(target, exact, parameters, block, partition.word, False, text)
         names = (*layout.pair.names, *LISTS, *((BARS,) if bars else ()))
-        written = (REDO, *out_names(layout.outputs))
-        arguments: Arguments = (*names, *written, *behind)
-        return Stage(spec, groups, block, arguments, (*names, *partition.merge_tables), written)
+        outputs = (REDO, *out_names(layout.outputs))
+        arguments: Arguments = (*names, *outputs, *behind)
+        return Stage(spec, groups, block, arguments, (*names, *partition.merge_tables), outputs)
 
 
 def lists_fit(layout: PairProblem, domain: Pairwise, box: MatrixNearestBox) -> bool:
     """Whether there are columns enough for lists, and memory."""
-    kept, lists = layout.bound.kept + box.spare, 4 * box.across
-    bytes_each = 8 * kept * lists * domain.rows * domain.batch
+    entries, lists = layout.bound.capacity + box.spare, 4 * box.across
+    bytes_each = 8 * entries * lists * domain.rows * domain.batch
     return domain.typical[1] >= box.tile * box.tiles and 2 * bytes_each <= WIDE_SCRATCH
 
 
@@ -280,7 +281,7 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
             return None
         domain = self.domain
         box = matrix_nearest_box(
-            self.layout.bound.kept, domain.typical[1], domain.pairs, domain.padded(ALIGNED)
+            self.layout.bound.capacity, domain.typical[1], domain.pairs, domain.padded(ALIGNED)
         )  # fmt: skip
         return box if box is not None and lists_fit(self.layout, domain, box) else None
 
@@ -295,7 +296,7 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         text, partition, fallback = tiling.text, tiling.partition, tiling.fallback
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
         lists = text.lists_each * partition.splits
-        why = f"{partition.why}; {cells}, {lists} lists of {text.kept} columns a row; rows in doubt by differences"
+        why = f"{partition.why}; {cells}, {lists} lists of {text.capacity} columns a row; rows in doubt by differences"
         if tiling.barred:
             buckets = tiling.buckets * tiling.looked.splits
             why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"

@@ -63,9 +63,9 @@ class NearestLists(LongTiles):
     barred: bool
 
     @property
-    def kept(self) -> int:
+    def capacity(self) -> int:
         """Columns of a list."""
-        return self.lists.kept
+        return self.lists.capacity
 
     @property
     def listed(self) -> PairText:
@@ -106,13 +106,13 @@ class NearestLists(LongTiles):
 
 @dataclass(frozen=True, eq=False)
 class ListedColumns:
-    """What kernel/matrix/pairwise_nearest asks for. pairs: as the formula says. nearest: follows from the pair. kept:
-    columns of a list. lists: of a row in one split. barred: whether they began with bars.
+    """What kernel/matrix/pairwise_nearest asks for. pairs: as the formula says. nearest: follows from the pair.
+    capacity: columns of a list. lists: of a row in one split. barred: whether they began with bars.
     """
 
     pairs: PairText
     nearest: Nearest = field(compare=False)
-    kept: int
+    capacity: int
     lists: int
     barred: bool
 

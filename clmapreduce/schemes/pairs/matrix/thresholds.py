@@ -31,7 +31,7 @@ from clmapreduce.schemes.pairs.matrix.filter import NearOperands
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 
 FEWEST_BUCKETS, BUCKETS = 2, 4
-"""Buckets for each value that is kept: at least, lest several of the best columns meet in one and bars are loose; and
+"""Buckets for each value of a list: at least, lest several of the best columns meet in one and bars are loose; and
 what is aimed at.
 """
 MOST_BUCKETS = 256
@@ -49,7 +49,7 @@ class SampleOperands(NearOperands):
     @property
     def chains(self) -> int:
         """Buckets of an item."""
-        return 1 if self.exact.bound.kept == 1 else 2
+        return 1 if self.exact.bound.capacity == 1 else 2
 
     @property
     def buckets(self) -> int:
@@ -109,9 +109,9 @@ class Sample:
         """How the columns that are looked at are cut, so that there are buckets enough, and not too many."""
         looked = replace(self.domain, columns=self.domain.columns // self.box.sample)
         blocks, units, each = -(-looked.rows // self.text.rows), self.facts.compute_units, self.text.buckets
-        least, most = -(-BUCKETS * self.text.exact.bound.kept // each), MOST_BUCKETS // each
-        wanted = units * self.box.groups // (blocks * looked.batch)
-        groups = max(least, min(wanted, most)) * blocks * looked.batch
+        least, most = -(-BUCKETS * self.text.exact.bound.capacity // each), MOST_BUCKETS // each
+        share = units * self.box.groups // (blocks * looked.batch)
+        groups = max(least, min(share, most)) * blocks * looked.batch
         tile = self.box.tile
         limits = PartitionLimits(self.text.rows, 1, tile, tile, tile * LONGEST_CHAIN, groups, looked.parts())
         return looked.partition(limits)
@@ -124,10 +124,10 @@ class Sample:
     @property
     def pays(self) -> bool:
         """Whether there are columns enough, and memory."""
-        kept = self.text.exact.bound.kept
+        capacity = self.text.exact.bound.capacity
         enough = self.domain.columns // self.box.sample >= self.box.tile
         fits = sum(self.scratch.values()) <= WIDE_SCRATCH
-        return enough and fits and 0 < kept <= MOST_KEPT and self.buckets >= FEWEST_BUCKETS * kept
+        return enough and fits and 0 < capacity <= MOST_KEPT and self.buckets >= FEWEST_BUCKETS * capacity
 
     @property
     def scratch(self) -> dict[str, int]:

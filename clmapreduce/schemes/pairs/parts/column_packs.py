@@ -13,11 +13,11 @@ WIDEST = 16
 
 
 class ColumnPack(NamedTuple):
-    """Terms of columns that lie side by side, `width` numbers, which one load brings. taken: which terms they are."""
+    """Terms of columns that lie side by side, `width` numbers, which one load brings. terms: which terms they are."""
 
     dtype: DType
     width: int
-    taken: Sequence[int]
+    terms: Sequence[int]
 
     @property
     def bytes(self) -> int:
@@ -48,6 +48,6 @@ def packs_of(terms: Sequence[Node]) -> list[ColumnPack]:
     for dtype, numbers in kinds.items():
         widest = max(1, WIDEST // dtype.itemsize)
         for first in range(0, len(numbers), widest):
-            taken = numbers[first : first + widest]
-            packs.append(ColumnPack(dtype, next(w for w in (1, 2, 4, 8) if w >= len(taken)), taken))
+            own = numbers[first : first + widest]
+            packs.append(ColumnPack(dtype, next(w for w in (1, 2, 4, 8) if w >= len(own)), own))
     return packs

@@ -202,8 +202,8 @@ class PairText:
         kinds = [(c.result.dtype, c.size) for c in self.pair.contractions]
         return [ContractionSum(c_name(d, self.lanes), literal(0, d, self.lanes), size) for d, size in kinds]
 
-    def coordinates(self, k: int, vectors: int, columns: Sequence[str], held: int) -> Iterator[Variable]:
-        """What contraction k needs at coordinate d for some row vectors and columns (their places). held: as many row
+    def coordinates(self, k: int, vectors: int, columns: Sequence[str], stride: int) -> Iterator[Variable]:
+        """What contraction k needs at coordinate d for some row vectors and columns (their places). stride: as many row
         vectors lie side by side in their arrays.
         """
         contraction = self.pair.contractions[k]
@@ -211,7 +211,7 @@ class PairText:
         kind = c_name(dtype, self.lanes)
         for variable, _ in contraction.wide:
             if variable.role is Role.ROW:
-                texts = {f"_{v}": f"x_{variable.name}[d * {held} + {v}]" for v in range(vectors)}
+                texts = {f"_{v}": f"x_{variable.name}[d * {stride} + {v}]" for v in range(vectors)}
             elif variable.role is Role.COLUMN:
                 texts = {f"_c{c}": gathered(variable, self._lane_places(at), "d") for c, at in enumerate(columns)}
             else:

@@ -57,8 +57,8 @@ class LongPairs(ABC):
 
     def operands(self, rows: int, columns: int) -> tuple[SideOperands, SideOperands]:
         """How they lie in tiles of so many rows and columns."""
-        made = partial(SideOperands, products=self.products, narrow=self.pairs.narrow, bounded=self.bounded)
-        return made(Role.ROW, tile=rows), made(Role.COLUMN, tile=columns)
+        operands_of = partial(SideOperands, products=self.products, narrow=self.pairs.narrow, bounded=self.bounded)
+        return operands_of(Role.ROW, tile=rows), operands_of(Role.COLUMN, tile=columns)
 
     @property
     def bounded(self) -> bool:

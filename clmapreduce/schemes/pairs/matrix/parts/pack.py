@@ -123,7 +123,7 @@ class LongSides(ABC):
         target = Target.of(self.mode, self.facts, domain.narrow)
         spec = OperandsKernel(target, self.layout.pair, side, k, side.tile, side.bounded, block)
         norms = [norms_of(part.number) for part in self._distances()]
-        read = (*names, *(name for made in norms for name in (made[0], made[1 + k])))
-        written = (OPERANDS[k], OPERANDS[2 + k])
-        arguments: Arguments = (*read, *written, ("idx", count), ("idx", padded), ("idx", blocks))
-        return Stage(spec, blocks * self._batch(side.role), block, arguments, read, written)
+        read = (*names, *(name for norm in norms for name in (norm[0], norm[1 + k])))
+        outputs = (OPERANDS[k], OPERANDS[2 + k])
+        arguments: Arguments = (*read, *outputs, ("idx", count), ("idx", padded), ("idx", blocks))
+        return Stage(spec, blocks * self._batch(side.role), block, arguments, read, outputs)

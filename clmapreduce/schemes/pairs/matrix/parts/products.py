@@ -13,7 +13,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
-from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.factors import from_factors, quotient_of
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role, roles
 from clmapreduce.lowering.rounding import relative_nodes
@@ -87,7 +87,7 @@ def _inner(above: Sequence[Node], below: Sequence[Node], role: Mapping[int, Role
     """The numbers whose products are a quotient. Parameters belong to both sides, by their roots."""
 
     def quotient(mine: Role) -> Node | None:
-        return written(*([factor for factor in part if role[id(factor)] is mine] for part in (above, below)))
+        return from_factors(*([factor for factor in part if role[id(factor)] is mine] for part in (above, below)))
 
     row, column, weight = quotient(Role.ROW), quotient(Role.COLUMN), quotient(Role.PARAMETER)
     if row is None or column is None:
@@ -116,7 +116,7 @@ def _distance(
     by_role = {role[id(arg)]: arg for arg in difference.args}
     if set(by_role) != {Role.ROW, Role.COLUMN}:
         return None
-    metric = written(_roots(others), _roots(below))
+    metric = from_factors(_roots(others), _roots(below))
     return by_role if metric is None else {**by_role, Role.PARAMETER: metric}
 
 
@@ -139,10 +139,10 @@ def slopes_of(pair: Pair, bound: PairBound, contraction: Contraction) -> tuple[N
         if node.function is EXP2_FAST and id(node) in rough:
             slopes.append(slope[id(node.args[0])])
             continue
-        made = _slope(node, slope, pair.terms.role)
-        if made is None:
+        part_slope = _slope(node, slope, pair.terms.role)
+        if part_slope is None:
             return None
-        slope[id(node)] = made
+        slope[id(node)] = part_slope
     exponents = pair.width if bound.exponents else 0
     for k, value in enumerate(pair.values):
         if id(value) in slope:
@@ -154,10 +154,10 @@ def slopes_of(pair: Pair, bound: PairBound, contraction: Contraction) -> tuple[N
 
 def _slope(node: Apply, slope: Mapping[int, Node], role: Mapping[int, Role]) -> Node | None:
     """The derivative of a node by the product; None where it is not linear in it, or differs from pair to pair."""
-    name, known = node.function.name, [slope.get(id(arg)) for arg in node.args]
+    name, slopes = node.function.name, [slope.get(id(arg)) for arg in node.args]
     if name == "negative":
-        return known[0]
-    left, right = known if len(known) == 2 else (None, None)
+        return slopes[0]
+    left, right = slopes if len(slopes) == 2 else (None, None)
     if name in ("add", "subtract", "difference"):
         return left if right is None else right if left is None else None
     for mine, other in ((left, node.args[-1]), (right, node.args[0])):

@@ -11,7 +11,7 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.formula.registry import Function
-from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.factors import from_factors, quotient_of
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
@@ -54,7 +54,7 @@ def nearest_of(pair: Pair, bound: PairBound) -> Nearest | None:
     """The product whose best values an operator keeps; None for other operators and values. Distances may be scaled by
     parameters and stand below roots, inner products be scaled by anything, such as norms.
     """
-    if not bound.side or not 1 <= bound.kept <= MOST_KEPT or len(pair.values) != 1 or pair.factors:
+    if not bound.side or not 1 <= bound.capacity <= MOST_KEPT or len(pair.values) != 1 or pair.factors:
         return None
     products = long_products(pair, bound)
     layers = _layers(pair) if len(products) == 1 else []
@@ -94,7 +94,7 @@ class _Layer:
     def of(self, *roles: Role) -> Node | None:
         """The quotient of the factors of some roles; None where there are none."""
         sides = (self.above, self.below)
-        return written(*([f for f in part if self.role.get(id(f), Role.PARAMETER) in roles] for part in sides))
+        return from_factors(*([f for f in part if self.role.get(id(f), Role.PARAMETER) in roles] for part in sides))
 
 
 def _layers(pair: Pair) -> list[_Layer]:

@@ -65,14 +65,14 @@ def is_power(matrix: HalfOperands) -> bool:
 @dataclass(frozen=True, eq=False)
 class ScaledScalars:
     """What templates take for a stage's scalars. matrix: of the scalar. registers: whether items hold operands
-    themselves and can ask each other; else their place in local memory is behind `held_at`. kept: whether the pieces of
-    a stage are kept, else those of one instruction's columns, which are used up at once.
+    themselves and can ask each other; else their place in local memory is behind `held_at`. whole: whether the pieces
+    of a whole stage stay, else those of one instruction's columns, which are used up at once.
     """
 
     matrix: HalfOperands
     box: MatrixWideBox
     registers: bool
-    kept: bool
+    whole: bool
     held_at: int
     usual_reach: ClassVar[int] = USUAL_REACH
     far: ClassVar[int] = FAR
@@ -100,9 +100,9 @@ class ScaledScalars:
         """C text of the scale that suits a row's largest scalar, top{v}."""
         return power_of_two(f"top{v}", AT_FIRST, MOST)
 
-    def held(self, r: int, piece: int) -> str:
+    def piece_text(self, r: int, piece: int) -> str:
         """C text of the pieces of block r of rows and one instruction's columns."""
-        return f"h{r}_{piece}[step]" if self.kept else f"h{r}_{piece}"
+        return f"h{r}_{piece}[step]" if self.whole else f"h{r}_{piece}"
 
     def held_place(self, r: int, piece: int) -> str:
         """Where they wait in local memory, where items do not hold them."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
-from clmapreduce.lowering.factors import quotient_of, written
+from clmapreduce.lowering.factors import from_factors, quotient_of
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role
 from clmapreduce.schemes.pairs.parts.pair_formulas import is_product
@@ -55,9 +55,9 @@ def long_term(pair: Pair) -> LongTerm | None:
     terms = [_of_parameters(factor, expansion.columns, numbers, pair) for factor in (*others, *below)]
     if any(term is None for term in terms):
         return None
-    known = [term for term in terms if term is not None]
-    made = written(known[: len(others)], known[len(others) :])
-    side = None if made is None else side_of(Role.PARAMETER, made, row.wide, pair.inputs, expansion.size)
+    on_one_side = [term for term in terms if term is not None]
+    term = from_factors(on_one_side[: len(others)], on_one_side[len(others) :])
+    side = None if term is None else side_of(Role.PARAMETER, term, row.wide, pair.inputs, expansion.size)
     return LongTerm(sides[0], row, sides[1], side)
 
 
@@ -82,8 +82,8 @@ def _of_parameters(
     part = columns[numbers[id(factor)]]
     walked = {id(symbol): variable.role for variable, symbol in part.wide}
     symbols = [node for node in postorder([part.term]) if isinstance(node, Symbol)]
-    made = all(walked.get(id(s), pair.terms.role[id(s)]) is Role.PARAMETER for s in symbols)
-    return part.term if made else None
+    constant = all(walked.get(id(s), pair.terms.role[id(s)]) is Role.PARAMETER for s in symbols)
+    return part.term if constant else None
 
 
 def is_side(part: Contraction, side: Side) -> bool:

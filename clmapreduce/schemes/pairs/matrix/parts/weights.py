@@ -33,7 +33,7 @@ class WeightsKernel(KernelText):
     """weighted: the statements. numbers: of a block."""
 
     template = "kernel/matrix/pairwise_weights"
-    taken: ClassVar[int] = TAKEN
+    at_once: ClassVar[int] = TAKEN
     pair: Pair
     bound: PairBound
     weighted: WeightedNumbers

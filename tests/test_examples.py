@@ -32,6 +32,8 @@ def test_every_example_runs_and_its_asserts_hold(
 ) -> None:
     """And its picture is drawn, if it has one."""
     pytest.importorskip("matplotlib")
+    if path.stem.endswith("_torch"):
+        pytest.importorskip("torch")
     drawn = {"picture": str(tmp_path / "drawn.png")} if path in PICTURES else {}
     runpy.run_path(str(path))["main"](context.device, **drawn, **SMALL.get(path.stem, {}))
     assert context.device.name in capsys.readouterr().out
@@ -40,6 +42,8 @@ def test_every_example_runs_and_its_asserts_hold(
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_a_command(path: Path) -> None:
+    if path.stem.endswith("_torch"):
+        pytest.importorskip("torch")
     run = subprocess.run(
         [sys.executable, str(path), "no such device"], capture_output=True, text=True, cwd=ROOT,
         env=with_library(), check=False,

@@ -59,15 +59,15 @@ def summed_gradients(
     """
     (tensors, needed), (more, others) = inputs, beside
     formulas = {v: _total(terms, v) for v, asked in zip(job.variables, needed, strict=True) if asked}
-    wanted = {v: formula for v, formula in formulas.items() if formula.operation is not ZERO}
+    nonzero = {v: formula for v, formula in formulas.items() if formula.operation is not ZERO}
     own = {Category.I: 1, Category.J: 0}
-    axes = [own[v.category] for v in wanted if v.category in own] or [1]
+    axes = [own[v.category] for v in nonzero if v.category in own] or [1]
     groups: dict[int, list[Variable]] = {}
-    for v in wanted:
+    for v in nonzero:
         groups.setdefault(own.get(v.category, axes[0]), []).append(v)
     results: dict[Variable, Any] = {}
     for axis, variables in groups.items():
-        joint = OPERATIONS["Concat"](*(wanted[v] for v in variables)) if len(variables) > 1 else wanted[variables[0]]
+        joint = OPERATIONS["Concat"](*(nonzero[v] for v in variables)) if len(variables) > 1 else nonzero[variables[0]]
         (together,) = run(job.derived("Sum", joint, more, axis), (*tensors, *others))
         results |= zip(variables, together.split([v.dim for v in variables], -1), strict=True)
     return [

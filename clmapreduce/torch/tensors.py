@@ -43,8 +43,8 @@ class TensorArray(GuestArray):
     def __getitem__(self, key: Any) -> TensorArray:
         """As of a NumPy array: the axis before the last may have a slice, a list of indices or a mask."""
         lines, place = key[-2], len(self.shape) - 2
-        chosen = torch.from_numpy(np.arange(self.shape[place])[lines]).to(self.tensor.device)
-        return TensorArray(self.tensor.index_select(place, chosen))
+        places = torch.from_numpy(np.arange(self.shape[place])[lines]).to(self.tensor.device)
+        return TensorArray(self.tensor.index_select(place, places))
 
     def __repr__(self) -> str:
         return f"a tensor of shape {self.shape}"
@@ -100,8 +100,8 @@ def tensor_from(values: np.ndarray[Any, Any], device: Any) -> Any:
 
 def tensors_of(arrays: Sequence[Any]) -> list[Any]:
     """The tensors of a call's arrays, all on one device; numbers join them. Raises DeviceError."""
-    given = [x.tensor for x in arrays if isinstance(x, TensorArray)]
-    devices = {tensor.device for tensor in given}
+    tensors = [x.tensor for x in arrays if isinstance(x, TensorArray)]
+    devices = {tensor.device for tensor in tensors}
     if len(devices) > 1:
         each = ", ".join(sorted(map(str, devices)))
         raise DeviceError(f"the tensors of a call are on {each}; move them to one device")

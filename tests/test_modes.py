@@ -14,8 +14,8 @@ from clmapreduce.modes import (
     CallingConvention,
     ComputeMode,
     Scope,
+    names_of,
     parse_mode,
-    told,
 )
 
 
@@ -57,4 +57,4 @@ def test_what_one_gives_and_another_asks_decides_the_order() -> None:
     assert {b for a, b in follows if a in ("scan", "unfold")} == {"map", "reduce", "scan", "partials"}
     assert not any(a == "partials" for a, _ in follows)
     assert all(GIVES[name] <= LEGAL[name] for name in GIVES), "inside a pipeline nothing new is offered"
-    assert told(GIVES["scan"]) == "ORDERED or SYNC" and told(GIVES["partials"]) == "none"
+    assert names_of(GIVES["scan"]) == "ORDERED or SYNC" and names_of(GIVES["partials"]) == "none"

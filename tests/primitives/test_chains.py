@@ -77,8 +77,8 @@ def traced(chain: Chain, batch: bool = False) -> cm.Pipeline:
             value = step(value, behind) if kind == "join" else step(value)
         return value
 
-    made: cm.Pipeline = cm.fuse(function, batch=batch)
-    return made
+    pipeline: cm.Pipeline = cm.fuse(function, batch=batch)
+    return pipeline
 
 
 def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) -> np.ndarray:
@@ -90,22 +90,22 @@ def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) 
     return np.asarray(1 + rng.uniform(-1, 1, shape) / max(near, 1)).astype(dtype)
 
 
-def check(got: Any, expected: Known, told: Any) -> None:
+def check(result: Any, expected: Known, label: Any) -> None:
     """Asserts dtype, shape, and numbers within the interpreter's bound."""
-    got = np.asarray(got)
-    assert got.dtype == expected.dtype, (got.dtype, expected.dtype, told)
-    if got.dtype.kind == "b":
-        got = got.astype(np.int64)
-    if got.dtype.kind in "iu" and not np.any(expected.error):
-        assert_same(got.astype(np.int64), np.asarray(expected.numbers), told)
+    result = np.asarray(result)
+    assert result.dtype == expected.dtype, (result.dtype, expected.dtype, label)
+    if result.dtype.kind == "b":
+        result = result.astype(np.int64)
+    if result.dtype.kind in "iu" and not np.any(expected.error):
+        assert_same(result.astype(np.int64), np.asarray(expected.numbers), label)
     else:
-        assert_near(got, expected.numbers, expected.error, told)
+        assert_near(result, expected.numbers, expected.error, label)
 
 
-def same_bits(a: Any, b: Any, told: Any) -> None:
+def same_bits(a: Any, b: Any, label: Any) -> None:
     a, b = np.asarray(a), np.asarray(b)
-    assert (a.dtype, a.shape) == (b.dtype, b.shape), told
-    assert a.tobytes() == b.tobytes(), (told, a, b)
+    assert (a.dtype, a.shape) == (b.dtype, b.shape), label
+    assert a.tobytes() == b.tobytes(), (label, a, b)
 
 
 class Example:
@@ -136,31 +136,31 @@ class Example:
         """Asserts that both ways to write the chain give what the interpreter does, and the same bits."""
         how = {"context": context, "mode": mode, **more}
         length = {"length": self.length} if self.unfolds else {}
-        got = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
+        result = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
         pipeline = composed(self.chain)
         alone = not isinstance(pipeline, cm.Pipeline)  # a primitive has no batch=, and tiles of its own for tiles=1
         if not (alone and (self.rows or "tiles" in more)):
             how |= {"batch": True} if self.rows else {}
             again = pipeline(self.x, *length.values(), **how)
-            same_bits(self.kept(got), self.kept(again), self.told)
-            same_bits(self.whole(got, mode), self.whole(again, mode), self.told)
-        self.check(self.whole(got, mode))
+            same_bits(self.kept(result), self.kept(again), self.told)
+            same_bits(self.whole(result, mode), self.whole(again, mode), self.told)
+        self.check(self.whole(result, mode))
 
-    def kept(self, got: Any) -> Any:
+    def kept(self, result: Any) -> Any:
         """What was computed: of partials, the prefixes that are stored."""
-        return got.values if self.chain[-1][0] == "partials" else got
+        return result.values if self.chain[-1][0] == "partials" else result
 
-    def whole(self, got: Any, mode: str) -> Any:
+    def whole(self, result: Any, mode: str) -> Any:
         """The numbers that the interpreter tells: of partials, every prefix."""
-        return got.prefix(mode=mode) if self.chain[-1][0] == "partials" else got
+        return result.prefix(mode=mode) if self.chain[-1][0] == "partials" else result
 
-    def check(self, got: Any) -> None:
-        got = np.asarray(got)
+    def check(self, result: Any) -> None:
+        result = np.asarray(result)
         for at, line in self.lines.items():
             expected = self.interpreter.run(self.chain, line)
             shape = (*self.rows, *np.shape(expected.numbers))
-            assert got.shape == shape, (got.shape, shape, self.told)
-            check(got[at], expected, (at, self.told))
+            assert result.shape == shape, (result.shape, shape, self.told)
+            check(result[at], expected, (at, self.told))
 
 
 def drawn(
@@ -253,15 +253,15 @@ def test_records_in_order(length: int, context: cm.Context, mode: str, rng: np.r
     how: Any = {"context": context, "mode": mode}
     x = rng.integers(0, 99, length).astype(np.uint32)
     expected = np.array(lines(x), LINE)
-    made = cm.Map(lambda k: {"a": k * 2 + 1, "b": k})
+    maker = cm.Map(lambda k: {"a": k * 2 + 1, "b": k})
     field = cm.Map(lambda r: r["b"])
-    assert_same((made >> cm.Reduce(affine))(x, **how), expected[-1])
-    assert_same((made >> cm.Partials(affine))(x, **how).prefix(mode=mode), expected)
-    total = (made >> cm.Scan(affine) >> field >> cm.Reduce("sum"))(x, **how)
+    assert_same((maker >> cm.Reduce(affine))(x, **how), expected[-1])
+    assert_same((maker >> cm.Partials(affine))(x, **how).prefix(mode=mode), expected)
+    total = (maker >> cm.Scan(affine) >> field >> cm.Reduce("sum"))(x, **how)
     assert_same(total, expected["b"][1:].sum(dtype=np.uint64))
-    before = (made >> cm.Scan(affine, exclusive=True) >> cm.Map(lambda r: r["a"] + r["b"]))(x, **how)
+    before = (maker >> cm.Scan(affine, exclusive=True) >> cm.Map(lambda r: r["a"] + r["b"]))(x, **how)
     assert_same(before, (expected["a"] + expected["b"])[:-1])
-    both = made >> cm.Reduce(affine) >> cm.Map(lambda s, r: s["a"] * r["b"] + s["b"]) >> cm.Reduce("maximum")
+    both = maker >> cm.Reduce(affine) >> cm.Map(lambda s, r: s["a"] * r["b"] + s["b"]) >> cm.Reduce("maximum")
     assert_same(both(x, **how), (expected["a"][-1] * x + expected["b"][-1]).max())
     powers = np.array(
         prefixes(
@@ -269,7 +269,7 @@ def test_records_in_order(length: int, context: cm.Context, mode: str, rng: np.r
         ),
         LINE,
     )
-    assert_same((made >> cm.Reduce(affine) >> cm.Unfold(affine))(x, **how), powers[1:])
+    assert_same((maker >> cm.Reduce(affine) >> cm.Unfold(affine))(x, **how), powers[1:])
     assert_same(
         (cm.Unfold(affine) >> field >> cm.Scan("maximum"))(expected[-1], length, **how),
         np.maximum.accumulate(powers["b"][1:]),

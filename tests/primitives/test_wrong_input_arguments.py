@@ -28,9 +28,9 @@ def test_shapes_that_do_not_broadcast(shapes: Any, context: cm.Context, launches
 @pytest.mark.parametrize("primitive", ["scan", "partials"])
 @pytest.mark.parametrize("shape", [(), (2, 3), (0, 3)], ids=str)
 def test_vectors_only(primitive: str, shape: Any, context: cm.Context, launches: list[str]) -> None:
-    made = cm.Scan("sum") if primitive == "scan" else cm.Partials("sum")
+    step = cm.Scan("sum") if primitive == "scan" else cm.Partials("sum")
     with pytest.raises(cm.ShapeError, match="one dimension"):
-        made(np.ones(shape, np.float32), context=context)
+        step(np.ones(shape, np.float32), context=context)
     assert not launches
 
 
@@ -93,9 +93,9 @@ def test_expressions_that_are_not_allowed(text: str, context: cm.Context) -> Non
 def test_undefined_and_missing_arguments(context: cm.Context) -> None:
     expression = cm.Map("b * c")
     b = np.ones(3, np.float32)
-    for values, named in (((b,), {}), ((b, b, b), {}), ((), {"b": b}), ((b,), {"b": b}), ((b, b), {"d": b}), ((), {})):
+    for values, keywords in (((b,), {}), ((b, b, b), {}), ((), {"b": b}), ((b,), {"b": b}), ((b, b), {"d": b}), ((), {})):
         with pytest.raises(cm.FormulaError):
-            expression(*values, context=context, **named)
+            expression(*values, context=context, **keywords)
     with pytest.raises(cm.FormulaError, match="takes"):
         ADD(b, context=context)
     with pytest.raises(cm.FormulaError):

@@ -11,22 +11,22 @@ import clmapreduce as cm
 from clmapreduce.segmented.array_facts import fact_of
 
 
-def counted(arrays: Any, what: str, asked: list[str]) -> int:
-    return fact_of(arrays, what, lambda: asked.append(what) or len(asked))  # type: ignore[func-returns-value]
+def counted(arrays: Any, what: str, requests: list[str]) -> int:
+    return fact_of(arrays, what, lambda: requests.append(what) or len(requests))  # type: ignore[func-returns-value]
 
 
 def test_an_array_is_asked_once_until_it_is_written(context: cm.Context) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     x, y = (cm.array(np.arange(10.0, dtype="f4"), context) for _ in range(2))
-    assert counted([x], "a", asked) == counted([x], "a", asked) == 1
-    assert counted([x], "b", asked) == 2 and counted([x, y], "a", asked) == 3
-    assert counted([x, y], "a", asked) == 3 and counted([x], "a", asked) == 1
+    assert counted([x], "a", requests) == counted([x], "a", requests) == 1
+    assert counted([x], "b", requests) == 2 and counted([x, y], "a", requests) == 3
+    assert counted([x, y], "a", requests) == 3 and counted([x], "a", requests) == 1
     cm.Map(lambda v: v + 1)(y, out=y)
-    assert counted([x, y], "a", asked) == 4 and counted([x], "a", asked) == 1
+    assert counted([x, y], "a", requests) == 4 and counted([x], "a", requests) == 1
     cm.Map(lambda v: v + 1)(x, out=x)
-    assert counted([x], "a", asked) == 5 and counted([x.reshape(2, 5)], "a", asked) == 6
+    assert counted([x], "a", requests) == 5 and counted([x.reshape(2, 5)], "a", requests) == 6
     host = np.zeros(3)
-    assert counted([host], "a", asked) == 7 and counted([host], "a", asked) == 8
+    assert counted([host], "a", requests) == 7 and counted([host], "a", requests) == 8
 
 
 @pytest.mark.parametrize("count", [6, 9000])

@@ -62,7 +62,7 @@ def test_joining(context: cm.Context, rng: np.random.Generator) -> None:
         first, second = (PLAIN[i] for i in rng.choice(len(PLAIN), 2))
         a, b = drawn_values(rng, first, (2, 3, 4)), drawn_values(rng, second, (2, 5, 4))
         x, y = cm.array(a, context), cm.array(b, context)
-        assert_as_numpy(cm.concatenate([x, y, x], 1), np.concatenate([a, b, a], 1), told=(first, second))
+        assert_as_numpy(cm.concatenate([x, y, x], 1), np.concatenate([a, b, a], 1), case=(first, second))
         assert_as_numpy(np.concatenate([x, b], axis=-2), np.concatenate([a, b], axis=-2))
         assert_as_numpy(cm.concatenate([x, y], None), np.concatenate([a, b], None))
         for axis in (0, 1, -1):
@@ -82,7 +82,7 @@ def test_where(context: cm.Context, rng: np.random.Generator) -> None:
     for first, second in (("i4", "f4"), ("u1", "i8"), ("?", "f8"), ("f4", "c8")):
         a, b = drawn_values(rng, first, (4, 5)), drawn_values(rng, second, 5)
         x, y, m = cm.array(a, context), cm.array(b, context), cm.array(flags, context)
-        assert_as_numpy(cm.where(m, x, y), np.where(flags, a, b), told=(first, second))
+        assert_as_numpy(cm.where(m, x, y), np.where(flags, a, b), case=(first, second))
         assert_as_numpy(np.where(m, x, 2), np.where(flags, a, 2))
         assert_as_numpy(np.where(flags, 0.5, y), np.where(flags, 0.5, b))
         assert_as_numpy(np.where(x, x, y), np.where(a, a, b))

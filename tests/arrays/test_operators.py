@@ -133,7 +133,7 @@ def test_whole_numbers_divide_as_numpys(context: cm.Context) -> None:
         grid, x, y = np.meshgrid(a, b, indexing="ij"), cm.array(a[:, None], context), cm.array(b, context)
         with np.errstate(all="ignore"):
             for op in (operator.floordiv, operator.mod, operator.lshift, operator.rshift):
-                assert_as_numpy(op(x, y), op(*grid), told=(op, dtype))
+                assert_as_numpy(op(x, y), op(*grid), case=(op, dtype))
             for mine, numpys in zip(divmod(x, y), np.divmod(*grid), strict=True):
                 assert_as_numpy(mine, numpys)
 
@@ -143,8 +143,8 @@ def test_signed_and_unsigned_whole_numbers_compare_exactly(context: cm.Context) 
     b = np.array([0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1], np.uint64)
     x, y = cm.array(a, context), cm.array(b, context)
     for op in COMPARISONS:
-        assert_as_numpy(op(x, y), op(a, b), told=op)
-        assert_as_numpy(op(y, x), op(b, a), told=op)
+        assert_as_numpy(op(x, y), op(a, b), case=op)
+        assert_as_numpy(op(y, x), op(b, a), case=op)
 
 
 def test_comparisons_with_integers_beyond_a_dtype(context: cm.Context) -> None:
@@ -152,7 +152,7 @@ def test_comparisons_with_integers_beyond_a_dtype(context: cm.Context) -> None:
         a = np.array([0, 1, np.iinfo(dtype).max], dtype)
         for number in (-(2**70), -1000, 1000, 2**70):
             for op in COMPARISONS:
-                assert_as_numpy(op(cm.array(a, context), number), op(a, number), told=(dtype, number, op))
+                assert_as_numpy(op(cm.array(a, context), number), op(a, number), case=(dtype, number, op))
     with pytest.raises(cm.DTypeError, match="does not fit"):
         _ = cm.array(np.ones(3, np.uint8), context) + 300
 
@@ -169,9 +169,9 @@ def test_powers(context: cm.Context, rng: np.random.Generator) -> None:
         a = drawn_values(rng, dtype, 20)
         exponents = rng.integers(0, 7, 20).astype("i1" if dtype == "?" else dtype)
         with np.errstate(all="ignore"):
-            assert_as_numpy(cm.array(a, context) ** cm.array(exponents, context), a**exponents, told=dtype)
-            assert_as_numpy(cm.array(a, context) ** 3, a**3, told=dtype)
-            assert_as_numpy(cm.array(a, context) ** 2, a**2, told=dtype)
+            assert_as_numpy(cm.array(a, context) ** cm.array(exponents, context), a**exponents, case=dtype)
+            assert_as_numpy(cm.array(a, context) ** 3, a**3, case=dtype)
+            assert_as_numpy(cm.array(a, context) ** 2, a**2, case=dtype)
     for wrong in (lambda x: x**-1, lambda x: x ** np.array([1, -1]), lambda x: (-2) ** x ** -1):
         with pytest.raises(cm.DTypeError, match="negative power"):
             wrong(cm.array(np.array([1, 2]), context))

@@ -81,7 +81,7 @@ def test_long_lines(shape: tuple[int, ...], context: cm.Context, rng: np.random.
     x = cm.array(a, context)
     for axis in range(len(shape)):
         for name in ("sum", "max", "argmin"):
-            assert_as_numpy(getattr(x, name)(axis=axis), getattr(a, name)(axis=axis), told=(name, axis))
+            assert_as_numpy(getattr(x, name)(axis=axis), getattr(a, name)(axis=axis), case=(name, axis))
     f = rng.standard_normal(shape).astype(np.float32)
     y = cm.array(f, context)
     for axis in range(len(shape)):
@@ -135,7 +135,7 @@ def test_scans(name: str, context: cm.Context, rng: np.random.Generator) -> None
         a = np.asarray(drawn_values(rng, dtype, shape))
         x = cm.array(a, context)
         for axis in (None, *range(len(shape))):
-            assert_as_numpy(getattr(x, name)(axis=axis), getattr(a, name)(axis=axis), told=(name, dtype, shape, axis))
+            assert_as_numpy(getattr(x, name)(axis=axis), getattr(a, name)(axis=axis), case=(name, dtype, shape, axis))
     f = rng.uniform(0.5, 1.5, (50, 3)).astype(np.float32)
     assert_as_numpy(getattr(cm.array(f, context), name)(axis=0), getattr(f.astype("f8"), name)(axis=0).astype("f4"), 64)
 
@@ -144,4 +144,4 @@ def test_scans_of_parts_in_both_modes(context: cm.Context, mode: str, rng: np.ra
     a = rng.integers(-9, 9, (31, 17)).astype(np.int32)
     x = cm.array(np.concatenate([a[:1], a]), context)[1:]
     for axis in (None, 0, 1):
-        assert_as_numpy(scans._scanned("sum", x, axis, None, mode), a.cumsum(axis), told=axis)
+        assert_as_numpy(scans._scanned("sum", x, axis, None, mode), a.cumsum(axis), case=axis)

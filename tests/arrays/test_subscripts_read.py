@@ -28,7 +28,7 @@ def test_drawn_subscripts(shape: tuple[int, ...], arrays: bool, context: cm.Cont
             with pytest.raises(cm.PlaceError):
                 x[key]
             continue
-        assert_as_numpy(x[on_device(rng, key, context)], expected, told=key)
+        assert_as_numpy(x[on_device(rng, key, context)], expected, case=key)
 
 
 @pytest.mark.parametrize("dtype", [*PLAIN, np.dtype(np.float16), RECORD], ids=str)
@@ -108,4 +108,4 @@ def test_an_ellipsis_of_no_axes_keeps_arrays_apart(context: cm.Context) -> None:
         (slice(None), mask, ..., places), (..., mask, places), (slice(None), mask, places, ...),
         (slice(None, 0, -1), mask, ..., places), (places, ..., slice(None), places), (1, ..., places, places),
     ):  # fmt: skip
-        assert_as_numpy(x[key], a[key], told=key)
+        assert_as_numpy(x[key], a[key], case=key)

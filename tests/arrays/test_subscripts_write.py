@@ -43,7 +43,7 @@ def test_drawn_assignments(shape: tuple[int, ...], arrays: bool, context: cm.Con
             value = int(value)
         a[key] = value
         x[on_device(rng, key, context)] = cm.array(value, context) if rng.random() < 0.5 else value
-        assert_as_numpy(x, a, told=key)
+        assert_as_numpy(x, a, case=key)
 
 
 @pytest.mark.parametrize("dtype", PLAIN, ids=str)
@@ -55,7 +55,7 @@ def test_values_are_converted(dtype: np.dtype, context: cm.Context, rng: np.rand
         for key in (slice(1, 3), (slice(None), slice(None, None, -1)), [4, 0]):
             a[key] = value
             x[key] = cm.array(value, context)
-            assert_as_numpy(x, a, told=(source, key))
+            assert_as_numpy(x, a, case=(source, key))
     x[0], a[0] = 1, 1
     x[1:4, 2], a[1:4, 2] = True, True
     assert_as_numpy(x, a)
@@ -91,7 +91,7 @@ def test_masks(context: cm.Context, rng: np.random.Generator) -> None:
     assert_as_numpy(x, a)
     part, own = x[3:9], a[3:9]
     part[part > 0.25], own[own > 0.25] = -1, -1
-    assert_as_numpy(x, a, told="a part")
+    assert_as_numpy(x, a, case="a part")
     rows = rng.random(len(a)) < 0.2
     a[rows] = 3
     x[rows] = 3

@@ -68,7 +68,7 @@ def test_special_values(context: cm.Context) -> None:
     x = cm.array(a, context)
     with np.errstate(all="ignore"):
         for name in ("isnan", "isinf", "isfinite", "sign", "floor", "ceil", "trunc", "rint", "logical_not", "absolute", "square", "negative"):
-            assert_as_numpy(getattr(np, name)(x), getattr(np, name)(a), told=name)
+            assert_as_numpy(getattr(np, name)(x), getattr(np, name)(a), case=name)
         grid = np.meshgrid(a, a, indexing="ij")
         for name in ("minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or", "logical_xor", "remainder", "floor_divide", "fmod", "equal", "less"):
             assert_as_numpy(getattr(np, name)(x[:, None], x), getattr(np, name)(*grid), 1, name)

@@ -12,7 +12,7 @@ from support.matrix_units import units_everywhere
 from support.named_reduce import COMBINATIONS, named
 from support.oracles import PRIME, assert_near, assert_same, check_reduced, factors, scan_tolerance, values
 from support.random_segments import check_segments, shaped
-from support.template_words import helper, said
+from support.template_words import helper, rendering_of
 
 import clmapreduce as cm
 from clmapreduce.domain.marked import TILE
@@ -55,7 +55,7 @@ def test_items_get_the_values_they_ask_for(kind: str, cut: cm.Context, rng: np.r
     double, half = ("#pragma OPENCL EXTENSION cl_khr_fp" + bits + " : enable\n" for bits in ("64", "16"))
     source = f"""{double if "double" in kind else half if kind == "half" else ""}#define INLINE static inline
 {"".join(helper(cut.facts.vocabulary, word, kind) for word in (*words, "shuffle_first"))}{helper(cut.facts.vocabulary, "ballot", "int")}
-__kernel __attribute__((reqd_work_group_size({GROUP}, 1, 1))) {said("vendor/subgroups", "kernel_attribute", width)}
+__kernel __attribute__((reqd_work_group_size({GROUP}, 1, 1))) {rendering_of("vendor/subgroups", "kernel_attribute", width)}
 void cmr_tried(__global {kind} *x, __global uint *at, __global {kind} *o0, __global {kind} *o1, __global {kind} *o2, __global uint *o3) {{
     const int i = get_local_id(0);
     const {kind} v = x[i];

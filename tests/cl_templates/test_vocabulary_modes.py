@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.template_words import LOOKUP, TEMPLATES, said, signatures
+from support.template_words import LOOKUP, TEMPLATES, rendering_of, signatures
 
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions import NAMED
@@ -60,18 +60,18 @@ def test_local_arrays_are_declared_from_data() -> None:
 
 
 def test_one_item_needs_no_scratch_no_tree_and_no_waiting() -> None:
-    assert not said("mode/seq", "group_scratch", SUM).strip()
-    assert not said("mode/seq", "combine_group", SUM, "acc").strip()
-    assert not said("mode/seq", "sync").strip()
-    assert said("mode/seq", "is_leader").strip() == "1"
-    assert said("mode/seq", "lane_span", "b", "e", "first", "last").strip() == "const idx first = b, last = e;"
-    assert said("mode/seq", "local_array", "tile", local_arrays=TILE).strip() == "float tile[8];"
+    assert not rendering_of("mode/seq", "group_scratch", SUM).strip()
+    assert not rendering_of("mode/seq", "combine_group", SUM, "acc").strip()
+    assert not rendering_of("mode/seq", "sync").strip()
+    assert rendering_of("mode/seq", "is_leader").strip() == "1"
+    assert rendering_of("mode/seq", "lane_span", "b", "e", "first", "last").strip() == "const idx first = b, last = e;"
+    assert rendering_of("mode/seq", "local_array", "tile", local_arrays=TILE).strip() == "float tile[8];"
 
 
 def test_a_groups_arrays_are_local_one_per_part() -> None:
-    assert said("mode/par", "local_array", "tile", local_arrays=TILE).strip() == "__local float tile[8];"
+    assert rendering_of("mode/par", "local_array", "tile", local_arrays=TILE).strip() == "__local float tile[8];"
     arrays = {array.name: array for array in accumulators(COMPENSATED.bound, 64)}
-    scratch = said("mode/par", "group_scratch", COMPENSATED, local_arrays=arrays)
+    scratch = rendering_of("mode/par", "group_scratch", COMPENSATED, local_arrays=arrays)
     assert re.findall(r"__local float (\w+)\[64\];", scratch) == ["scratch_total", "scratch_error"]
 
 
@@ -79,7 +79,7 @@ def test_a_groups_arrays_are_local_one_per_part() -> None:
 @pytest.mark.parametrize("subgroup", [1, 32])
 def test_a_groups_tree_has_as_many_rounds_as_its_depth(block: int, subgroup: int) -> None:
     """Shuffles inside a warp, which needs nothing else; then one barrier per doubling of warps, one before, one behind."""
-    text = said("mode/par", "combine_group", SUM, "acc", block=block, subgroup=subgroup, name="scratch")
+    text = rendering_of("mode/par", "combine_group", SUM, "acc", block=block, subgroup=subgroup, name="scratch")
     width = min(subgroup, block)
     assert text.count("cmr_shuffle_down_float(") == int(math.log2(width))
     trees = int(math.log2(block // width))
@@ -90,7 +90,7 @@ def test_a_groups_tree_has_as_many_rounds_as_its_depth(block: int, subgroup: int
 @pytest.mark.parametrize(("length", "block"), [(0, 4), (1, 4), (4, 4), (5, 4), (100, 8), (7, 8)])
 def test_spans_of_items_are_a_cut_of_the_groups_stretch(length: int, block: int) -> None:
     """Computed from the text itself: contiguous, in order, covering."""
-    text = said("mode/par", "lane_span", "10", str(10 + length), "first", "last", block=block)
+    text = rendering_of("mode/par", "lane_span", "10", str(10 + length), "first", "last", block=block)
     lines = [line for line in text.strip().split("\n") if line]
     end = 10
     for item in range(block):

@@ -62,9 +62,9 @@ def test_sorting_keeps_the_order_within_a_cluster(largest: int, rng: np.random.G
     lab = rng.choice(rng.integers(0, largest + 1, 50), 1000)
     lab[rng.integers(1000)] = largest
     place = np.arange(1000)
-    wanted = sorted(range(1000), key=lambda i: lab[i])
+    expected = sorted(range(1000), key=lambda i: lab[i])
     (where, squares), labels = C.sort_clusters((place, np.stack([place, place**2], axis=1)), lab)
-    assert where.tolist() == wanted and (labels == lab[wanted]).all()
+    assert where.tolist() == expected and (labels == lab[expected]).all()
     assert (squares[:, 1] == where**2).all()
 
 
@@ -127,10 +127,10 @@ def test_points_on_a_line_have_centroids() -> None:
 def test_the_six_arrays_name_kept_clusters_one_by_one(rng: np.random.Generator) -> None:
     rows, columns = [[0, 3], [3, 3], [3, 9]], [[0, 2], [2, 5]]
     keep = np.array([[True, True], [False, True], [False, False]])
-    made = C.from_matrix(rows, columns, keep)
+    arrays = C.from_matrix(rows, columns, keep)
     by_rows, by_columns = [[0, 2], [2, 5], [2, 5]], [[0, 3], [0, 3], [3, 3]]
-    assert [a.tolist() for a in made] == [rows, [2, 3, 3], by_rows, columns, [1, 3], by_columns]
-    assert all(a.dtype == np.int64 for a in made)
+    assert [a.tolist() for a in arrays] == [rows, [2, 3, 3], by_rows, columns, [1, 3], by_columns]
+    assert all(a.dtype == np.int64 for a in arrays)
     assert C.from_matrix(np.zeros((0, 2), int), columns, np.zeros((0, 2), bool))[4].tolist() == [0, 0]
 
 
@@ -151,12 +151,12 @@ def test_device_arrays_give_device_arrays(context: cm.Context, rng: np.random.Ge
     (points, factors), lab = C.sort_clusters((points, factors), lab)
     (x, weights), labels = C.sort_clusters((x, weights), C.grid_cluster(x, 1.0))
     assert (lab.to_numpy() == labels).all() and (points.to_numpy() == x).all()
-    for given, on_host in ((None, None), (factors, weights), (weights, weights)):
-        ranges, centroids, sums = C.cluster_ranges_centroids(points, lab, given)
-        wanted = C.cluster_ranges_centroids(x, labels, on_host)
+    for factors_on_device, on_host in ((None, None), (factors, weights), (weights, weights)):
+        ranges, centroids, sums = C.cluster_ranges_centroids(points, lab, factors_on_device)
+        expected = C.cluster_ranges_centroids(x, labels, on_host)
         assert isinstance(centroids, cm.DeviceArray) and centroids.dtype == np.float32
-        np.testing.assert_allclose(centroids.to_numpy(), wanted[1], atol=1e-5)
-        assert (ranges == wanted[0]).all() and (sums == wanted[2]).all()
+        np.testing.assert_allclose(centroids.to_numpy(), expected[1], atol=1e-5)
+        assert (ranges == expected[0]).all() and (sums == expected[2]).all()
     mixed = C.cluster_centroids(points, labels[::-1])
     np.testing.assert_allclose(mixed.to_numpy(), C.cluster_centroids(x, labels[::-1]), atol=1e-5)
     assert np.isnan(C.cluster_centroids(points, lab, labels.max() + 2).to_numpy()[-1]).all()

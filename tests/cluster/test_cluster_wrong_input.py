@@ -51,17 +51,17 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "error", "told"), WRONG, ids=[told[:50] for *_, told in WRONG])
-def test_the_first_offending_entry_is_named(call: Callable[[], Any], error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+@pytest.mark.parametrize(("call", "error", "message"), WRONG, ids=[message[:50] for *_, message in WRONG])
+def test_the_first_offending_entry_is_named(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         call()
 
 
 def masked(values: Any) -> Any:
     """The values with the first one behind a mask."""
-    made = np.ma.masked_array(np.asarray(values), mask=False, copy=True)
-    made.flat[0] = np.ma.masked
-    return made
+    array = np.ma.masked_array(np.asarray(values), mask=False, copy=True)
+    array.flat[0] = np.ma.masked
+    return array
 
 
 MASKED: dict[str, Callable[[], Any]] = {

@@ -19,12 +19,12 @@ def of_half(half: tuple[np.ndarray, ...], rows: int, columns: int) -> Blocks:
 def test_lists_in_any_order_become_the_pairs_they_stand_for(repeat: int, rng: np.random.Generator) -> None:
     rows, columns = (int(n) for n in rng.integers(0, 40, 2))
     half = random_half(rng, rows, columns)
-    made, mask = of_half(half, rows, columns), mask_of_half(half, rows, columns)
-    check_promises(made)
-    assert (expanded(made) == mask).all()
-    assert made.pairs == mask.sum() and made.longest == mask.sum(axis=1).max(initial=0)
-    assert made.covered == mask.any(axis=1).sum()
-    assert made.density == (mask.mean() if mask.size else 0)
+    blocks, mask = of_half(half, rows, columns), mask_of_half(half, rows, columns)
+    check_promises(blocks)
+    assert (expanded(blocks) == mask).all()
+    assert blocks.pairs == mask.sum() and blocks.longest == mask.sum(axis=1).max(initial=0)
+    assert blocks.covered == mask.any(axis=1).sum()
+    assert blocks.density == (mask.mean() if mask.size else 0)
 
 
 def test_intervals_that_touch_are_one() -> None:
@@ -40,8 +40,8 @@ def test_an_interval_inside_another_ends_nothing() -> None:
 
 def test_lists_of_nothing_at_all() -> None:
     for intervals in (np.zeros((0, 2), np.int64), np.array([[3, 3], [5, 5]])):
-        offsets, made = joined(np.array([0, 0, len(intervals)]), intervals, 9)
-        assert offsets.tolist() == [0, 0, 0] and made.shape == (0, 2) and made.dtype == np.int64
+        offsets, intervals_of_none = joined(np.array([0, 0, len(intervals)]), intervals, 9)
+        assert offsets.tolist() == [0, 0, 0] and intervals_of_none.shape == (0, 2) and intervals_of_none.dtype == np.int64
 
 
 def test_more_cells_than_an_index_counts_are_refused() -> None:
@@ -50,9 +50,9 @@ def test_more_cells_than_an_index_counts_are_refused() -> None:
 
 
 def test_balance_is_the_mean_over_the_most() -> None:
-    made = Blocks(np.array([[0, 2], [2, 4]]), np.array([0, 1, 2]), np.array([[0, 3], [0, 9]]), 4, 9)
-    assert made.balance == (2 * 3 + 2 * 9) / (4 * 9)
-    assert made.sizes.tolist() == [2, 2] and made.counts.tolist() == [1, 1] and made.lengths.tolist() == [3, 9]
+    blocks = Blocks(np.array([[0, 2], [2, 4]]), np.array([0, 1, 2]), np.array([[0, 3], [0, 9]]), 4, 9)
+    assert blocks.balance == (2 * 3 + 2 * 9) / (4 * 9)
+    assert blocks.sizes.tolist() == [2, 2] and blocks.counts.tolist() == [1, 1] and blocks.lengths.tolist() == [3, 9]
 
 
 # ------------------------------------------------------------------------------------------------------------ transposed
@@ -63,12 +63,12 @@ def test_the_transposed_holds_the_same_pairs(
 ) -> None:
     monkeypatch.setattr(module, "SPARSE", 0 if sparse else 10**9)
     rows, columns = (int(n) for n in rng.integers(0, 40, 2))
-    made = of_half(random_half(rng, rows, columns), rows, columns)
-    turned = transposed(made)
+    blocks = of_half(random_half(rng, rows, columns), rows, columns)
+    turned = transposed(blocks)
     check_promises(turned)
     assert (turned.rows, turned.columns) == (columns, rows)
-    assert (expanded(turned) == expanded(made).T).all()
-    assert (expanded(transposed(turned)) == expanded(made)).all()
+    assert (expanded(turned) == expanded(blocks).T).all()
+    assert (expanded(transposed(turned)) == expanded(blocks)).all()
 
 
 @pytest.mark.parametrize("repeat", range(10))
@@ -80,14 +80,14 @@ def test_staircases_turn_without_looking_at_pairs(
     starts = np.sort(rng.integers(0, 50, count))
     ends = np.maximum.accumulate(starts + rng.integers(1, 9, count))
     clusters = 7 + np.stack([np.arange(count), np.arange(count) + 1], axis=1)
-    made = Blocks(clusters, np.arange(count + 1), np.stack([starts, ends], axis=1), 40, 60)
-    turned = transposed(made)
+    blocks = Blocks(clusters, np.arange(count + 1), np.stack([starts, ends], axis=1), 40, 60)
+    turned = transposed(blocks)
     check_promises(turned)
-    assert (expanded(turned) == expanded(made).T).all()
+    assert (expanded(turned) == expanded(blocks).T).all()
 
 
 def test_few_intervals_far_out_need_no_table() -> None:
-    made = Blocks(np.array([[5, 6], [9, 11]]), np.array([0, 1, 2]), np.array([[7, 10**12], [8, 9]]), 20, 10**13)
-    turned = transposed(made)
+    blocks = Blocks(np.array([[5, 6], [9, 11]]), np.array([0, 1, 2]), np.array([[7, 10**12], [8, 9]]), 20, 10**13)
+    turned = transposed(blocks)
     assert turned.clusters.tolist() == [[7, 8], [8, 9], [9, 10**12]]
     assert turned.intervals.tolist() == [[5, 6], [5, 6], [9, 11], [5, 6]] and turned.offsets.tolist() == [0, 1, 3, 4]

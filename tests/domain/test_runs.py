@@ -21,17 +21,17 @@ def columns_drawn(rng: np.random.Generator, count: int, spread: int) -> Any:
 
 def walked(matrix: Any, columns: Any) -> list[list[list[int]]]:
     """The runs of every row, cell by cell."""
-    wanted = []
+    runs_of_rows = []
     for row in matrix:
-        found: list[list[int]] = []
+        runs: list[list[int]] = []
         for j in np.flatnonzero(row):
             begin, end = columns[j].tolist()
-            if found and found[-1][1] == begin:
-                found[-1][1] = end
+            if runs and runs[-1][1] == begin:
+                runs[-1][1] = end
             else:
-                found.append([begin, end])
-        wanted.append(found)
-    return wanted
+                runs.append([begin, end])
+        runs_of_rows.append(runs)
+    return runs_of_rows
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 4), (3, 0), (1, 1), (5, 1), (1, 7), (13, 17), (40, 90)])
@@ -44,7 +44,7 @@ def test_runs_are_what_a_walk_finds(
         monkeypatch.setattr(runs, "STRIP", strip)
         matrix = rng.random(shape) < rng.choice([0.03, rng.random()])
         columns = columns_drawn(rng, shape[1], spread) if spread else None
-        wanted = walked(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
+        expected = walked(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
         places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1].astype(rng.choice(["i4", "i8"]))
         ends, laid = runs.runs_of_matrix(matrix, columns)
         for offsets, intervals in ((ends, intervals_of(laid, ends)), runs.runs_of_places(*places, columns)):
@@ -52,7 +52,7 @@ def test_runs_are_what_a_walk_finds(
             if len(intervals):
                 far = columns is not None and columns[-1, 1] >= 2**31
                 assert intervals.dtype == (np.int64 if far else np.int32)
-            assert [intervals[a:b].tolist() for a, b in pairwise(offsets)] == wanted
+            assert [intervals[a:b].tolist() for a, b in pairwise(offsets)] == expected
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.06, 0.3, 1.0])
@@ -61,9 +61,9 @@ def test_runs_of_long_strips(share: float, rng: np.random.Generator) -> None:
     matrix = rng.random((101, 3000)) < share
     offsets, laid = runs.runs_of_matrix(matrix)
     intervals = intervals_of(laid, offsets)
-    found = np.zeros((101, 3001), np.int8)
+    steps = np.zeros((101, 3001), np.int8)
     row = np.repeat(np.arange(101), np.diff(offsets))
-    np.add.at(found, (row, intervals[:, 0]), 1)
-    np.add.at(found, (row, intervals[:, 1]), -1)
-    assert (found.cumsum(axis=1)[:, :-1] == matrix).all()
+    np.add.at(steps, (row, intervals[:, 0]), 1)
+    np.add.at(steps, (row, intervals[:, 1]), -1)
+    assert (steps.cumsum(axis=1)[:, :-1] == matrix).all()
     assert (intervals[1:, 0] > intervals[:-1, 1])[row[1:] == row[:-1]].all() and (np.diff(intervals) > 0).all()

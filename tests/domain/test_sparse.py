@@ -17,13 +17,13 @@ from clmapreduce.domain.sparse import FEW, BlockSparse, PartitionLimits, sparse
 
 def drawn_cut(rng: np.random.Generator, **how: Any) -> PartitionLimits:
     block, tile = int(rng.choice([1, 4, 32])), int(rng.choice([1, 8, 64]))
-    chosen: dict[str, Any] = {
+    limits: dict[str, Any] = {
         "block": block, "vectors": int(rng.choice([1, 2, 8])), "tile": tile, "least": tile * int(rng.choice([1, 4])),
         "most": tile * int(rng.choice([3, 1000])), "groups": int(rng.choice([1, 10, 1000])), "parts": 1 << 40,
         "backend": str(rng.choice(["auto", "1D", "2D"])), "sharing": bool(rng.integers(2)),
         "whole": bool(rng.integers(2)), "aligned": int(rng.choice([1, block])),
     }  # fmt: skip
-    return PartitionLimits(**{**chosen, **how})
+    return PartitionLimits(**{**limits, **how})
 
 
 def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
@@ -32,11 +32,11 @@ def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
 
 def met(domain: BlockSparse, cut: PartitionLimits) -> Any:
     """How often each pair is met, as kernels walk pieces; -1 for rows that no piece has."""
-    found = np.full((domain.rows, domain.columns), -1)
+    numbers = np.full((domain.rows, domain.columns), -1)
     work = domain.work(cut)
     intervals = work.intervals.values
     for first, last, interval, begin, end, _, reduced, wide in work.pieces.values:
-        rows = found[first:last]
+        rows = numbers[first:last]
         rows[rows < 0] = 0
         assert 0 < last - first <= cut.rows and wide <= cut.block
         assert last - first <= wide or wide == cut.block
@@ -47,7 +47,7 @@ def met(domain: BlockSparse, cut: PartitionLimits) -> Any:
             rows[:, begin + shift : over + shift] += 1
             begin, interval = over, interval + 1
         assert reduced >= end - begin
-    return found
+    return numbers
 
 
 @pytest.mark.parametrize("size", [(1, 1), (40, 50), (300, 7), (7, 3000)])
@@ -57,8 +57,8 @@ def test_every_pair_is_met_once(
     """Intervals are looked at list by list, some lists at a time, or all at once."""
     for _ in range(20):
         monkeypatch.setattr(laid, "STRIP", int(rng.choice([1, 5, 1 << 15])))
-        drawn = drawn_blocks(rng, *size)
-        blocks = replace(drawn, lists=drawn.intervals.astype(rng.choice(["i4", "i8"])))
+        random_blocks = drawn_blocks(rng, *size)
+        blocks = replace(random_blocks, lists=random_blocks.intervals.astype(rng.choice(["i4", "i8"])))
         np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))
 
 
@@ -76,8 +76,8 @@ def test_merges_find_every_accumulator_once(rng: np.random.Generator, leaving: b
         assert sorted(places) == list(range(work.parts))
         for first, last, slot, splits, count in work.merges.values:
             for row in range(first, last):
-                left = [places.pop(slot + s * (last - first) + row - first) for s in range(splits)]
-                assert {(r, n) for r, _, n in left} == {(row, count)} and len({b for _, b, _ in left}) == splits > (not leaving)
+                accumulators = [places.pop(slot + s * (last - first) + row - first) for s in range(splits)]
+                assert {(r, n) for r, _, n in accumulators} == {(row, count)} and len({b for _, b, _ in accumulators}) == splits > (not leaving)
         assert not places
 
 
@@ -136,10 +136,10 @@ def test_whole_tiles_come_first(rng: np.random.Generator) -> None:
         for first, _, interval, begin, end, *_ in work.pieces.values:
             (own,) = np.flatnonzero((blocks.clusters[:, 0] <= first) & (first < blocks.clusters[:, 1])) if end else [0]
             lists = blocks.intervals[blocks.offsets[own] : blocks.offsets[own + 1]] if end else np.zeros((0, 2), int)
-            wanted = np.maximum(lists[:, 1] // tile - -(-lists[:, 0] // tile), 0).sum()
-            found = 0
+            expected = np.maximum(lists[:, 1] // tile - -(-lists[:, 0] // tile), 0).sum()
+            count = 0
             for at in range(begin, end, tile):
                 while at >= ends[interval]:
                     interval += 1
-                found += ends[interval] >= at + tile and (at + shifts[interval]) % tile == 0
-            assert found == wanted
+                count += ends[interval] >= at + tile and (at + shifts[interval]) % tile == 0
+            assert count == expected

@@ -26,25 +26,25 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
 def test_every_strip_is_worked_on_once(count: int, threads: int) -> None:
-    told = []
+    calls = []
 
     def worker(mine: Sequence[int]) -> None:
-        told.append((get_ident(), list(mine)))
+        calls.append((get_ident(), list(mine)))
 
     strips.shared(range(count), worker)
-    assert sorted(s for _, mine in told for s in mine) == list(range(count))
-    assert all(mine == list(range(mine[0], mine[-1] + 1)) for _, mine in told if mine)
-    assert len(told) == max(1, min(threads, count))
-    assert get_ident() in {who for who, _ in told}
+    assert sorted(s for _, mine in calls for s in mine) == list(range(count))
+    assert all(mine == list(range(mine[0], mine[-1] + 1)) for _, mine in calls if mine)
+    assert len(calls) == max(1, min(threads, count))
+    assert get_ident() in {who for who, _ in calls}
 
 
 def test_few_strips_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strips, "THREADS", 8)
-    told: list[int] = []
+    sizes: list[int] = []
     for count in (0, 1, 2 * strips.EACH - 1, 2 * strips.EACH, 100 * strips.EACH):
-        told.clear()
-        strips.shared(range(count), lambda mine: told.append(len(mine)))
-        assert len(told) == max(1, min(8, count // strips.EACH)) and sum(told) == count
+        sizes.clear()
+        strips.shared(range(count), lambda mine: sizes.append(len(mine)))
+        assert len(sizes) == max(1, min(8, count // strips.EACH)) and sum(sizes) == count
 
 
 @pytest.mark.parametrize("wrong", [{0}, {99}, {13, 14}, {60, 95}, set(range(100))])
@@ -75,12 +75,12 @@ def test_no_more_threads_to_be_had(threads: int, monkeypatch: pytest.MonkeyPatch
             super().start()
 
     monkeypatch.setattr(strips, "Thread", Scarce)
-    told: list[int] = []
-    strips.shared(range(100), told.extend)
-    assert sorted(told) == list(range(100))
+    strips_done: list[int] = []
+    strips.shared(range(100), strips_done.extend)
+    assert sorted(strips_done) == list(range(100))
 
 
-def drawn(rng: np.random.Generator) -> tuple[Any, Any, Any]:
+def random_matrix(rng: np.random.Generator) -> tuple[Any, Any, Any]:
     """Clusters of rows and of columns, some empty, some apart, and a matrix of any density, that of each row its own."""
     shape = int(rng.integers(1, 90)), int(rng.integers(1, 200))
     rows, columns = (random_clusters(rng, n, 20 * n, bool(rng.integers(2))) for n in shape)
@@ -91,17 +91,17 @@ def test_blocks_of_a_matrix_are_the_same(
     threads: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(30):
-        rows, columns, keep = drawn(rng)
-        found = []
+        rows, columns, keep = random_matrix(rng)
+        results = []
         for count, cells, intervals in ((1, 1 << 19, 1 << 15), (threads, int(rng.choice([1, 500, 3000])), 7)):
             monkeypatch.setattr(strips, "THREADS", count)
             monkeypatch.setattr(runs, "STRIP", cells)
             monkeypatch.setattr(laid, "STRIP", intervals)
             half = cm.Ranges.from_matrix(rows, columns, keep).half(1, 20 * len(rows), 20 * len(columns))
-            found.append((half.clusters, half.offsets, half.laid.places, half.intervals, half.lengths))
+            results.append((half.clusters, half.offsets, half.laid.places, half.intervals, half.lengths))
             again = laid.laid(half.intervals, half.offsets, np.int64)
             assert (again.places == half.laid.places).all() and again.places.dtype == np.int64
-        for one, many in zip(*found, strict=True):
+        for one, many in zip(*results, strict=True):
             assert one.dtype == many.dtype and one.shape == many.shape and (one == many).all()
 
 
@@ -111,13 +111,13 @@ def test_positions_are_counted_along_lists(threads: int, rng: np.random.Generato
     steps = rng.integers(1, 30, (counts.sum(), 2))
     lists = [np.cumsum(part.ravel()).reshape(-1, 2) for part in np.split(steps, np.cumsum(counts)[:-1])]
     offsets, intervals = from_counts(counts), np.concatenate(lists)
-    found = laid.laid(intervals, offsets, np.int32)
+    layout = laid.laid(intervals, offsets, np.int32)
     for mine, a, b in zip(lists, offsets[:-1], offsets[1:], strict=True):
         columns = np.concatenate([np.zeros(0, int), *(np.arange(*pair) for pair in mine)])
-        ends = found.places[a:b, 0]
+        ends = layout.places[a:b, 0]
         position = np.arange(len(columns))
-        shift = found.places[a:b, 1][np.searchsorted(ends, position, side="right")] if len(mine) else position
+        shift = layout.places[a:b, 1][np.searchsorted(ends, position, side="right")] if len(mine) else position
         assert (position + shift == columns).all()
         assert len(columns) == (ends[-1] if len(mine) else 0)
-    assert (laid.lengths_of(found, offsets) == [int((m[:, 1] - m[:, 0]).sum()) for m in lists]).all()
-    assert (laid.intervals_of(found, offsets) == intervals).all()
+    assert (laid.lengths_of(layout, offsets) == [int((m[:, 1] - m[:, 0]).sum()) for m in lists]).all()
+    assert (laid.intervals_of(layout, offsets) == intervals).all()

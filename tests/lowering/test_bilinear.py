@@ -24,9 +24,9 @@ PLACES = {Role.ROW: (slice(None), None), Role.COLUMN: (None, slice(None)), Role.
 
 
 def factoring_of(pair: Pair, limit: int = 16) -> Factoring:
-    made = factored_pair(pair, limit)
-    assert made is not None
-    return made
+    factoring = factored_pair(pair, limit)
+    assert factoring is not None
+    return factoring
 
 
 def one(pair: Pair) -> Bilinear:
@@ -38,7 +38,7 @@ def symbols(nodes: Iterable[Node | None]) -> set[Node]:
     return {part for part in postorder([n for n in nodes if n is not None]) if isinstance(part, Symbol)}
 
 
-def drawn(pair: Pair, rng: np.random.Generator, code: str = "f4") -> dict[Node, Any]:
+def random_values(pair: Pair, rng: np.random.Generator, code: str = "f4") -> dict[Node, Any]:
     """Numbers of every symbol of a pair, (13, 1) of rows, (1, 17) of columns, (1, 1) of parameters; these positive."""
     counts = {Role.ROW: 13, Role.COLUMN: 17, Role.PARAMETER: 1}
     return {
@@ -48,23 +48,23 @@ def drawn(pair: Pair, rng: np.random.Generator, code: str = "f4") -> dict[Node, 
     }  # fmt: skip
 
 
-def exactly(node: Node, given: Mapping[Node, Any]) -> Any:
+def exactly(node: Node, values: Mapping[Node, Any]) -> Any:
     """A node in float64, whatever its dtype is."""
     memo: dict[int, Any] = {}
     for part in postorder([node]):
         if isinstance(part, Apply):
             memo[id(part)] = part.function.numpy(*(memo[id(arg)] for arg in part.args))
         else:
-            memo[id(part)] = np.float64(part.value) if isinstance(part, Literal) else given[part]
+            memo[id(part)] = np.float64(part.value) if isinstance(part, Literal) else values[part]
     return memo[id(node)]
 
 
-def with_results(made: Factoring, given: Mapping[Node, Any], compute: Any) -> tuple[dict[Node, Any], float]:
+def with_results(factoring: Factoring, values: Mapping[Node, Any], compute: Any) -> tuple[dict[Node, Any], float]:
     """What is given and the results; the largest sum of a product's terms' sizes. Rows see their own inputs only."""
-    known, largest = dict(given), 1.0
-    for p in made.products:
-        terms = [compute(r, given) * compute(c, given) for r, c in zip(p.rows, p.columns, strict=True)]
-        terms += [compute(n, given) for n in (p.row, p.column) if n is not None]
+    known, largest = dict(values), 1.0
+    for p in factoring.products:
+        terms = [compute(r, values) * compute(c, values) for r, c in zip(p.rows, p.columns, strict=True)]
+        terms += [compute(n, values) for n in (p.row, p.column) if n is not None]
         known[p.result] = sum(terms[1:], terms[0])
         largest = max(largest, float(np.max(sum(np.abs(t) for t in terms))))
     return known, largest
@@ -72,28 +72,28 @@ def with_results(made: Factoring, given: Mapping[Node, Any], compute: Any) -> tu
 
 def check(pair: Pair, rng: np.random.Generator, limit: int = 16) -> Factoring:
     """Values agree in float64 to its digits and in float32 to its own; every side is made of what it may be made of."""
-    made = factoring_of(pair, limit)
+    factoring = factoring_of(pair, limit)
     for code, compute, tolerance in (("f8", exactly, 1e-13), ("f4", evaluate, 2e-6)):
-        given = drawn(pair, rng, code)
-        centres = {symbol: rng.uniform(-1, 1, (1, 1)).astype(code) for symbol, _ in made.centres}
-        known, largest = with_results(made, given | centres, compute)
-        for got, wanted in zip(made.values, pair.values, strict=True):
-            found, right = np.broadcast_arrays(compute(got, known), compute(wanted, given))
+        values = random_values(pair, rng, code)
+        centres = {symbol: rng.uniform(-1, 1, (1, 1)).astype(code) for symbol, _ in factoring.centres}
+        known, largest = with_results(factoring, values | centres, compute)
+        for result, expected_node in zip(factoring.values, pair.values, strict=True):
+            actual, right = np.broadcast_arrays(compute(result, known), compute(expected_node, values))
             assert np.isfinite(right).all()
             scale = largest * max(1.0, np.abs(right).max())
-            np.testing.assert_allclose(found, right, rtol=0, atol=tolerance * scale)
-    roles = {s: g.role for g in pair.inputs for s in g.symbols} | {s: Role.PARAMETER for s, _ in made.centres}
-    for p in made.products:
+            np.testing.assert_allclose(actual, right, rtol=0, atol=tolerance * scale)
+    roles = {s: g.role for g in pair.inputs for s in g.symbols} | {s: Role.PARAMETER for s, _ in factoring.centres}
+    for p in factoring.products:
         assert 1 <= len(p.rows) == len(p.columns) <= limit and p.result.dtype == np.float32
         assert {roles[s] for s in symbols([*p.rows, p.row])} <= {Role.ROW, Role.PARAMETER}
         assert {roles[s] for s in symbols([*p.columns, p.column])} <= {Role.COLUMN, Role.PARAMETER}
         nodes = [*p.rows, *p.columns, *(n for n in (p.row, p.column) if n is not None)]
         assert all(part.dtype == np.float32 and part.weak is None for part in postorder(nodes))
-    for symbol, node in made.centres:
+    for symbol, node in factoring.centres:
         assert symbol.dtype == np.float32 and {roles[s] for s in symbols([node])} <= {Role.ROW, Role.PARAMETER}
-        assert not symbols([node]) & set(dict(made.centres)), "no centre needs another"
-    assert [s.name for s, _ in made.centres] == [f"centre{k}" for k in range(len(made.centres))]
-    return made
+        assert not symbols([node]) & set(dict(factoring.centres)), "no centre needs another"
+    assert [s.name for s, _ in factoring.centres] == [f"centre{k}" for k in range(len(factoring.centres))]
+    return factoring
 
 
 CASES = {  # formula → summands of each product, whether only exponentials use it
@@ -133,21 +133,21 @@ CASES = {  # formula → summands of each product, whether only exponentials use
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("text", CASES)
 def test_values_agree_with_any_centres(text: str, axis: int, rng: np.random.Generator) -> None:
-    made = check(pair_of(text, axis=axis), rng)
+    factoring = check(pair_of(text, axis=axis), rng)
     sizes, exponents = CASES[text]
-    found = sorted((len(p.rows), p.exponent) for p in made.products)
-    assert found == sorted(zip(sizes, exponents, strict=True))
+    shapes = sorted((len(p.rows), p.exponent) for p in factoring.products)
+    assert shapes == sorted(zip(sizes, exponents, strict=True))
 
 
 def test_a_gaussian_is_one_product(rng: np.random.Generator) -> None:
     pair = pair_of(GAUSSIAN)
-    made = check(pair, rng)
-    (product,) = made.products
+    result = check(pair, rng)
+    (product,) = result.products
     assert product.exponent and len(product.rows) == 3 and product.row is not None and product.column is not None
     x, y = (set(g.symbols) for g in pair.inputs[:2])
-    assert [node for _, node in made.centres] == list(pair.inputs[0].symbols)
-    assert not symbols(made.values) & (x | y) and product.result in symbols(made.values)
-    assert steps(made.values) == ["exp2_fast", "multiply", "multiply"], "the factor of the distance is inside"
+    assert [node for _, node in result.centres] == list(pair.inputs[0].symbols)
+    assert not symbols(result.values) & (x | y) and product.result in symbols(result.values)
+    assert steps(result.values) == ["exp2_fast", "multiply", "multiply"], "the factor of the distance is inside"
     assert x <= symbols(product.rows) and not symbols(product.rows) & y
     assert y <= symbols(product.columns) and not symbols(product.columns) & x
 
@@ -155,9 +155,9 @@ def test_a_gaussian_is_one_product(rng: np.random.Generator) -> None:
 def test_gradients_share_the_product_of_their_exponential(rng: np.random.Generator) -> None:
     for text in (GAUSSIAN, "Exp(-Norm2(Vi(0,3)-Vj(1,3))/Pm(2,1))*Vj(3,2)"):
         formula = f"Grad({text},Vi(0,3),Vi(4,2))"
-        made = check(pair_of(formula), rng)
-        assert [len(p.rows) for p in made.products if p.exponent] == [3] * (text == GAUSSIAN)
-        assert made.products[0].result in symbols(made.values)
+        result = check(pair_of(formula), rng)
+        assert [len(p.rows) for p in result.products if p.exponent] == [3] * (text == GAUSSIAN)
+        assert result.products[0].result in symbols(result.values)
     x = Variable(0, 3, Category.I)
     assert gradient(vector(GAUSSIAN), x, Variable(4, 2, Category.I)) is vector(f"Grad({GAUSSIAN},Vi(0,3),Vi(4,2))")
 
@@ -167,9 +167,9 @@ def test_scaled_values_are_whole_products(rng: np.random.Generator) -> None:
     for op, weight in (("LogSumExp", None), ("SumSoftMaxWeight", "Vj(3,2)")):
         layout = layout_of("-SqDist(Vi(0,3),Vj(1,3))/Pm(2,1)", op, weight=weight)
         assert layout.bound.scale == pytest.approx(np.log2(np.e))
-        made = check(layout.pair, rng)
-        assert made.values[0] is made.products[0].result and made.values[1:] == layout.pair.values[1:]
-        assert len(made.products[0].rows) == 3 and not made.products[0].exponent
+        result = check(layout.pair, rng)
+        assert result.values[0] is result.products[0].result and result.values[1:] == layout.pair.values[1:]
+        assert len(result.products[0].rows) == 3 and not result.products[0].exponent
 
 
 @pytest.mark.parametrize(
@@ -193,18 +193,18 @@ def test_more_than_the_limit_is_looked_into(rng: np.random.Generator) -> None:
     """A row's bandwidth is one summand more; without place for it, it stays outside."""
     pair = pair_of("Exp(-SqDist(Vi(0,3),Vj(1,3))/Square(Vi(2,1)))")
     assert one(pair).exponent and len(one(pair).rows) == 4
-    made = check(pair, rng, limit=3)
-    assert [(len(p.rows), p.exponent) for p in made.products] == [(3, False)]
-    assert steps(made.values)[-2:] == ["multiply", "exp2_fast"]
+    result = check(pair, rng, limit=3)
+    assert [(len(p.rows), p.exponent) for p in result.products] == [(3, False)]
+    assert steps(result.values)[-2:] == ["multiply", "exp2_fast"]
     square = check(pair_of("Square(1+(Vi(0,3)|Vj(1,3)))"), rng, limit=8)
     assert [len(p.rows) for p in square.products] == [3]
 
 
 def test_equal_parts_are_one_product() -> None:
-    made = factoring_of(
+    result = factoring_of(
         pair_of("Concat(Exp(-SqDist(Vi(0,3),Vj(1,3))*Pm(2,1)),Exp(-SqDist(Vi(0,3),Vj(1,3))*Pm(2,1))*Vj(3,1))")
     )
-    assert len(made.products) == 1 and made.products[0].exponent
+    assert len(result.products) == 1 and result.products[0].exponent
     pair = by_hand(lambda x, y, p: [exp2_fast((x * y) * Literal(2.0, FLOAT32)) for _ in range(2)])
     assert len(factoring_of(pair).products) == 1, "equal, and not the same nodes"
 
@@ -216,8 +216,8 @@ def by_hand(values: Callable[[Node, Node, Node], Sequence[Node]]) -> Pair:
         PairInput(s.name, r, 1, FLOAT32, (s,))
         for s, r in zip((x, y, p), (Role.ROW, Role.COLUMN, Role.PARAMETER), strict=True)
     ]
-    made = tuple(values(x, y, p))
-    return Pair(tuple(inputs), made, len(made))
+    nodes = tuple(values(x, y, p))
+    return Pair(tuple(inputs), nodes, len(nodes))
 
 
 def test_what_is_used_outside_an_exponential_is_no_exponent() -> None:
@@ -239,8 +239,8 @@ def test_divisors_of_one_side_are_factors(rng: np.random.Generator) -> None:
 def test_what_is_times_zero_stays() -> None:
     """It may be no number."""
     pair = by_hand(lambda x, y, p: [(x - y) * Literal(0.0, FLOAT32) + x * y])
-    made = factoring_of(pair)
-    assert "subtract" in steps(made.values) and len(made.products[0].rows) == 1
+    result = factoring_of(pair)
+    assert "subtract" in steps(result.values) and len(result.products[0].rows) == 1
     assert factored_pair(by_hand(lambda x, y, p: [(x + y) + Literal(0.0, FLOAT32)])) is None
 
 
@@ -267,8 +267,8 @@ def test_parameters_are_the_rows_factors() -> None:
 
 
 def test_a_difference_squared_twice_has_one_centre(rng: np.random.Generator) -> None:
-    made = check(pair_of("Concat(Exp(-SqDist(Vi(0,3),Vj(1,3))),SqDist(Vi(0,3),Vj(1,3)))"), rng)
-    assert len(made.products) == 2 and len(made.centres) == 3
+    result = check(pair_of("Concat(Exp(-SqDist(Vi(0,3),Vj(1,3))),SqDist(Vi(0,3),Vj(1,3)))"), rng)
+    assert len(result.products) == 2 and len(result.centres) == 3
 
 
 @pytest.mark.parametrize(
@@ -277,14 +277,14 @@ def test_a_difference_squared_twice_has_one_centre(rng: np.random.Generator) -> 
 def test_centres_keep_the_digits_of_distances(text: str, rng: np.random.Generator) -> None:
     """Far from the origin the squares are 1e6 times the distances; less their means, they are not."""
     pair = pair_of(text)
-    made, errors = factoring_of(pair), {}
-    given = drawn(pair, rng)
-    given |= {s: (given[s] + 1000).astype("f4") for g in pair.inputs[:2] for s in g.symbols}
-    wanted = exactly(pair.values[0], {s: v.astype("f8") for s, v in given.items()})
+    result, errors = factoring_of(pair), {}
+    values = random_values(pair, rng)
+    values |= {s: (values[s] + 1000).astype("f4") for g in pair.inputs[:2] for s in g.symbols}
+    expected = exactly(pair.values[0], {s: v.astype("f8") for s, v in values.items()})
     for name, place in (("none", 0.0), ("mean", 1.0)):
-        centres = {s: np.float32(place * np.mean(evaluate(n, given))).reshape(1, 1) for s, n in made.centres}
-        known, _ = with_results(made, given | centres, evaluate)
-        errors[name] = np.abs(evaluate(made.values[0], known) - wanted).max()
+        centres = {s: np.float32(place * np.mean(evaluate(n, values))).reshape(1, 1) for s, n in result.centres}
+        known, _ = with_results(result, values | centres, evaluate)
+        errors[name] = np.abs(evaluate(result.values[0], known) - expected).max()
     assert errors["mean"] < 1e-4 < 1e-2 < errors["none"]
 
 
@@ -294,25 +294,25 @@ def test_centres_keep_the_digits_of_distances(text: str, rng: np.random.Generato
 def test_roots_of_distances_are_never_no_numbers(text: str) -> None:
     """A product that should be 0 may come out a little below."""
     pair = pair_of(text)
-    made = factoring_of(pair)
-    given = drawn(pair, np.random.default_rng(0)) | {made.products[0].result: np.float32(-1e-6)}
-    assert all(np.isfinite(evaluate(value, given)).all() for value in made.values)
+    result = factoring_of(pair)
+    values = random_values(pair, np.random.default_rng(0)) | {result.products[0].result: np.float32(-1e-6)}
+    assert all(np.isfinite(evaluate(value, values)).all() for value in result.values)
     free = factoring_of(pair_of("Sqrt(Vi(0,3)|Vj(1,3))"))
     assert "maximum" not in steps(free.values), "what may be below 0 stays no number there"
 
 
 def test_long_products_are_not_multiplied_out(rng: np.random.Generator) -> None:
     """Of more than 64 monomials; the factors are products still."""
-    made = check(pair_of("Square(Square(1+(Vi(0,4)|Vj(1,4))))"), rng)
-    assert sorted(len(p.rows) for p in made.products) == [4, 14] and set(steps(made.values)) == {"multiply"}
+    result = check(pair_of("Square(Square(1+(Vi(0,4)|Vj(1,4))))"), rng)
+    assert sorted(len(p.rows) for p in result.products) == [4, 14] and set(steps(result.values)) == {"multiply"}
 
 
 def test_deep_formulas_are_walked_without_recursion() -> None:
     formula = vector("Vi(0,1)*Vj(1,1)")
     for _ in range(3000):
         formula = OPERATIONS["Sin"](formula) + formula
-    made = factoring_of(lower(formula, None, inputs_of(formula.variables)))
-    assert [len(p.rows) for p in made.products] == [1]
+    result = factoring_of(lower(formula, None, inputs_of(formula.variables)))
+    assert [len(p.rows) for p in result.products] == [1]
 
 
 def test_the_order_is_the_same_every_time() -> None:
@@ -321,8 +321,8 @@ def test_the_order_is_the_same_every_time() -> None:
             return f"{node.function.name}({','.join(map(shown, node.args))})"
         return node.name if isinstance(node, Symbol) else repr(getattr(node, "value", None))
 
-    def all_of(made: Factoring) -> list[str]:
-        return [shown(n) for p in made.products for n in (*p.rows, *p.columns, p.row, p.column) if n is not None]
+    def all_of(factoring: Factoring) -> list[str]:
+        return [shown(n) for p in factoring.products for n in (*p.rows, *p.columns, p.row, p.column) if n is not None]
 
     text = "Exp(-WeightedSqDist(Pm(2,9),Vi(0,3),Vj(1,3))*Vi(3,1))+(Vi(0,3)|Vj(1,3))"
     assert all_of(factoring_of(pair_of(text))) == all_of(factoring_of(pair_of(text)))
@@ -338,5 +338,5 @@ def test_only_exponents_may_be_asked_for() -> None:
     assert len(only.centres) == 3 and len(every.centres) == 5
     distance = pair_of("SqDist(Vi(0,3),Vj(1,3))")
     assert factored_pair(distance, every=False) is None
-    taken = factored_pair(distance, exponents=1, every=False)
-    assert taken is not None and taken.products[0].exponent
+    factoring = factored_pair(distance, exponents=1, every=False)
+    assert factoring is not None and factoring.products[0].exponent

@@ -35,14 +35,14 @@ def test_equal_formulas_with_other_numbers_are_one_object() -> None:
 @pytest.mark.parametrize("number", [0.0, -0.0, 1.0, -1.0])
 def test_numbers_that_make_kernels_shorter_stay(number: float) -> None:
     formula = Constant((number,)) - vector("Vi(0,1)*Vj(1,1)")
-    (made, _), slots = slotted((formula, None))
-    assert made is formula and not slots
+    (result, _), slots = slotted((formula, None))
+    assert result is formula and not slots
 
 
 def test_vectors_of_numbers_are_vectors() -> None:
     formula = Variable(0, 3, 0) * Constant((1.0, 2.0, 3.0)) + Variable(1, 3, 1)
-    (made, _), ((variable, constant),) = slotted((formula, None))
-    assert variable.dim == 3 and constant.values == (1.0, 2.0, 3.0) and made is not formula
+    (result, _), ((variable, constant),) = slotted((formula, None))
+    assert variable.dim == 3 and constant.values == (1.0, 2.0, 3.0) and result is not formula
     assert slotted((Variable(0, 2, 0) * Constant((0.0, 1.0)), None))[1] == ()
 
 
@@ -60,10 +60,10 @@ def test_nan_and_infinities_are_constants_as_others() -> None:
 def prepared(context: cm.Context, s: float) -> Prepared:
     x, y = Variable(0, 3, 0), Variable(1, 3, 1)
     formula = vector(f"Exp(-SqDist(Vi(0,3),Vj(1,3))*{s})")
-    given = {x: np.ones((5, 3), "f4"), y: np.ones((7, 3), "f4")}
-    made = prepare_pairs(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, Options(context=context))
-    assert isinstance(made, Prepared)
-    return made
+    arrays = {x: np.ones((5, 3), "f4"), y: np.ones((7, 3), "f4")}
+    call = prepare_pairs(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, Options(context=context))
+    assert isinstance(call, Prepared)
+    return call
 
 
 def test_another_number_needs_no_other_kernel(context: cm.Context) -> None:
@@ -79,7 +79,7 @@ def test_another_number_is_another_result(context: cm.Context, mode: str, rng: n
     squares = ((x.astype(float)[:, None] - y) ** 2).sum(-1)
     for a, b in ((x, y), (cm.array(x, context), cm.array(y, context))):
         for s in (0.25, 2.0, 0.25, 3.75):
-            got = (-(Vi(a) - Vj(b)).sqnorm2() * s).exp().sum(1, context=context, mode=mode)
+            actual = (-(Vi(a) - Vj(b)).sqnorm2() * s).exp().sum(1, context=context, mode=mode)
             terms = np.exp(-squares * s)
             allowed = 4 * np.finfo("f4").eps * (terms * (1 + squares * s)).sum(1)
-            assert np.all(np.abs(np.asarray(got)[:, 0] - terms.sum(1)) <= allowed)
+            assert np.all(np.abs(np.asarray(actual)[:, 0] - terms.sum(1)) <= allowed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
+from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
 
 from clmapreduce.formula.node import Literal, Symbol, postorder
 from clmapreduce.lowering.lower import UNROLLED, lower
@@ -12,7 +12,7 @@ from clmapreduce.vector import OPERATIONS, Variable, zero
 
 
 def names(text: str) -> list[str]:
-    return [given.name for given in pair_of(text).inputs]
+    return [array.name for array in pair_of(text).inputs]
 
 
 def test_values_are_the_formulas_coordinates_then_the_weights() -> None:
@@ -24,10 +24,10 @@ def test_values_are_the_formulas_coordinates_then_the_weights() -> None:
 
 def test_the_scale_is_a_factor_of_the_formula_not_of_the_weights() -> None:
     pair = pair_of("Vi(0,1)*Vj(1,1)", weight="Vj(2,1)", scale=3.0)
-    given = drawn(pair, np.random.default_rng(1))
-    value, weight = computed(pair, given)
-    np.testing.assert_allclose(value, 3 * given["in0"] * given["in1"].T, rtol=1e-6)
-    np.testing.assert_array_equal(weight, np.broadcast_to(given["in2"].T, weight.shape))
+    values = random_arrays(pair, np.random.default_rng(1))
+    value, weight = computed(pair, values)
+    np.testing.assert_allclose(value, 3 * values["in0"] * values["in1"].T, rtol=1e-6)
+    np.testing.assert_array_equal(weight, np.broadcast_to(values["in2"].T, weight.shape))
 
 
 def test_only_inputs_that_are_read_become_arguments() -> None:
@@ -76,10 +76,10 @@ def test_loops_sum_what_the_formula_says(name: str, code: str, rng: np.random.Ge
     pair = pair_of(text, code)
     assert loops is None or len(pair.contractions) == loops
     assert pair.nested == (name == "one inside another")
-    given = drawn(pair, rng)
-    (got,) = computed(pair, given)
-    wanted = dense(given["in0"].astype(float)[:, None], given["in1"].astype(float)[None])
-    np.testing.assert_allclose(got, wanted, rtol=200 * np.finfo(code).eps)
+    values = random_arrays(pair, rng)
+    (actual,) = computed(pair, values)
+    expected = dense(values["in0"].astype(float)[:, None], values["in1"].astype(float)[None])
+    np.testing.assert_allclose(actual, expected, rtol=200 * np.finfo(code).eps)
 
 
 def test_long_vectors_need_no_scalars_where_loops_read_them() -> None:

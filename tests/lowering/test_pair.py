@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import GAUSSIAN, computed, drawn, pair_of, per_pair, steps
+from support.pair_plans import GAUSSIAN, computed, pair_of, per_pair, random_arrays, steps
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.lowering.pair import Role, is_constant
@@ -98,12 +98,12 @@ def test_terms_computed_once_give_what_the_formula_says(
 ) -> None:
     """Terms see their own role's inputs only: a term of the wrong role would not find its symbols."""
     pair = pair_of(text, code, axis=axis)
-    given = drawn(pair, rng)
+    values = random_arrays(pair, rng)
     places = {Role.ROW: (slice(None), None), Role.COLUMN: (None, slice(None)), Role.PARAMETER: (None, None)}
-    placed = [given[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
+    placed = [values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
     numbers = {"Vi(0,2)*3": {"in1": 3.0}, "Vj(0,2)*2-1": {"in1": 2.0}}.get(text, {})
-    given |= {name: np.array([value], code) for name, value in numbers.items()}
-    got = np.stack(computed(pair, given), -1)
-    wanted, eps = np.broadcast_to(FORMULAS[text](*placed), got.shape), np.finfo(code).eps
-    np.testing.assert_allclose(got, wanted, rtol=20 * eps, atol=eps)  # a sum from 1 on is off by that, and its logarithm
+    values |= {name: np.array([value], code) for name, value in numbers.items()}
+    actual = np.stack(computed(pair, values), -1)
+    expected, eps = np.broadcast_to(FORMULAS[text](*placed), actual.shape), np.finfo(code).eps
+    np.testing.assert_allclose(actual, expected, rtol=20 * eps, atol=eps)  # a sum from 1 on is off by that, and its logarithm
     assert pair.dtype == np.dtype(code)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, drawn, inputs_of, pair_of, per_pair, steps, vector
+from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Literal, Symbol, postorder
@@ -19,7 +19,7 @@ from clmapreduce.vector.evaluate import evaluate as dense
 EXTREMES = [0.0, -0.0, 1.0, -2.0, 1e-30, 3e38, np.inf, -np.inf, np.nan]
 
 
-def given_to(pair: Pair, *arrays: Any) -> list[Any]:
+def values_on(pair: Pair, *arrays: Any) -> list[Any]:
     """A pair's values on arrays in the order of its inputs."""
     named = {g.name: np.asarray(a, g.symbols[0].dtype) for g, a in zip(pair.inputs, arrays, strict=True)}
     return computed(pair, named)
@@ -140,16 +140,16 @@ def test_rewriting_changes_a_few_roundings_only(text: str, rng: np.random.Genera
     formula = vector(text)
     for code in ("f4", "f8"):
         pair = pair_of(text, code)
-        given = drawn(pair, rng)
+        values = random_arrays(pair, rng)
         (_, _), slots = slotted((formula, None))
         scalars = [g.name for g in pair.inputs if g.scalar]
-        given |= {name: np.array(c.values, code) for name, (_, c) in zip(scalars, slots, strict=True)}
+        values |= {name: np.array(c.values, code) for name, (_, c) in zip(scalars, slots, strict=True)}
         variables = {f"in{k}": v for k, v in enumerate(sorted(formula.variables, key=lambda v: v.position))}
         places = {Role.ROW: (slice(None), None), Role.COLUMN: (None,), Role.PARAMETER: ()}
-        arrays = {variables[g.name]: given[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar}
-        wanted = dense(formula, arrays)
-        got = np.stack(computed(pair, given), -1)
-        np.testing.assert_allclose(got, np.broadcast_to(wanted, got.shape), rtol=40 * np.finfo(code).eps)
+        arrays = {variables[g.name]: values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar}
+        expected = dense(formula, arrays)
+        actual = np.stack(computed(pair, values), -1)
+        np.testing.assert_allclose(actual, np.broadcast_to(expected, actual.shape), rtol=40 * np.finfo(code).eps)
 
 
 @pytest.mark.parametrize("text", ["Vi(0,1)*Vj(1,1)*2", "Vi(0,1)/Vj(1,1)", "-(Vi(0,1)*-Vj(1,1))"])
@@ -159,13 +159,13 @@ def test_zeros_infinities_and_nan_go_where_they_went(text: str) -> None:
     x = np.array(EXTREMES, "f4")[:, None]
     y = x[np.abs(x) < 1e37][:, None] if "/" in text else x
     numbers = [np.array([2.0])] if "2" in text else []
-    (got,) = given_to(pair, x, y, *numbers)
+    (actual,) = values_on(pair, x, y, *numbers)
     a, b = x.astype(float), y[:, 0][None].astype(float)
     with np.errstate(all="ignore"):
-        wanted = {"Vi(0,1)*Vj(1,1)*2": lambda: a * 2 * b, "Vi(0,1)/Vj(1,1)": lambda: a / b}.get(text, lambda: a * b)()
-        wanted = wanted.astype("f4")
-    np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
-    np.testing.assert_allclose(got, wanted, rtol=3e-7, atol=1e-37)
+        expected = {"Vi(0,1)*Vj(1,1)*2": lambda: a * 2 * b, "Vi(0,1)/Vj(1,1)": lambda: a / b}.get(text, lambda: a * b)()
+        expected = expected.astype("f4")
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+    np.testing.assert_allclose(actual, expected, rtol=3e-7, atol=1e-37)
 
 
 @pytest.mark.parametrize("number", [0.0, np.inf, np.nan])
@@ -174,5 +174,5 @@ def test_numbers_that_are_no_factors_are_left_where_they_stand(number: float) ->
     pair = lower(x * Constant((number,)) * y, None, inputs_of([x, y]))
     numbers = [n.value for n in postorder(pair.values) if isinstance(n, Literal)]
     np.testing.assert_array_equal(np.array(numbers, float), [number] * len(numbers))
-    (got,) = given_to(pair, [[2.0]], [[3.0]])
-    np.testing.assert_array_equal(got, [[6 * number]])
+    (actual,) = values_on(pair, [[2.0]], [[3.0]])
+    np.testing.assert_array_equal(actual, [[6 * number]])

@@ -41,8 +41,8 @@ def test_shares_that_may_grow(name: str) -> None:
 def test_values_that_must_not_lose_any() -> None:
     """Those before the first; what another value is made of may still not be rough where they use it too."""
     other = exp2_fast(B)
-    found = relative_nodes([E * B, other * B], 1)
-    assert id(other) in found and id(E) not in found
+    relative = relative_nodes([E * B, other * B], 1)
+    assert id(other) in relative and id(E) not in relative
     assert id(other) not in relative_nodes([other, other * B], 1)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, drawn, pair_of
+from support.pair_plans import computed, pair_of, random_arrays
 
 from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.lowering.pair import Role, roles
@@ -14,7 +14,7 @@ from clmapreduce.lowering.pair import Role, roles
 KERNEL = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))*Vj(2,1)"
 
 
-def counted(text: str) -> Counter[str]:
+def function_counts(text: str) -> Counter[str]:
     """The functions of the nodes that depend on the pair, how often."""
     pair = pair_of(text)
     role = roles(pair.values, pair.contractions, pair.inputs)
@@ -26,25 +26,25 @@ def counted(text: str) -> Counter[str]:
 def test_a_gradient_multiplies_once_per_coordinate(dim: int) -> None:
     """e·b, once more by what is the same for all coordinates, and once for each; and the squares of a distance."""
     kernel = KERNEL.format(dim)
-    alone = counted(f"Grad({kernel},Vi(0,{dim}),IntCst(1))")
-    both = counted(f"Concat({kernel},Grad({kernel},Vi(0,{dim}),IntCst(1)))")
+    alone = function_counts(f"Grad({kernel},Vi(0,{dim}),IntCst(1))")
+    both = function_counts(f"Concat({kernel},Grad({kernel},Vi(0,{dim}),IntCst(1)))")
     exponent = dim + 1  # squares, and log2(e)
     assert alone["multiply"] == exponent + dim + 1 and alone["exp2_fast"] == 1
     assert both["multiply"] == exponent + dim + 2 and both["exp2_fast"] == 1
 
 
 def test_one_value_and_values_with_nothing_in_common_stay() -> None:
-    assert counted(KERNEL.format(3))["multiply"] == 5
-    assert counted("Vi(0,3)*Vj(1,3)")["multiply"] == 3
-    assert counted("Vi(0,1)*Vj(1,4)")["multiply"] == 4
+    assert function_counts(KERNEL.format(3))["multiply"] == 5
+    assert function_counts("Vi(0,3)*Vj(1,3)")["multiply"] == 3
+    assert function_counts("Vi(0,1)*Vj(1,4)")["multiply"] == 4
 
 
 def test_products_keep_their_values(rng: np.random.Generator) -> None:
     """Powers, repeated factors, and a divisor; against the factors one by one."""
     text = "Concat(Vi(0,1)*Vj(1,1)*Vi(0,1)*Vj(1,1)*Pm(3,1),Concat(Vi(0,1)*Vj(1,1)/Vi(2,1),-Vj(1,1)*Vj(1,1)*Vi(0,1)))"
     pair = pair_of(text)
-    given = drawn(pair, rng)
-    x, y, z, u = (given[f"in{k}"].astype("f8") for k in range(4))
+    arrays = random_arrays(pair, rng)
+    x, y, z, u = (arrays[f"in{k}"].astype("f8") for k in range(4))
     y = y.T
-    for found, wanted in zip(computed(pair, given), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):
-        np.testing.assert_allclose(found, np.broadcast_to(wanted, np.shape(found)), rtol=1e-6)
+    for actual, expected in zip(computed(pair, arrays), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):
+        np.testing.assert_allclose(actual, np.broadcast_to(expected, np.shape(actual)), rtol=1e-6)

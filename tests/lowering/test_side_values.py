@@ -14,17 +14,17 @@ X, Y, P = "Vi(0,40)", "Vj(1,40)", "Pm(2,40)"
 
 def aside(*texts: str) -> tuple[tuple[Vector, ...], dict[str, Category]]:
     """The formulas that are left, and what was put aside with the index that it follows."""
-    formulas, meant = put_aside([vector(text) for text in texts], UNROLLED, 7)
-    assert [variable.position for variable in meant] == list(range(7, 7 + len(meant)))
-    return formulas, {repr(part): variable.category for variable, part in meant.items()}
+    formulas, variables = put_aside([vector(text) for text in texts], UNROLLED, 7)
+    assert [variable.position for variable in variables] == list(range(7, 7 + len(variables)))
+    return formulas, {repr(part): variable.category for variable, part in variables.items()}
 
 
-def told(text: str) -> str:
+def name_of(text: str) -> str:
     return repr(vector(text))
 
 
 @pytest.mark.parametrize(
-    "text, wanted",
+    "text, expected",
     [
         (f"Norm2({X})*Norm2({Y})", {f"Norm2({X})": Category.I, f"Norm2({Y})": Category.J}),
         (f"Normalize({X})|{Y}", {f"Rsqrt(SqNorm2({X}))": Category.I}),
@@ -37,16 +37,16 @@ def told(text: str) -> str:
         (f"{X}*Sum({Y})", {f"Sum({Y})": Category.J}),
     ],
 )
-def test_what_is_put_aside(text: str, wanted: dict[str, Category]) -> None:
+def test_what_is_put_aside(text: str, expected: dict[str, Category]) -> None:
     """The largest parts of one number that follow one index, or none, and have long sums inside."""
-    (formula,), found = aside(text)
-    assert found == {told(part): side for part, side in wanted.items()}
-    assert (formula is vector(text)) == (not wanted)
+    (formula,), sides = aside(text)
+    assert sides == {name_of(part): side for part, side in expected.items()}
+    assert (formula is vector(text)) == (not expected)
     assert formula.dim == vector(text).dim
 
 
 def test_what_formulas_share_is_put_aside_once() -> None:
-    formulas, found = aside(f"Norm2({X})*Vj(3,1)", f"Norm2({X})*({X}|{Y})")
-    assert list(found) == [told(f"Norm2({X})")]
+    formulas, sides = aside(f"Norm2({X})*Vj(3,1)", f"Norm2({X})*({X}|{Y})")
+    assert list(sides) == [name_of(f"Norm2({X})")]
     assert all(formula.variables[0].position in (0, 7) for formula in formulas)
     assert {v.position for v in formulas[1].variables} == {0, 1, 7}

@@ -13,7 +13,7 @@ import clmapreduce as cm
 
 @pytest.fixture
 def queue(context: cm.Context) -> Iterator[cl.CommandQueue]:
-    """A user's own queue in a context of their own (kept here: Intel's queues do not keep theirs)."""
+    """A user's own queue in a context of their own. The fixture holds the context: queues of Intel do not."""
     owner = cl.Context([context.device.cl_device])
     yield cl.CommandQueue(owner)
     del owner
@@ -25,9 +25,9 @@ def launches(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     launch = type(context.queue).launch
 
-    def counted(queue: Any, kernel: Any, *arguments: Any, **keywords: Any) -> Any:
+    def launch_and_count(queue: Any, kernel: Any, *arguments: Any, **keywords: Any) -> Any:
         names.append(kernel.name)
         return launch(queue, kernel, *arguments, **keywords)
 
-    monkeypatch.setattr(type(context.queue), "launch", counted)
+    monkeypatch.setattr(type(context.queue), "launch", launch_and_count)
     return names

@@ -24,10 +24,10 @@ pytestmark = pytest.mark.drawn
 def test_a_round_trip_keeps_every_byte(dtype: np.dtype, context: cm.Context, rng: np.random.Generator) -> None:
     for shape in ((), (1,), (0,), (3, 0, 2), (17,), (5, 7, 11), PRIME):
         x = values(rng, dtype, shape)
-        held = cm.array(x, context)
-        assert (held.shape, held.dtype, held.ndim, held.size, held.nbytes) == (x.shape, x.dtype, x.ndim, x.size, x.nbytes)
-        assert_same(held.to_numpy(), x)
-        assert_same(np.asarray(held), x)
+        device_array = cm.array(x, context)
+        assert (device_array.shape, device_array.dtype, device_array.ndim, device_array.size, device_array.nbytes) == (x.shape, x.dtype, x.ndim, x.size, x.nbytes)
+        assert_same(device_array.to_numpy(), x)
+        assert_same(np.asarray(device_array), x)
 
 
 def test_records_are_packed_for_the_device(context: cm.Context, rng: np.random.Generator) -> None:
@@ -36,30 +36,30 @@ def test_records_are_packed_for_the_device(context: cm.Context, rng: np.random.G
 
 
 def test_a_device_array_behaves_like_an_array(context: cm.Context) -> None:
-    held = cm.array([[1, 2, 3], [4, 5, 6]], context)
-    assert len(held) == 2
-    assert [row.tolist() for row in held] == [[1, 2, 3], [4, 5, 6]]
-    assert "DeviceArray" in repr(held)
-    assert held.event is not None
+    device_array = cm.array([[1, 2, 3], [4, 5, 6]], context)
+    assert len(device_array) == 2
+    assert [row.tolist() for row in device_array] == [[1, 2, 3], [4, 5, 6]]
+    assert "DeviceArray" in repr(device_array)
+    assert device_array.event is not None
     one = cm.array(2.0, context) if context.device.fp64 else cm.array(np.float32(2), context)
     assert (float(one), int(one), bool(one), complex(one)) == (2.0, 2, True, 2 + 0j)
     with pytest.raises(TypeError, match="0-d"):
         len(one)
     with pytest.raises(ValueError, match="without a copy"):
-        np.asarray(held, copy=False)
-    assert np.asarray(held, dtype=np.float32).dtype == np.float32
-    assert_same(np.add(held, 1), np.arange(2, 8).reshape(2, 3), "NumPy's own functions take it")
+        np.asarray(device_array, copy=False)
+    assert np.asarray(device_array, dtype=np.float32).dtype == np.float32
+    assert_same(np.add(device_array, 1), np.arange(2, 8).reshape(2, 3), "NumPy's own functions take it")
 
 
 def test_copies_have_memory_of_their_own(context: cm.Context) -> None:
     for copied in (copy.copy, copy.deepcopy):
-        held = cm.array(np.arange(6, dtype=np.float32).reshape(2, 3), context)
-        other = copied(held)
-        cm.Map(lambda x: x + 1)(held, out=held)
-        del held
-        taken = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]  # what was given back
+        device_array = cm.array(np.arange(6, dtype=np.float32).reshape(2, 3), context)
+        other = copied(device_array)
+        cm.Map(lambda x: x + 1)(device_array, out=device_array)
+        del device_array
+        others = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]  # may reuse the memory of `device_array`
         assert_same(other.to_numpy(), np.arange(6, dtype=np.float32).reshape(2, 3))
-        del taken
+        del others
     assert copy.copy(cm.array(np.ones((0, 3), np.float32), context)).shape == (0, 3)
     with pytest.raises(TypeError, match="to_numpy"):
         pickle.dumps(other)
@@ -67,30 +67,30 @@ def test_copies_have_memory_of_their_own(context: cm.Context) -> None:
 
 def test_other_shapes_and_dtypes_of_the_same_memory(context: cm.Context) -> None:
     x = np.arange(6, dtype=np.float32)
-    held = cm.array(x, context)
+    device_array = cm.array(x, context)
     for shape in ((2, 3), [3, 2], (-1,), (2, -1), (-1, 3, 1)):
-        assert_same(held.reshape(shape).to_numpy(), x.reshape(shape))
-    assert held.reshape(3, -1).shape == (3, 2)
+        assert_same(device_array.reshape(shape).to_numpy(), x.reshape(shape))
+    assert device_array.reshape(3, -1).shape == (3, 2)
     assert cm.array(x[:0], context).reshape(-1, 3).shape == (0, 3)
-    assert_same(held.view("i4").to_numpy(), x.view("i4"))
+    assert_same(device_array.view("i4").to_numpy(), x.view("i4"))
     for wrong in ((4,), (-2, -3), (-1, -1), (6.0,), (None,), ("6",), (4, -1), (0, -1)):
         with pytest.raises(cm.ShapeError):
-            held.reshape(wrong)
+            device_array.reshape(wrong)
     for dtype in (">f4", "S4", "M8[s]", np.dtype([("a", "i1"), ("b", "<i2"), ("c", "i1")]), object):
         with pytest.raises(cm.DTypeError):
-            held.view(dtype)
+            device_array.view(dtype)
     with pytest.raises(cm.DTypeError, match="list"):
-        held.to_numpy([0])  # type: ignore[arg-type]
+        device_array.to_numpy([0])  # type: ignore[arg-type]
 
 
 def test_reading_into_an_array(context: cm.Context, rng: np.random.Generator) -> None:
     x = rng.standard_normal((5, 7)).astype(np.float32)
-    held = cm.array(x, context)
+    device_array = cm.array(x, context)
     out = np.full((5, 7), np.nan, np.float32)
-    assert held.to_numpy(out) is out
+    assert device_array.to_numpy(out) is out
     assert_same(out, x)
     strided = np.full((7, 10), np.nan, np.float32).T[::2]
-    assert held.to_numpy(strided) is strided
+    assert device_array.to_numpy(strided) is strided
     assert_same(strided, x)
 
 
@@ -110,11 +110,11 @@ def test_reading_into_an_array_that_does_not_fit(out: np.ndarray, error: type, c
 
 
 def test_arrays_of_their_own_context_are_returned(context: cm.Context) -> None:
-    held = cm.array(np.arange(5), context)
-    assert cm.array(held) is held
-    assert cm.array(held, context) is held
+    device_array = cm.array(np.arange(5), context)
+    assert cm.array(device_array) is device_array
+    assert cm.array(device_array, context) is device_array
     other = cm.Context(context.device)
-    moved = cm.array(held, other)
+    moved = cm.array(device_array, other)
     assert moved.context is other
     assert_same(moved.to_numpy(), np.arange(5))
 
@@ -133,13 +133,13 @@ def test_arrays_of_different_contexts_do_not_mix(context: cm.Context) -> None:
 
 
 def test_results_outlive_their_inputs(context: cm.Context, rng: np.random.Generator) -> None:
-    """Buffers return to the arena when their arrays die, and are handed out again only when nobody reads them."""
+    """Buffers return to the arena when their arrays die, and serve another array only when nobody reads them."""
     x = rng.integers(-100, 100, PRIME).astype(np.int32)
     results = []
     for k in range(12):
-        held = cm.array(x + k, context)
-        step = DOUBLE(held)
-        del held
+        device_array = cm.array(x + k, context)
+        step = DOUBLE(device_array)
+        del device_array
         results.append(PREFIX(step))
         del step
         if k % 4 == 0:
@@ -179,14 +179,14 @@ def test_wait_for_takes_device_arrays_and_done_events(context: cm.Context, mode:
 
 def test_a_host_input_may_change_once_the_call_returned(context: cm.Context, mode: str) -> None:
     """A DeviceArray among the inputs makes the result one, not waited for; the NumPy input is the caller's again."""
-    held = cm.array(np.zeros(PRIME, np.float32), context)
+    device_array = cm.array(np.zeros(PRIME, np.float32), context)
     for _ in range(20):
         x = np.ones(PRIME, np.float32)
-        result = ADD(held, x, mode=mode)
-        kept = cm.Partials("sum")(x, context=context, mode=mode)
+        result = ADD(device_array, x, mode=mode)
+        partials = cm.Partials("sum")(x, context=context, mode=mode)
         x[:] = np.nan
         assert_same(result.to_numpy(), np.ones(PRIME, np.float32))
-        assert kept.prefix(PRIME) == PRIME
+        assert partials.prefix(PRIME) == PRIME
 
 
 def test_a_chain_on_the_device_is_in_order(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

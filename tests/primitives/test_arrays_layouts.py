@@ -54,7 +54,7 @@ def test_outputs_of_every_layout(layout: str, context: cm.Context, mode: str, rn
         assert_same(flat.astype(np.float32), np.cumsum(x, dtype=np.float32))
 
 
-def test_only_what_was_asked_for_is_written(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_nothing_outside_of_out_is_written(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """The neighbours of out in memory stay as they are, whatever vectors the kernels store."""
     for length in (1, 15, 17, 63, 65, 1023, 1025, 4099):
         x = values(rng, "f4", length)
@@ -95,8 +95,8 @@ def test_float16_where_there_is_some(context: cm.Context, mode: str, rng: np.ran
 def test_out_may_be_wider(context: cm.Context, rng: np.random.Generator) -> None:
     x = rng.integers(-100, 100, 257).astype(np.int16)
     for dtype in ("i4", "f8", ">i8", "c16"):
-        got = into_poison(lambda out: DOUBLE(x, context=context, out=out), 257, dtype)
-        np.testing.assert_array_equal(got, 2 * x)
+        result = into_poison(lambda out: DOUBLE(x, context=context, out=out), 257, dtype)
+        np.testing.assert_array_equal(result, 2 * x)
 
 
 def test_out_may_be_an_input(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -106,9 +106,9 @@ def test_out_may_be_an_input(context: cm.Context, mode: str, rng: np.random.Gene
             same = x.copy()
             assert primitive(same, context=context, mode=mode, out=same) is same
             assert_same(same, expected, (primitive, length))
-            held = cm.array(x, context)
-            assert primitive(held, mode=mode, out=held) is held
-            assert_same(held.to_numpy(), expected, (primitive, length))
+            device_array = cm.array(x, context)
+            assert primitive(device_array, mode=mode, out=device_array) is device_array
+            assert_same(device_array.to_numpy(), expected, (primitive, length))
         both = x.copy()
         assert_same(ADD(both, both, context=context, mode=mode, out=both), 2 * x)
 
@@ -132,9 +132,9 @@ def test_out_may_be_a_broadcast_input(context: cm.Context, mode: str, rng: np.ra
     assert_same(ADD(into[:, :1], into, context=context, mode=mode, out=into), table[:, :1] + table)
     scalar = np.array(3.0, np.float32)
     assert_same(TOTAL(scalar, context=context, mode=mode, out=scalar), np.array(3.0, np.float32))
-    held = cm.array(np.array(3), context)
-    assert ADD(held, held, mode=mode, out=held) is held
-    assert int(held) == 6
+    device_array = cm.array(np.array(3), context)
+    assert ADD(device_array, device_array, mode=mode, out=device_array) is device_array
+    assert int(device_array) == 6
     single = cm.array(np.array([5]), context)
     assert_same(ADD(single, row, mode=mode).to_numpy(), row + 5)
 
@@ -152,17 +152,17 @@ def test_a_view_of_other_dtype_as_out(context: cm.Context, mode: str, rng: np.ra
     x = rng.integers(-100, 100, 1025).astype(np.float32)
     memory = x.copy()
     compare = cm.Map(lambda x: (x * 3).astype("i4"))
-    got = compare(memory, context=context, mode=mode, out=memory.view(np.int32))
-    assert_same(got, (x * 3).astype(np.int32))
+    result = compare(memory, context=context, mode=mode, out=memory.view(np.int32))
+    assert_same(result, (x * 3).astype(np.int32))
 
 
 def test_out_of_0_dimensions(context: cm.Context, mode: str) -> None:
     out = np.array(np.nan, np.float32)
     assert TOTAL(np.ones(1025, np.float32), context=context, mode=mode, out=out) is out
     assert out == 1025
-    held = cm.array(np.array(np.nan, np.float32), context)
-    assert TOTAL(np.ones(1025, np.float32), context=context, mode=mode, out=held) is held
-    assert float(held) == 1025
+    device_array = cm.array(np.array(np.nan, np.float32), context)
+    assert TOTAL(np.ones(1025, np.float32), context=context, mode=mode, out=device_array) is device_array
+    assert float(device_array) == 1025
     inside = np.full(3, np.nan, np.float32)
     TOTAL(np.ones(9, np.float32), context=context, mode=mode, out=inside[1:2].reshape(()))
     assert inside[1] == 9
@@ -172,11 +172,11 @@ def test_device_out_for_host_inputs_and_host_out_for_device_inputs(
     context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
     x = rng.integers(-9, 9, 1025).astype(np.float32)
-    held = cm.array(np.zeros(1025, np.float32), context)
-    assert DOUBLE(x, context=context, mode=mode, out=held) is held
-    assert_same(held.to_numpy(), 2 * x)
+    device_array = cm.array(np.zeros(1025, np.float32), context)
+    assert DOUBLE(x, context=context, mode=mode, out=device_array) is device_array
+    assert_same(device_array.to_numpy(), 2 * x)
     out = np.full(1025, np.nan, np.float32)
-    assert DOUBLE(held, mode=mode, out=out) is out
+    assert DOUBLE(device_array, mode=mode, out=out) is out
     assert_same(out, 4 * x)
 
 

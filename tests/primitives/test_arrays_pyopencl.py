@@ -24,10 +24,10 @@ def test_pyopencl_arrays_are_used_in_place(queue: cl.CommandQueue, mode: str, rn
     x = rng.integers(-9, 9, (5, 13)).astype(np.float32)
     theirs = cl.array.to_device(queue, x)
     assert_same(DOUBLE(theirs, mode=mode).to_numpy(), 2 * x)
-    held = cm.array(theirs)
-    assert (held.shape, held.dtype) == (x.shape, x.dtype)
-    DOUBLE(held, mode=mode, out=held)
-    held.event.wait()
+    device_array = cm.array(theirs)
+    assert (device_array.shape, device_array.dtype) == (x.shape, x.dtype)
+    DOUBLE(device_array, mode=mode, out=device_array)
+    device_array.event.wait()
     assert_same(theirs.get(), 2 * x, "our writes are theirs")
     theirs.fill(3)
     assert_same(cm.array(theirs).to_numpy(), np.full_like(x, 3), "their writes are ours")
@@ -71,11 +71,11 @@ def test_a_view_into_a_pyopencl_array(queue: cl.CommandQueue, mode: str) -> None
     theirs = cl.array.to_device(queue, np.arange(4096, dtype=np.float32))
     for view, expected in ((theirs[1024:2048], np.arange(1024, 2048)), (theirs[3:20], np.arange(3, 20))):
         try:
-            got = DOUBLE(view, mode=mode)
+            result = DOUBLE(view, mode=mode)
         except cm.ClMapReduceError as error:
             assert "offset" in str(error)
         else:
-            assert_same(got.to_numpy(), 2 * expected.astype(np.float32))
+            assert_same(result.to_numpy(), 2 * expected.astype(np.float32))
 
 
 def test_pyopencl_arrays_with_strides_are_refused(queue: cl.CommandQueue) -> None:
@@ -106,18 +106,18 @@ def test_pyopencl_arrays_whose_memory_others_share(queue: cl.CommandQueue) -> No
 
 def test_threads_that_meet_a_context_first_share_ours(queue: cl.CommandQueue) -> None:
     theirs = [cl.array.to_device(queue, np.arange(8, dtype=np.float32)) for _ in range(6)]
-    started, found = threading.Barrier(6), []
+    started, contexts = threading.Barrier(6), []
 
     def wrap(x: Any) -> None:
         started.wait()
-        found.append(cm.array(x).context)
+        contexts.append(cm.array(x).context)
 
     threads = [threading.Thread(target=wrap, args=(x,)) for x in theirs]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 6 and len(set(found)) == 1
+    assert len(contexts) == 6 and len(set(contexts)) == 1
 
 
 def test_pyopencl_arrays_of_dtypes_that_no_kernel_holds(queue: cl.CommandQueue) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.bounded_numbers import Known
-from support.chain_oracle import FUNCTIONS, Chain, Interpreter, chosen, legal
+from support.chain_oracle import FUNCTIONS, Chain, Interpreter, choose_chain, legal
 from support.oracles import assert_near, assert_same, prefixes
 
 import clmapreduce as cm
@@ -77,8 +77,8 @@ def traced(chain: Chain, batch: bool = False) -> cm.Pipeline:
             value = step(value, behind) if kind == "join" else step(value)
         return value
 
-    made: cm.Pipeline = cm.fuse(function, batch=batch)
-    return made
+    pipeline: cm.Pipeline = cm.fuse(function, batch=batch)
+    return pipeline
 
 
 def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) -> np.ndarray:
@@ -90,22 +90,22 @@ def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) 
     return np.asarray(1 + rng.uniform(-1, 1, shape) / max(near, 1)).astype(dtype)
 
 
-def check(got: Any, expected: Known, told: Any) -> None:
+def check(result: Any, expected: Known, label: Any) -> None:
     """Asserts dtype, shape, and numbers within the interpreter's bound."""
-    got = np.asarray(got)
-    assert got.dtype == expected.dtype, (got.dtype, expected.dtype, told)
-    if got.dtype.kind == "b":
-        got = got.astype(np.int64)
-    if got.dtype.kind in "iu" and not np.any(expected.error):
-        assert_same(got.astype(np.int64), np.asarray(expected.numbers), told)
+    result = np.asarray(result)
+    assert result.dtype == expected.dtype, (result.dtype, expected.dtype, label)
+    if result.dtype.kind == "b":
+        result = result.astype(np.int64)
+    if result.dtype.kind in "iu" and not np.any(expected.error):
+        assert_same(result.astype(np.int64), np.asarray(expected.numbers), label)
     else:
-        assert_near(got, expected.numbers, expected.error, told)
+        assert_near(result, expected.numbers, expected.error, label)
 
 
-def same_bits(a: Any, b: Any, told: Any) -> None:
+def same_bits(a: Any, b: Any, label: Any) -> None:
     a, b = np.asarray(a), np.asarray(b)
-    assert (a.dtype, a.shape) == (b.dtype, b.shape), told
-    assert a.tobytes() == b.tobytes(), (told, a, b)
+    assert (a.dtype, a.shape) == (b.dtype, b.shape), label
+    assert a.tobytes() == b.tobytes(), (label, a, b)
 
 
 class Example:
@@ -129,41 +129,41 @@ class Example:
         self.x = numbers(rng, dtype, shape, length if near else None)[()]
         self.interpreter = Interpreter(length, fp64)
         self.lines = {at: Known.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
-        self.chain = chosen(kinds, list(self.lines.values()), self.interpreter, pick)
-        self.told = f"{self.chain}, length {length}, {dtype}, rows {rows}, seed {seed}"
+        self.chain = choose_chain(kinds, list(self.lines.values()), self.interpreter, pick)
+        self.label = f"{self.chain}, length {length}, {dtype}, rows {rows}, seed {seed}"
 
     def run(self, context: cm.Context, mode: str, **more: Any) -> None:
         """Asserts that both ways to write the chain give what the interpreter does, and the same bits."""
         how = {"context": context, "mode": mode, **more}
         length = {"length": self.length} if self.unfolds else {}
-        got = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
+        result = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
         pipeline = composed(self.chain)
         alone = not isinstance(pipeline, cm.Pipeline)  # a primitive has no batch=, and tiles of its own for tiles=1
         if not (alone and (self.rows or "tiles" in more)):
             how |= {"batch": True} if self.rows else {}
             again = pipeline(self.x, *length.values(), **how)
-            same_bits(self.kept(got), self.kept(again), self.told)
-            same_bits(self.whole(got, mode), self.whole(again, mode), self.told)
-        self.check(self.whole(got, mode))
+            same_bits(self.stored(result), self.stored(again), self.label)
+            same_bits(self.whole(result, mode), self.whole(again, mode), self.label)
+        self.check(self.whole(result, mode))
 
-    def kept(self, got: Any) -> Any:
+    def stored(self, result: Any) -> Any:
         """What was computed: of partials, the prefixes that are stored."""
-        return got.values if self.chain[-1][0] == "partials" else got
+        return result.values if self.chain[-1][0] == "partials" else result
 
-    def whole(self, got: Any, mode: str) -> Any:
-        """The numbers that the interpreter tells: of partials, every prefix."""
-        return got.prefix(mode=mode) if self.chain[-1][0] == "partials" else got
+    def whole(self, result: Any, mode: str) -> Any:
+        """The numbers that the interpreter computes: of partials, every prefix."""
+        return result.prefix(mode=mode) if self.chain[-1][0] == "partials" else result
 
-    def check(self, got: Any) -> None:
-        got = np.asarray(got)
+    def check(self, result: Any) -> None:
+        result = np.asarray(result)
         for at, line in self.lines.items():
             expected = self.interpreter.run(self.chain, line)
             shape = (*self.rows, *np.shape(expected.numbers))
-            assert got.shape == shape, (got.shape, shape, self.told)
-            check(got[at], expected, (at, self.told))
+            assert result.shape == shape, (result.shape, shape, self.label)
+            check(result[at], expected, (at, self.label))
 
 
-def drawn(
+def random_example(
     kinds: tuple[str, ...], lengths: Sequence[int], rng: np.random.Generator, context: cm.Context, **more: Any
 ) -> Example:
     """An example of these kinds, everything else by chance."""
@@ -179,8 +179,8 @@ def test_all_legal_sequences_are_there() -> None:
 
 @pytest.mark.parametrize("kinds", SHORT, ids=named)
 def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    drawn(kinds, FUSED, rng, context).run(context, mode)
-    drawn(kinds, DEVICE, rng, context).run(context, mode)
+    random_example(kinds, FUSED, rng, context).run(context, mode)
+    random_example(kinds, DEVICE, rng, context).run(context, mode)
 
 
 @settings(RANDOM, max_examples=8)
@@ -209,27 +209,27 @@ def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:
 
 @pytest.mark.parametrize("kinds", ALL[::7], ids=named)
 def test_one_item_alone(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
-    drawn(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+    random_example(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kinds", ALL, ids=named)
 def test_every_chain(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    drawn(kinds, FUSED, rng, context).run(context, mode)
-    drawn(kinds, DEVICE, rng, context).run(context, mode)
+    random_example(kinds, FUSED, rng, context).run(context, mode)
+    random_example(kinds, DEVICE, rng, context).run(context, mode)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kinds", WHOLE, ids=named)
 def test_every_batch(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    drawn(kinds, FUSED[:8], rng, context, rows=(37,)).run(context, mode)
-    drawn(kinds, FUSED[8:], rng, context, rows=(2, 3)).run(context, mode)
+    random_example(kinds, FUSED[:8], rng, context, rows=(37,)).run(context, mode)
+    random_example(kinds, FUSED[8:], rng, context, rows=(2, 3)).run(context, mode)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kinds", ALL, ids=named)
 def test_every_chain_by_one_item(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
-    drawn(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+    random_example(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
 
 
 # -------------------------------------------------------------------------------------------------------------- records
@@ -253,15 +253,15 @@ def test_records_in_order(length: int, context: cm.Context, mode: str, rng: np.r
     how: Any = {"context": context, "mode": mode}
     x = rng.integers(0, 99, length).astype(np.uint32)
     expected = np.array(lines(x), LINE)
-    made = cm.Map(lambda k: {"a": k * 2 + 1, "b": k})
+    records = cm.Map(lambda k: {"a": k * 2 + 1, "b": k})
     field = cm.Map(lambda r: r["b"])
-    assert_same((made >> cm.Reduce(affine))(x, **how), expected[-1])
-    assert_same((made >> cm.Partials(affine))(x, **how).prefix(mode=mode), expected)
-    total = (made >> cm.Scan(affine) >> field >> cm.Reduce("sum"))(x, **how)
+    assert_same((records >> cm.Reduce(affine))(x, **how), expected[-1])
+    assert_same((records >> cm.Partials(affine))(x, **how).prefix(mode=mode), expected)
+    total = (records >> cm.Scan(affine) >> field >> cm.Reduce("sum"))(x, **how)
     assert_same(total, expected["b"][1:].sum(dtype=np.uint64))
-    before = (made >> cm.Scan(affine, exclusive=True) >> cm.Map(lambda r: r["a"] + r["b"]))(x, **how)
+    before = (records >> cm.Scan(affine, exclusive=True) >> cm.Map(lambda r: r["a"] + r["b"]))(x, **how)
     assert_same(before, (expected["a"] + expected["b"])[:-1])
-    both = made >> cm.Reduce(affine) >> cm.Map(lambda s, r: s["a"] * r["b"] + s["b"]) >> cm.Reduce("maximum")
+    both = records >> cm.Reduce(affine) >> cm.Map(lambda s, r: s["a"] * r["b"] + s["b"]) >> cm.Reduce("maximum")
     assert_same(both(x, **how), (expected["a"][-1] * x + expected["b"][-1]).max())
     powers = np.array(
         prefixes(
@@ -269,7 +269,7 @@ def test_records_in_order(length: int, context: cm.Context, mode: str, rng: np.r
         ),
         LINE,
     )
-    assert_same((made >> cm.Reduce(affine) >> cm.Unfold(affine))(x, **how), powers[1:])
+    assert_same((records >> cm.Reduce(affine) >> cm.Unfold(affine))(x, **how), powers[1:])
     assert_same(
         (cm.Unfold(affine) >> field >> cm.Scan("maximum"))(expected[-1], length, **how),
         np.maximum.accumulate(powers["b"][1:]),

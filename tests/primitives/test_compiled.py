@@ -27,8 +27,8 @@ def two(rng: np.random.Generator, *shape: int) -> tuple[Any, Any]:
     return b, c
 
 
-def assert_equal(got: Any, wanted: Any) -> None:
-    for one, other in zip(got, wanted, strict=True):
+def assert_equal(results: Any, expected: Any) -> None:
+    for one, other in zip(results, expected, strict=True):
         assert type(one) is type(other)
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
@@ -42,12 +42,12 @@ def test_it_gives_the_same_bits_as_the_pipeline(
     for _ in range(3):
         b, c = two(rng, length)
         missing = np.float32(rng.normal())
-        wanted = project(b, c, missing, mode=mode, context=context)
-        assert_equal(compiled(b, c, missing), wanted)
-        assert_equal(compiled(b, c, float(missing)), wanted)
-        held = cm.array(b, context), cm.array(c, context)
-        assert_equal(compiled(*held, missing), project(*held, missing, mode=mode))
-        assert_equal(compiled(b, held[1], missing), project(b, held[1], missing, mode=mode))
+        expected = project(b, c, missing, mode=mode, context=context)
+        assert_equal(compiled(b, c, missing), expected)
+        assert_equal(compiled(b, c, float(missing)), expected)
+        device_arrays = cm.array(b, context), cm.array(c, context)
+        assert_equal(compiled(*device_arrays, missing), project(*device_arrays, missing, mode=mode))
+        assert_equal(compiled(b, device_arrays[1], missing), project(b, device_arrays[1], missing, mode=mode))
 
 
 def test_batches_with_row_scalars_shared_lines_and_strides(
@@ -57,10 +57,10 @@ def test_batches_with_row_scalars_shared_lines_and_strides(
     shapes = [(4, 5, 33), (33,), (4, 5, 1), (5, 33)]
     compiled = function.compile(shapes, "f4", mode=mode, context=context)
     values = [rng.normal(size=shape).astype("f4") for shape in shapes]
-    wanted = function(*values, mode=mode, context=context)
-    assert wanted.shape == (4, 5)
-    np.testing.assert_array_equal(compiled(*values), wanted)
-    np.testing.assert_array_equal(compiled(*(cm.array(v, context) for v in values)).to_numpy(), wanted)
+    expected = function(*values, mode=mode, context=context)
+    assert expected.shape == (4, 5)
+    np.testing.assert_array_equal(compiled(*values), expected)
+    np.testing.assert_array_equal(compiled(*(cm.array(v, context) for v in values)).to_numpy(), expected)
 
 
 def test_results_go_where_out_says(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -68,16 +68,16 @@ def test_results_go_where_out_says(context: cm.Context, mode: str, rng: np.rando
     for length in LENGTHS:
         compiled = double.compile([(length,)], "f4", mode=mode, context=context)
         x = rng.normal(size=length).astype("f4")
-        wanted = double(x, mode=mode, context=context)
+        expected = double(x, mode=mode, context=context)
         raw = np.full(length + 1, -7, "f4")
         out = raw[1:]  # not where whole vectors may be stored past the caches
         assert compiled(x, out=out) is out
-        np.testing.assert_array_equal(out, wanted)
-        held, target = cm.array(x, context), cm.array(np.full(length, -7, "f4"), context)
-        assert compiled(held, out=target) is target
-        np.testing.assert_array_equal(target.to_numpy(), wanted)
-        assert compiled(held, out=held) is held, "an input may be the output"
-        np.testing.assert_array_equal(held.to_numpy(), wanted)
+        np.testing.assert_array_equal(out, expected)
+        device_array, target = cm.array(x, context), cm.array(np.full(length, -7, "f4"), context)
+        assert compiled(device_array, out=target) is target
+        np.testing.assert_array_equal(target.to_numpy(), expected)
+        assert compiled(device_array, out=device_array) is device_array, "an input may be the output"
+        np.testing.assert_array_equal(device_array.to_numpy(), expected)
 
 
 def test_unfolds_scans_and_guards(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -85,12 +85,12 @@ def test_unfolds_scans_and_guards(context: cm.Context, mode: str, rng: np.random
     compiled = powers.compile([None], "f8", length=1000, mode=mode, context=context)
     np.testing.assert_array_equal(compiled(0.99), powers(np.float64(0.99), 1000, mode=mode, context=context))
     positive = cm.fuse(lambda x: cm.guard(x > 0, x))
-    kept = positive.compile([(3,)], "f4", mode=mode, context=context)
+    guarded = positive.compile([(3,)], "f4", mode=mode, context=context)
     target = cm.array(np.full(3, 7, "f4"), context)
-    kept(cm.array(np.array([1, -1, 2], "f4"), context), out=target)
+    guarded(cm.array(np.array([1, -1, 2], "f4"), context), out=target)
     np.testing.assert_array_equal(target.to_numpy(), [1, 7, 2])
     with pytest.raises(cm.FormulaError, match="out="):
-        kept(np.ones(3, "f4"))
+        guarded(np.ones(3, "f4"))
 
 
 def test_calls_follow_each_other_and_wait(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -98,10 +98,10 @@ def test_calls_follow_each_other_and_wait(context: cm.Context, mode: str, rng: n
     grow = cm.fuse(lambda x: x + cm.Reduce("maximum")(cm.Scan("maximum")(x)))
     compiled = grow.compile([(30_000,)], "i8", mode=mode, context=context)
     x = rng.integers(0, 100, 30_000)
-    held, wanted = cm.array(x, context), x
+    result, expected = cm.array(x, context), x
     for _ in range(12):
-        held, wanted = compiled(held, wait_for=[held]), wanted + wanted.max()
-    np.testing.assert_array_equal(held.to_numpy(), wanted)
+        result, expected = compiled(result, wait_for=[result]), expected + expected.max()
+    np.testing.assert_array_equal(result.to_numpy(), expected)
 
 
 def test_threads_share_it(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -109,23 +109,23 @@ def test_threads_share_it(context: cm.Context, mode: str, rng: np.random.Generat
     compiled = double.compile([(5003,)], "i8", mode=mode, context=context)
     inputs = [rng.integers(-100, 100, 5003) for _ in range(16)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda x: compiled(cm.array(x, context)).to_numpy(), inputs))
-    for x, got in zip(inputs, found, strict=True):
-        np.testing.assert_array_equal(got, x * x.sum())
+        results = list(pool.map(lambda x: compiled(cm.array(x, context)).to_numpy(), inputs))
+    for x, result in zip(inputs, results, strict=True):
+        np.testing.assert_array_equal(result, x * x.sum())
 
 
 def test_kept_partials(context: cm.Context, mode: str) -> None:
     x = np.arange(1000)
     compiled = (cm.Map(lambda x: x * 2) >> cm.Partials("sum")).compile([(1000,)], "i8", mode=mode, context=context)
-    for given in (x, cm.array(x, context)):
-        kept = compiled(given)
-        np.testing.assert_array_equal(np.asarray(kept.prefix()), np.concatenate([[0], np.cumsum(2 * x)]))
-    assert isinstance(kept.values, cm.DeviceArray)
+    for values in (x, cm.array(x, context)):
+        partials = compiled(values)
+        np.testing.assert_array_equal(np.asarray(partials.prefix()), np.concatenate([[0], np.cumsum(2 * x)]))
+    assert isinstance(partials.values, cm.DeviceArray)
 
 
 def test_it_tells_how_it_runs(context: cm.Context) -> None:
-    told = project.compile([(300,), (300,), None], "f4", mode="sequential", context=context).explain()
-    assert "scope ITEM" in told and "in0 (1,200 bytes)" in told and "out0 (1,200 bytes)" in told
+    text = project.compile([(300,), (300,), None], "f4", mode="sequential", context=context).explain()
+    assert "scope ITEM" in text and "in0 (1,200 bytes)" in text and "out0 (1,200 bytes)" in text
     assert repr(project.compile([(3,), (3,), ()], ["f4", "f4", "f8"], context=context)).endswith(
         "float32[3], float32[3], float64[])"
     )
@@ -133,23 +133,23 @@ def test_it_tells_how_it_runs(context: cm.Context) -> None:
 
 def test_other_arguments_are_refused(context: cm.Context, mode: str) -> None:
     compiled = project.compile([(5,), (5,), None], "f4", mode=mode, context=context)
-    x, held = np.ones(5, "f4"), cm.array(np.ones(5, "f4"), context)
+    x, device_array = np.ones(5, "f4"), cm.array(np.ones(5, "f4"), context)
     wrong: list[tuple[tuple[Any, ...], type[Exception], str]] = [
         ((x, x), cm.ShapeError, "takes 3"),
         ((x, x[:4], 0), cm.ShapeError, r"argument 2 has shape \(4,\), it was compiled for \(5,\)"),
         ((x, x.astype("f8"), 0), cm.DTypeError, "argument 2 has dtype float64, it was compiled for float32"),
-        ((held, held, x), cm.ShapeError, "argument 3.*as a number"),
-        ((held, held, 1j), cm.DTypeError, "argument 3"),
-        ((held, held, held), cm.ShapeError, "argument 3"),
+        ((device_array, device_array, x), cm.ShapeError, "argument 3.*as a number"),
+        ((device_array, device_array, 1j), cm.DTypeError, "argument 3"),
+        ((device_array, device_array, device_array), cm.ShapeError, "argument 3"),
     ]
-    for values, error, told in wrong:
-        with pytest.raises(error, match=told):
+    for values, error, message in wrong:
+        with pytest.raises(error, match=message):
             compiled(*values)
     with pytest.raises(cm.DeviceError, match="argument 1"):
-        compiled(cm.array(x, cm.Context(context.device)), held, 0)
+        compiled(cm.array(x, cm.Context(context.device)), device_array, 0)
     poisoned = tuple(np.full(s, -7, "f4") for s in ((5,), (), (3,)))
     with pytest.raises(cm.ShapeError, match="out"):
-        compiled(held, held, 0, out=poisoned)
+        compiled(device_array, device_array, 0, out=poisoned)
     assert all((p == -7).all() for p in poisoned)
 
 

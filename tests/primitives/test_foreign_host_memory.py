@@ -30,21 +30,21 @@ def test_a_pyopencl_array_over_host_memory_may_lie_anywhere(queue: cl.CommandQue
     memory = np.zeros(length + 32, np.float32)
     start = -memory.ctypes.data // 4 % 16 + offset
     x = np.arange(length, dtype=np.float32)
-    held = cm.array(over_host_memory(queue, memory[start : start + length]))
+    device_array = cm.array(over_host_memory(queue, memory[start : start + length]))
     for primitive, expected in ((DOUBLE, x + x), (cm.Scan("maximum"), x)):
-        assert_same(primitive(x, context=held.context, mode=mode, out=held).to_numpy(), expected)
+        assert_same(primitive(x, context=device_array.context, mode=mode, out=device_array).to_numpy(), expected)
 
 
 def test_host_memory_lives_as_long_as_the_array_over_it(queue: cl.CommandQueue) -> None:
     memory = np.arange(1 << 16, dtype=np.float32)
     lives = weakref.ref(memory)
-    held = cm.array(over_host_memory(queue, memory))
+    device_array = cm.array(over_host_memory(queue, memory))
     del memory
     gc.collect()
     assert lives() is not None
-    assert_same(DOUBLE(held).to_numpy(), 2 * np.arange(1 << 16, dtype=np.float32))
-    held.context.wait()
-    del held
+    assert_same(DOUBLE(device_array).to_numpy(), 2 * np.arange(1 << 16, dtype=np.float32))
+    device_array.context.wait()
+    del device_array
     cm.array(cl.array.to_device(queue, np.zeros(3, np.float32)))  # lets go of buffers that nobody else holds
     gc.collect()
     assert lives() is None

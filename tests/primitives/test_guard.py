@@ -18,8 +18,8 @@ POISON = -7.5
 FIRST = np.dtype([("a", "f4"), ("m", "i4", (2, 2))], align=True)
 
 
-def untouched_or(wanted: Any, condition: Any, poison: Any) -> Any:
-    return np.where(condition, wanted, poison)
+def untouched_or(expected: Any, condition: Any, poison: Any) -> Any:
+    return np.where(condition, expected, poison)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -34,26 +34,26 @@ def test_a_map_keeps_what_its_guard_excludes(
     out = before.copy()
     assert f(x, keep, out=out, mode=mode, context=context) is out
     np.testing.assert_array_equal(out, untouched_or(x, keep, before))
-    held = cm.array(before, context)
-    f(x, cm.array(keep, context), out=held, mode=mode)
-    np.testing.assert_array_equal(held.to_numpy(), out)
+    device_array = cm.array(before, context)
+    f(x, cm.array(keep, context), out=device_array, mode=mode)
+    np.testing.assert_array_equal(device_array.to_numpy(), out)
 
 
 def test_a_guard_beside_plain_outputs_and_in_place(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = rng.normal(size=5003).astype("f4")
     f = cm.Map(lambda x: (cm.guard(x > 0, x * 2), x + 1))
     plain = np.full(5003, POISON, "f4")
-    wanted = np.where(x > 0, x * 2, x)
+    expected = np.where(x > 0, x * 2, x)
     out = x.copy()
     f(out, out=(out, plain), mode=mode, context=context)
-    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(plain, x + 1)
     strided = np.full(10006, POISON, "f4")[::2]
     f(x, out=(strided, plain), mode=mode, context=context)
     np.testing.assert_array_equal(strided, np.where(x > 0, x * 2, np.float32(POISON)))
-    held, other = cm.array(x, context), cm.array(plain, context)
-    f(held, out=(held, other), mode=mode)
-    np.testing.assert_array_equal(held.to_numpy(), wanted)
+    device_array, other = cm.array(x, context), cm.array(plain, context)
+    f(device_array, out=(device_array, other), mode=mode)
+    np.testing.assert_array_equal(device_array.to_numpy(), expected)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -86,9 +86,9 @@ def test_records_are_guarded_as_a_whole(context: cm.Context, mode: str, rng: np.
     before = out.copy()
     f = cm.Map(lambda x: cm.guard(x["a"] > 0, {"a": x["a"], "m": x["m"].T}))
     f(x, out=out, mode=mode, context=context)
-    wanted = x.copy()
-    wanted["m"] = x["m"].transpose(0, 2, 1)
-    np.testing.assert_array_equal(out, np.where(x["a"] > 0, wanted, before))
+    expected = x.copy()
+    expected["m"] = x["m"].transpose(0, 2, 1)
+    np.testing.assert_array_equal(out, np.where(x["a"] > 0, expected, before))
 
 
 def test_what_a_guard_needs(context: cm.Context, mode: str) -> None:

@@ -58,10 +58,10 @@ def test_an_index_in_a_fused_reduce(context: cm.Context, mode: str) -> None:
 def test_a_map_with_the_index(long: np.ndarray, context: cm.Context, mode: str) -> None:
     f = cm.Map(lambda x: x + (cm.index % 251).astype("u1") + (cm.index >> 31).astype("u1"))
     assert_wide(f, long, context=context, mode=mode)
-    got = f(long, context=context, mode=mode)
+    result = f(long, context=context, mode=mode)
     for begin in (0, 2**30, 2**31 - 1000, LENGTH - 3000):
         at = np.arange(begin, begin + 3000)
-        assert (got[at] == long[at] + (at % 251 + (at >> 31)).astype(np.uint8)).all(), begin
+        assert (result[at] == long[at] + (at % 251 + (at >> 31)).astype(np.uint8)).all(), begin
 
 
 def test_rows_that_are_broadcast(context: cm.Context, mode: str) -> None:
@@ -71,16 +71,16 @@ def test_rows_that_are_broadcast(context: cm.Context, mode: str) -> None:
     column, row = np.arange(rows, dtype=np.uint8)[:, None], np.arange(4096, dtype=np.uint8)[None]
     f = cm.Map("a + b")
     assert_wide(f, column, row, context=context, mode=mode)
-    got = f(column, row, context=context, mode=mode)
-    assert (got[-3:] == column[-3:] + row).all()
-    assert (got[:3] == column[:3] + row).all()
+    result = f(column, row, context=context, mode=mode)
+    assert (result[-3:] == column[-3:] + row).all()
+    assert (result[:3] == column[:3] + row).all()
 
 
 def test_a_scan(long: np.ndarray, context: cm.Context, mode: str) -> None:
     """Prefix maxima stay bytes; prefix sums would need 16 GiB."""
     needs(context, LENGTH, 3 * LENGTH)
     assert_wide(cm.Scan("maximum"), long, context=context, mode=mode)
-    got = cm.Scan("maximum")(long, context=context, mode=mode)
+    result = cm.Scan("maximum")(long, context=context, mode=mode)
     for begin, end, value in (
         (0, 5, 0),
         (5, 2**31 - 1, 3),
@@ -88,5 +88,5 @@ def test_a_scan(long: np.ndarray, context: cm.Context, mode: str) -> None:
         (2**31, LENGTH - 1, 7),
         (LENGTH - 1, LENGTH, 200),
     ):
-        assert got[begin] == got[end - 1] == value
-        assert (got[begin : min(end, begin + 10**6)] == value).all()
+        assert result[begin] == result[end - 1] == value
+        assert (result[begin : min(end, begin + 10**6)] == value).all()

@@ -31,8 +31,8 @@ def test_expressions_take_arguments_by_order_and_by_name(context: cm.Context, mo
 
 def test_expressions_know_functions_the_index_and_fields(context: cm.Context, mode: str) -> None:
     x = np.arange(17, dtype=np.float32)
-    chosen = cm.Map("where(x > 3, sqrt(x * x), -x)")(x, context=context, mode=mode)
-    assert_same(chosen, np.where(x > 3, x, -x))
+    result = cm.Map("where(x > 3, sqrt(x * x), -x)")(x, context=context, mode=mode)
+    assert_same(result, np.where(x > 3, x, -x))
     assert_same(cm.Map("x * 0 + index")(x, context=context, mode=mode), np.arange(17.0))
     r = np.zeros(5, [("a", "i4")])
     r["a"] = 3
@@ -71,22 +71,22 @@ def test_constants_alone(context: cm.Context, mode: str) -> None:
 
 
 def test_scalars_alone_give_a_scalar(context: cm.Context, mode: str) -> None:
-    got = HALF(np.float32(3), np.float32(5), context=context, mode=mode)
-    assert_same(got, np.float32(7.5))
-    assert isinstance(got, np.float32)
+    result = HALF(np.float32(3), np.float32(5), context=context, mode=mode)
+    assert_same(result, np.float32(7.5))
+    assert isinstance(result, np.float32)
 
 
 def test_many_arguments(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     arrays = rng.integers(-9, 9, (24, 257)).astype(np.int32)
-    got = cm.Map(lambda *a: sum(a[1:], a[0]))(*arrays, context=context, mode=mode)
-    assert_same(got, arrays.sum(axis=0, dtype=np.int32))
+    result = cm.Map(lambda *a: sum(a[1:], a[0]))(*arrays, context=context, mode=mode)
+    assert_same(result, arrays.sum(axis=0, dtype=np.int32))
 
 
 def test_explain_and_source_launch_nothing(context: cm.Context, mode: str) -> None:
     x = np.ones(1025, np.float32)
-    told = HALF.explain(x, x, context=context, mode=mode)
-    assert f"mode {mode}" in told
-    assert "cmr_map" in told
+    text = HALF.explain(x, x, context=context, mode=mode)
+    assert f"mode {mode}" in text
+    assert "cmr_map" in text
     assert "__kernel" in HALF.source(x, x, context=context, mode=mode)
     assert "no launch" in HALF.explain(x[:0], x[:0], context=context, mode=mode)
 

@@ -20,9 +20,9 @@ def test_several_outputs(context: cm.Context, mode: str, rng: np.random.Generato
         assert_same(positive, x > 0)
         assert_same(magnitude, np.abs(x))
         assert_same(weighted, x.astype(np.float64) * np.arange(length))
-        held = SPLIT(cm.array(x, context), mode=mode)
-        assert [type(h) for h in held] == [cm.DeviceArray] * 3
-        assert_same(held[1].to_numpy(), np.abs(x))
+        device_array = SPLIT(cm.array(x, context), mode=mode)
+        assert [type(h) for h in device_array] == [cm.DeviceArray] * 3
+        assert_same(device_array[1].to_numpy(), np.abs(x))
 
 
 def test_several_outputs_into_out(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -43,14 +43,14 @@ def test_a_dict_is_one_structured_output(context: cm.Context, mode: str, rng: np
     polar = cm.Map(lambda x, y: {"r": x * x + y * y, "left": x < 0, "n": cm.index.astype("i2")})
     for length in (1, 17, 1025, PRIME):
         x, y = rng.integers(-50, 50, (2, length)).astype(np.float64)
-        got = polar(x, y, context=context, mode=mode)
-        assert got.dtype.names == ("r", "left", "n")
-        assert_same(got["r"], x * x + y * y)
-        assert_same(got["left"], x < 0)
-        assert_same(got["n"], np.arange(length).astype(np.int16))
+        result = polar(x, y, context=context, mode=mode)
+        assert result.dtype.names == ("r", "left", "n")
+        assert_same(result["r"], x * x + y * y)
+        assert_same(result["left"], x < 0)
+        assert_same(result["n"], np.arange(length).astype(np.int16))
         packed = np.zeros(length, [("r", "f8"), ("left", "?"), ("n", "i2")])
         assert polar(x, y, context=context, mode=mode, out=packed) is packed
-        assert_same(packed, got)
+        assert_same(packed, result)
 
 
 FIELDS = {"packed": False, "aligned": True}
@@ -62,18 +62,18 @@ def test_records_come_in_by_field(align: bool, context: cm.Context, mode: str, r
     scaled = cm.Map(lambda r: {"b": r["b"], "x": cm.where(r["flag"], r["x"], -r["x"]) + r["n"], "z": r["z"] + r["z"]})
     for length in (1, 17, 257, PRIME):
         r = values(rng, dtype, length)
-        for given in (r, cm.array(r, context)):
-            got = np.asarray(scaled(given, context=context, mode=mode))
-            assert_same(got["b"], r["b"])
-            assert_same(got["x"], np.where(r["flag"], r["x"], -r["x"]) + r["n"])
-            assert_same(got["z"], r["z"] + r["z"])
+        for records in (r, cm.array(r, context)):
+            result = np.asarray(scaled(records, context=context, mode=mode))
+            assert_same(result["b"], r["b"])
+            assert_same(result["x"], np.where(r["flag"], r["x"], -r["x"]) + r["n"])
+            assert_same(result["z"], r["z"] + r["z"])
 
 
 def test_a_view_of_some_fields_is_a_record_with_holes(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     r = values(rng, np.dtype([("a", "u1"), ("x", "f4"), ("n", "i8"), ("y", "f4")]), 65)[["y", "n"]]
-    got = cm.Map(lambda r: (r["y"], r["n"]))(r, context=context, mode=mode)
-    assert_same(got[0], np.ascontiguousarray(r["y"]))
-    assert_same(got[1], np.ascontiguousarray(r["n"]))
+    result = cm.Map(lambda r: (r["y"], r["n"]))(r, context=context, mode=mode)
+    assert_same(result[0], np.ascontiguousarray(r["y"]))
+    assert_same(result[1], np.ascontiguousarray(r["n"]))
 
 
 def test_unusual_records(context: cm.Context, mode: str) -> None:
@@ -97,16 +97,16 @@ def test_field_names_may_be_words_of_c_and_of_ours(context: cm.Context, mode: st
     r = np.zeros(17, [(name, "?" if name.startswith("x") else "i4") for name in names])
     for k, name in enumerate(names):
         r[name] = k
-    got = cm.Map(lambda r: {name: r[name] for name in names})(r, context=context, mode=mode)
-    assert_same(got, r)
+    result = cm.Map(lambda r: {name: r[name] for name in names})(r, context=context, mode=mode)
+    assert_same(result, r)
 
 
 @pytest.mark.parametrize("name", ["my field", "größe", "2x", "a-b"])
 def test_field_names_that_are_no_c_names_work_or_are_refused(name: str, context: cm.Context) -> None:
     r = np.ones(5, [(name, "i4"), ("ok", "f4")])
     try:
-        got = cm.Map(lambda r: {name: r[name] + 1, "ok": r["ok"]})(r, context=context)
+        result = cm.Map(lambda r: {name: r[name] + 1, "ok": r["ok"]})(r, context=context)
     except cm.DTypeError as error:
         assert name in str(error)
     else:
-        assert (got[name] == 2).all()
+        assert (result[name] == 2).all()

@@ -21,26 +21,26 @@ PLACES = cm.Map(lambda: cm.index)
 def test_every_size_is_written_completely(dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in SIZES:
         x, y = values(rng, dtype, length), values(rng, dtype, length)
-        got = into_poison(lambda out, x=x, y=y: ADD(x, y, context=context, mode=mode, out=out), length, dtype)
-        assert_same(got, x + y, length)
+        result = into_poison(lambda out, x=x, y=y: ADD(x, y, context=context, mode=mode, out=out), length, dtype)
+        assert_same(result, x + y, length)
 
 
 def test_bool_outputs_are_written_completely(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     below = cm.Map(lambda x, y: x < y)
     for length in SIZES:
         x, y = rng.integers(-3, 3, (2, length)).astype(np.int16)
-        got = into_poison(lambda out, x=x, y=y: below(x, y, context=context, mode=mode, out=out), length, bool)
-        assert set(got.view(np.uint8).tolist()) <= {0, 1}
-        assert_same(got, x < y, length)
+        result = into_poison(lambda out, x=x, y=y: below(x, y, context=context, mode=mode, out=out), length, bool)
+        assert set(result.view(np.uint8).tolist()) <= {0, 1}
+        assert_same(result, x < y, length)
 
 
 @pytest.mark.parametrize("dtype", [d for d in PLAIN if d.kind != "c"], ids=str)
-def test_strange_values_pass_through(dtype: np.dtype, context: cm.Context, mode: str) -> None:
+def test_special_values_pass_through(dtype: np.dtype, context: cm.Context, mode: str) -> None:
     x = np.resize(np.array(special_values(dtype), dtype), 71)
-    got = cm.Map(lambda x: x)(x, context=context, mode=mode)
-    assert_same(got, x)
+    result = cm.Map(lambda x: x)(x, context=context, mode=mode)
+    assert_same(result, x)
     if dtype.kind == "f":
-        np.testing.assert_array_equal(np.signbit(got), np.signbit(x))
+        np.testing.assert_array_equal(np.signbit(result), np.signbit(x))
 
 
 FUNCTIONS = {
@@ -60,8 +60,8 @@ def test_functions_keep_within_opencls_errors(
     wider = np.float64 if dtype == "f4" else np.longdouble
     for length in (17, 1025, PRIME):
         x = rng.uniform(0.001, 0.999, length).astype(dtype)
-        got = ALL_FUNCTIONS(x, context=context, mode=mode)
-        for (name, ulps), result in zip(FUNCTIONS.items(), got, strict=True):
+        results = ALL_FUNCTIONS(x, context=context, mode=mode)
+        for (name, ulps), result in zip(FUNCTIONS.items(), results, strict=True):
             oracle = special.erf if name == "erf" else getattr(np, name)
             expected = oracle(x.astype(np.float64 if name == "erf" else wider))
             slack = 2 if dtype == "f8" else 0.51  # where long double or scipy's erf are no wider than float64
@@ -93,10 +93,10 @@ def test_where_takes_what_was_chosen_only(context: cm.Context, mode: str, rng: n
     """A choice by multiplication would turn the infinity not chosen into NaN."""
     x = rng.standard_normal(1025).astype(np.float32)
     x[::7] = 0
-    got = cm.Map(lambda x: cm.where(x == 0, 0, 1 / x))(x, context=context, mode=mode)
-    assert np.isfinite(got).all()
+    result = cm.Map(lambda x: cm.where(x == 0, 0, 1 / x))(x, context=context, mode=mode)
+    assert np.isfinite(result).all()
     with np.errstate(divide="ignore"):
-        assert_near(got, np.where(x == 0, 0, 1 / x.astype(np.float64)), np.abs(got) * 3 * 2 * unit("f4"))
+        assert_near(result, np.where(x == 0, 0, 1 / x.astype(np.float64)), np.abs(result) * 3 * 2 * unit("f4"))
 
 
 # ------------------------------------------------------------------------------------------------------ shapes, numbers
@@ -112,10 +112,10 @@ def test_shapes_broadcast(shapes: Any, context: cm.Context, mode: str, rng: np.r
     x, y = (rng.integers(-50, 50, shape).astype(np.float32) for shape in shapes)
     expected = np.asarray(x + y)
     assert_same(ADD(x, y, context=context, mode=mode), expected)
-    held = ADD(cm.array(x, context), cm.array(y, context), mode=mode)
-    assert isinstance(held, cm.DeviceArray)
-    assert held.shape == expected.shape
-    assert_same(held.to_numpy(), expected)
+    device_array = ADD(cm.array(x, context), cm.array(y, context), mode=mode)
+    assert isinstance(device_array, cm.DeviceArray)
+    assert device_array.shape == expected.shape
+    assert_same(device_array.to_numpy(), expected)
     mixed = ADD(x, cm.array(y, context), mode=mode)
     assert_same(mixed.to_numpy(), expected)
 
@@ -182,10 +182,10 @@ def test_numbers_do_not_wrap(context: cm.Context) -> None:
 def test_integers_wrap_as_in_numpy(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for dtype in ("u1", "i2", "i4", "u8"):
         x, y = values(rng, dtype, 1025), values(rng, dtype, 1025)
-        for got, expected in zip(
+        for result, expected in zip(
             cm.Map(lambda x, y: (x + y, x - y, x * y, -x))(x, y, context=context, mode=mode), (x + y, x - y, x * y, -x), strict=True
         ):
-            assert_same(got, expected)
+            assert_same(result, expected)
 
 
 def test_large_python_integers_keep_all_digits(context: cm.Context) -> None:
@@ -200,8 +200,8 @@ def test_the_index(context: cm.Context, mode: str, rng: np.random.Generator) -> 
         assert_same(PLACES(length=length, context=context, mode=mode), np.arange(length))
     x = rng.integers(-9, 9, (31, 1, 7)).astype(np.float32)
     places = np.arange(31 * 5 * 7).reshape(31, 5, 7)
-    got = cm.Map(lambda x, y: x * y + cm.index)(x, np.ones((5, 1), np.float32), context=context, mode=mode)
-    assert_same(got, (x * np.ones((5, 1), np.float32)).astype(np.float64) + places)
+    result = cm.Map(lambda x, y: x * y + cm.index)(x, np.ones((5, 1), np.float32), context=context, mode=mode)
+    assert_same(result, (x * np.ones((5, 1), np.float32)).astype(np.float64) + places)
 
 
 def test_the_index_in_other_dtypes(context: cm.Context, mode: str) -> None:

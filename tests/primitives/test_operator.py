@@ -91,10 +91,10 @@ CASES = {
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, context: cm.Context) -> Case:
-    found = CASES[request.param]
-    if "f8" in str(found.dtype) and not context.device.fp64:
+    chosen_case = CASES[request.param]
+    if "f8" in str(chosen_case.dtype) and not context.device.fp64:
         pytest.skip(f"{context.device.name} has no float64")
-    return found
+    return chosen_case
 
 
 def test_reduce_keeps_the_order(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -103,8 +103,8 @@ def test_reduce_keeps_the_order(case: Case, context: cm.Context, mode: str, rng:
         expected = case.prefixes(x)[-1]
         assert_same(cm.Reduce(case.op)(x, context=context, mode=mode), expected, length)
     aligned = case.random(rng, 1025, align=True)
-    held = cm.Reduce(case.op)(cm.array(aligned, context), mode=mode)
-    assert_same(held.to_numpy(), case.prefixes(aligned)[-1])
+    device_array = cm.Reduce(case.op)(cm.array(aligned, context), mode=mode)
+    assert_same(device_array.to_numpy(), case.prefixes(aligned)[-1])
 
 
 def test_the_last_level_keeps_the_order_on_the_host_too(
@@ -123,15 +123,15 @@ def test_scan_keeps_the_order(
     for length in LENGTHS:
         x = case.random(rng, length)
         expected = case.prefixes(x)
-        got = cm.Scan(case.op, exclusive=exclusive)(x, context=context, mode=mode)
-        assert_same(got, expected[:-1] if exclusive else expected[1:], length)
+        result = cm.Scan(case.op, exclusive=exclusive)(x, context=context, mode=mode)
+        assert_same(result, expected[:-1] if exclusive else expected[1:], length)
 
 
 def test_partials_keep_the_order(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in LENGTHS:
         x = case.random(rng, length)
-        kept = cm.Partials(case.op)(x, context=context, mode=mode)
-        assert_same(kept.prefix(mode=mode), case.prefixes(x), length)
+        partials = cm.Partials(case.op)(x, context=context, mode=mode)
+        assert_same(partials.prefix(mode=mode), case.prefixes(x), length)
 
 
 def test_one_tile_is_the_oracle_of_many(case: Case, context: cm.Context, rng: np.random.Generator) -> None:
@@ -145,8 +145,8 @@ def test_one_tile_is_the_oracle_of_many(case: Case, context: cm.Context, rng: np
 def test_unfold_gives_powers(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     base = case.random(rng, 1)[0]
     for length in (1, 17, 257, 1025):
-        got = cm.Unfold(case.op)(base, length, context=context, mode=mode)
-        assert_same(got, case.prefixes(np.repeat(base, length))[1:], length)
+        result = cm.Unfold(case.op)(base, length, context=context, mode=mode)
+        assert_same(result, case.prefixes(np.repeat(base, length))[1:], length)
 
 
 def test_nothing_gives_the_identity(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -231,12 +231,12 @@ def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.r
     dtype = np.float64 if context.device.fp64 else np.float32
     for length in (1, 17, 1025, PRIME):
         x = (rng.standard_normal(length) + 3).astype(dtype)
-        got = moments(x, context=context, mode=mode)
-        assert got["n"] == length
+        result = moments(x, context=context, mode=mode)
+        assert result["n"] == length
         exact = x.astype(np.longdouble)
         allowed = length * float(np.finfo(dtype).eps) * 16
-        assert_near(got["sum"] / length, exact.mean(), allowed, length)
-        assert_near(got["m2"] / length, exact.var(), allowed, length)
+        assert_near(result["sum"] / length, exact.mean(), allowed, length)
+        assert_near(result["m2"] / length, exact.var(), allowed, length)
 
 
 # ------------------------------------------------------------------------------------------------------------ OpenCL C

@@ -54,24 +54,24 @@ PAIR = cm.fuse(lambda x: (cm.Reduce("sum")(x), cm.Scan("sum")(x) - cm.Reduce("ma
 def test_out_is_written_completely(length: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = rng.integers(-9, 9, length)
     pipeline = cm.Scan("sum") >> cm.Map("x * 2")
-    got = into_poison(lambda out: pipeline(x, out=out, context=context, mode=mode), (length,), np.int64)
-    assert_same(got, np.cumsum(x) * 2)
+    result = into_poison(lambda out: pipeline(x, out=out, context=context, mode=mode), (length,), np.int64)
+    assert_same(result, np.cumsum(x) * 2)
     total = into_poison(
         lambda out: (cm.Map("x") >> cm.Reduce("sum"))(x, out=out, context=context, mode=mode), (), np.int64
     )
     assert_same(total, np.array(x.sum()))
     many = np.stack([x, x + 1, -x])
-    got = into_poison(
+    result = into_poison(
         lambda out: pipeline(many, out=out, context=context, mode=mode, batch=True), (3, length), np.int64
     )
-    assert_same(got, np.cumsum(many, axis=-1) * 2)
+    assert_same(result, np.cumsum(many, axis=-1) * 2)
     outs = (np.full((), -1), np.full(length, -1))
     assert all(a is b for a, b in zip(PAIR(x, out=outs, context=context, mode=mode), outs, strict=True))
     assert_same(outs[1], np.cumsum(x) - x.max())
-    held = (cm.array(np.full((), -1), context), cm.array(np.full(length, -1), context))
-    assert PAIR(x, out=held, context=context, mode=mode)[1] is held[1]
-    assert_same(held[0].to_numpy(), np.array(x.sum()))
-    assert_same(held[1].to_numpy(), np.cumsum(x) - x.max())
+    device_array = (cm.array(np.full((), -1), context), cm.array(np.full(length, -1), context))
+    assert PAIR(x, out=device_array, context=context, mode=mode)[1] is device_array[1]
+    assert_same(device_array[0].to_numpy(), np.array(x.sum()))
+    assert_same(device_array[1].to_numpy(), np.cumsum(x) - x.max())
     wider = np.full(2 * length, -1.0)[::2]
     assert pipeline(x, out=wider, context=context, mode=mode) is wider
     assert_same(wider, np.cumsum(x) * 2.0)
@@ -92,9 +92,9 @@ def test_out_may_be_an_input(length: int, context: cm.Context, mode: str, rng: n
             expected = pipeline(x, y, context=context, **how)
             host = x.copy()
             assert_same(pipeline(host, y, out=host, context=context, **how), expected)
-            held = cm.array(x, context)
-            assert pipeline(held, y, out=held, **how) is held
-            assert_same(held.to_numpy(), expected)
+            device_array = cm.array(x, context)
+            assert pipeline(device_array, y, out=device_array, **how) is device_array
+            assert_same(device_array.to_numpy(), expected)
             long = np.concatenate([x.reshape(-1), [0]])
             shifted = long[1:].reshape(shape)  # shares memory, one element on
             assert_same(pipeline(long[:-1].reshape(shape), y, out=shifted, context=context, **how), expected)

@@ -33,12 +33,12 @@ def test_empty_batches_and_batches_of_empty_lines(shape: tuple[int, ...], contex
     x = np.empty(shape, np.float32)
     how: Any = {"context": context, "mode": mode, "batch": True}
     both = cm.fuse(lambda v: (cm.Reduce("sum")(v), cm.Reduce("minimum")(v), v - cm.Reduce("maximum")(v)))
-    for given in (x, cm.array(x, context)):
-        total, least, rest = (np.asarray(each) for each in both(given, **how))
+    for values in (x, cm.array(x, context)):
+        total, least, rest = (np.asarray(each) for each in both(values, **how))
         assert_same(total, np.zeros(shape[:-1], np.float32))
         assert_same(least, np.full(shape[:-1], np.inf, np.float32))
         assert_same(rest, x)
-        assert_same(np.asarray((cm.Scan("sum") >> cm.Map("x + 1"))(given, **how)), x)
+        assert_same(np.asarray((cm.Scan("sum") >> cm.Map("x + 1"))(values, **how)), x)
     place = cm.Map("x") >> cm.Reduce("argmin")
     if shape[-1]:
         assert_same(place(x, **how), np.empty(shape[:-1], np.int64))
@@ -56,8 +56,8 @@ def test_empty_lines(context: cm.Context, mode: str) -> None:
     assert_same((cm.Scan("sum") >> cm.Reduce("product"))(x, **how), np.float32(1))
     assert_same((cm.Unfold("sum") >> cm.Reduce("sum"))(3, 0, **how), np.int64(0))
     assert_same((cm.Map("x") >> cm.Partials("sum"))(x, **how).prefix(), np.zeros(1, np.float32))
-    held = cm.fuse(lambda v: cm.Reduce("any")(v))(cm.array(x, context), mode=mode)
-    assert isinstance(held, cm.DeviceArray) and not bool(held)
+    device_array = cm.fuse(lambda v: cm.Reduce("any")(v))(cm.array(x, context), mode=mode)
+    assert isinstance(device_array, cm.DeviceArray) and not bool(device_array)
 
 
 CENTRED = cm.fuse(lambda x, weight, shift: (x - cm.Reduce("sum")(x * weight)) * weight + shift)
@@ -69,29 +69,29 @@ def test_what_a_batch_broadcasts(
 ) -> None:
     """Lines of their own, lines that all rows share, one value per row, numbers; of integers, so that sums are exact."""
 
-    def made(*shape: int) -> np.ndarray:
+    def integers(*shape: int) -> np.ndarray:
         return rng.integers(-9, 9, shape)
 
-    x = made(2, rows, length)
+    x = integers(2, rows, length)
     givens = [
         x,
-        made(length),
-        made(1, 1, length),
-        made(rows, 1),
-        made(2, 1, 1),
-        made(1, rows, length),
-        made(2, 1, length),
+        integers(length),
+        integers(1, 1, length),
+        integers(rows, 1),
+        integers(2, 1, 1),
+        integers(1, rows, length),
+        integers(2, 1, length),
         3,
         np.int64(4),
     ]
     for weight in givens:
         shift: Any = [*givens, 2][int(rng.integers(len(givens) + 1))]
-        got = CENTRED(x, weight, shift, context=context, mode=mode, batch=True)
+        result = CENTRED(x, weight, shift, context=context, mode=mode, batch=True)
         expected = (x - (x * weight).sum(-1, keepdims=True)) * weight + shift
-        assert_same(got, expected, (np.shape(weight), np.shape(shift)))
-    held = CENTRED(cm.array(x, context), cm.array(givens[3], context), givens[1], mode=mode, batch=True)
-    assert isinstance(held, cm.DeviceArray)
-    assert_same(held.to_numpy(), (x - (x * givens[3]).sum(-1, keepdims=True)) * givens[3] + givens[1])
+        assert_same(result, expected, (np.shape(weight), np.shape(shift)))
+    device_array = CENTRED(cm.array(x, context), cm.array(givens[3], context), givens[1], mode=mode, batch=True)
+    assert isinstance(device_array, cm.DeviceArray)
+    assert_same(device_array.to_numpy(), (x - (x * givens[3]).sum(-1, keepdims=True)) * givens[3] + givens[1])
 
 
 @pytest.mark.parametrize("length", [5, 70, 20_001])
@@ -123,8 +123,8 @@ def test_rows_go_through_local_memory_and_back(
     for rows in (2, 127, 128, 129, 1000):
         x, whole = rng.normal(size=(rows, length)).astype("f4"), rng.integers(-9, 9, (rows, length)).astype("i2")
         line, scale = rng.normal(size=length).astype("f4"), rng.normal(size=(rows, 1)).astype("f4")
-        got = mixed(x, whole, line, scale, mode=mode, context=context)
+        result = mixed(x, whole, line, scale, mode=mode, context=context)
         top = x.max(-1)
-        wanted = (x + whole * line, top * scale[:, 0], np.cumsum(whole, -1), x > (top - 1)[:, None])
-        for one, other in zip(got, wanted, strict=True):
+        expected = (x + whole * line, top * scale[:, 0], np.cumsum(whole, -1), x > (top - 1)[:, None])
+        for one, other in zip(result, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)

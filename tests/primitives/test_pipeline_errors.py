@@ -42,7 +42,7 @@ def twice(x: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "told"),
+    ("pipeline", "message"),
     [
         (cm.Reduce("sum") >> cm.Reduce("maximum"), r"^step 2, Reduce\('maximum'\) takes .* SYNC\); it is given one value, which offers VEC only"),
         (cm.Reduce("sum") >> cm.Scan("sum"), r"^step 2, Scan\('sum'\) takes .* offers VEC only.* put a Map that also uses the vector in front"),
@@ -56,20 +56,20 @@ def twice(x: Any) -> Any:
     ],
 )  # fmt: skip
 def test_an_illegal_order_names_the_step_and_what_it_misses(
-    pipeline: cm.Pipeline, told: str, context: cm.Context
+    pipeline: cm.Pipeline, message: str, context: cm.Context
 ) -> None:
     x = np.ones(5, np.float32)
     for length in (5, 0):
-        with pytest.raises(cm.ModeError, match=told):
+        with pytest.raises(cm.ModeError, match=message):
             pipeline(x[:length], context=context)
-    with pytest.raises(cm.ModeError, match=told):
+    with pytest.raises(cm.ModeError, match=message):
         pipeline.explain(x, context=context)
-    with pytest.raises(cm.ModeError, match=told[1:]):
+    with pytest.raises(cm.ModeError, match=message[1:]):
         cm.fuse(lambda v: pipeline(v))(x, context=context)
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "told"),
+    ("pipeline", "message"),
     [
         (cm.Map(lambda a, b: a * b) >> cm.Reduce("sum"), r"^step 1, Map\(.*\) takes \(a, b\), 1 argument\(s\) given"),
         (cm.Scan("sum") >> cm.Map(lambda a, b: a * b), r"^step 2, Map\(.*\) takes \(a, b\), 1 argument\(s\) given"),
@@ -79,9 +79,9 @@ def test_an_illegal_order_names_the_step_and_what_it_misses(
     ],
 )  # fmt: skip
 def test_a_map_of_another_number_of_arguments_names_the_step(
-    pipeline: cm.Pipeline, told: str, context: cm.Context
+    pipeline: cm.Pipeline, message: str, context: cm.Context
 ) -> None:
-    with pytest.raises((cm.FormulaError, cm.ShapeError), match=told):
+    with pytest.raises((cm.FormulaError, cm.ShapeError), match=message):
         pipeline(np.ones(5), context=context)
 
 
@@ -125,7 +125,7 @@ half = cm.Operator(lambda f, g: {"a": f["a"] + g["a"]}, (0, 0), name="half")
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "error", "told"),
+    ("pipeline", "error", "message"),
     [
         (cm.Map(lambda x: {"a": x}) >> cm.Reduce(affine), cm.DTypeError, r"^step 2, Reduce\('affine'\): operator affine is for .*'b'.*; values have \[\('a', '<f4'\)\]"),
         (cm.Map(lambda x: {"a": x, "b": x}) >> cm.Scan(odd), cm.FormulaError, r"^step 2, Scan\('odd'\): no field 'c'; the value has 'a', 'b'"),
@@ -138,9 +138,9 @@ half = cm.Operator(lambda f, g: {"a": f["a"] + g["a"]}, (0, 0), name="half")
     ],
 )  # fmt: skip
 def test_what_does_not_fit_names_the_step_and_why(
-    pipeline: cm.Pipeline, error: type, told: str, context: cm.Context
+    pipeline: cm.Pipeline, error: type, message: str, context: cm.Context
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         pipeline(np.ones(5, np.float32), context=context)
 
 
@@ -160,8 +160,8 @@ def test_primitives_have_no_place_inside_a_map(context: cm.Context) -> None:
 
 def test_what_a_fused_function_may_not_return(context: cm.Context) -> None:
     x = np.ones(5)
-    for result, told in ((None, "returned None"), ((), "returns no value"), ("x", "returned 'x'"), ({"": 1}, "keys")):
-        with pytest.raises(cm.FormulaError, match=told):
+    for result, message in ((None, "returned None"), ((), "returns no value"), ("x", "returned 'x'"), ({"": 1}, "keys")):
+        with pytest.raises(cm.FormulaError, match=message):
             cm.fuse(lambda v: result)(x, context=context)  # noqa: B023
     with pytest.raises(cm.FormulaError, match="partials beside other results"):
         cm.fuse(lambda v: (cm.Partials("sum")(v), v))(x, context=context)

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.drawn
 def test_an_unfold_of_the_base_itself_is_a_vector(context: cm.Context, mode: str) -> None:
     pipeline = cm.Unfold("minimum") >> cm.Map(lambda x: x + 1)
     assert_same(pipeline(np.int32(4), 70, context=context, mode=mode), np.full(70, 5, np.int32))
-    counted = cm.Unfold("minimum") >> cm.Scan("sum")
-    assert_same(counted(np.int64(3), 70, context=context, mode=mode), np.arange(1, 71) * 3)
+    multiples = cm.Unfold("minimum") >> cm.Scan("sum")
+    assert_same(multiples(np.int64(3), 70, context=context, mode=mode), np.arange(1, 71) * 3)
     lowest = cm.Reduce("minimum") >> cm.Unfold("maximum")
     assert_same(lowest(np.arange(5, 75), context=context, mode=mode), np.full(70, 5))
 
@@ -53,11 +53,11 @@ def test_a_map_behind_a_map(context: cm.Context, mode: str) -> None:
 
 
 def test_an_unfold_of_numbers_is_a_step_too(context: cm.Context, mode: str) -> None:
-    """Nothing in its arguments tells that a function is being traced."""
+    """The arguments of a function do not show that it is traced."""
     how: Any = {"context": context, "mode": mode}
     x = np.linspace(0, 1, 70)
-    got = cm.fuse(lambda v: cm.Scan("sum")(v * cm.Unfold("product")(0.5)))(x, **how)
-    np.testing.assert_allclose(got, np.cumsum(x * 0.5 ** np.arange(1, 71)), rtol=1e-14)
+    result = cm.fuse(lambda v: cm.Scan("sum")(v * cm.Unfold("product")(0.5)))(x, **how)
+    np.testing.assert_allclose(result, np.cumsum(x * 0.5 ** np.arange(1, 71)), rtol=1e-14)
     assert_same(cm.fuse(lambda: cm.Unfold("sum")(2, 70) - cm.Unfold("index")(70))(**how), np.arange(70) + 2)
     assert_same(cm.fuse(lambda: cm.Reduce("sum")(cm.Unfold("index")(70)))(**how), np.int64(2415))
     assert_same(cm.fuse(lambda v: v + cm.Unfold("sum")(1.0, 70))(x, **how), x + np.arange(1, 71))
@@ -81,8 +81,8 @@ LENGTHS = (1, 2, 64, 65, 4000, 20_001)
 
 def test_equal_reductions_are_made_once(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, b = rng.uniform(-1, 1, (2, 70_001)).astype(np.float32)
-    told = project.explain(a, b, context=context, mode=mode)
-    assert told.count(": cmr_reduce,") == 1 and told.count(": cmr_map,") == 1, told
+    text = project.explain(a, b, context=context, mode=mode)
+    assert text.count(": cmr_reduce,") == 1 and text.count(": cmr_map,") == 1, text
 
     @cm.fuse
     def again(a: Any, b: Any) -> Any:
@@ -138,10 +138,10 @@ def test_several_outputs_scalars_beside_vectors(context: cm.Context, mode: str, 
 
     for length in LENGTHS:
         x = rng.integers(-99, 99, length)
-        got = described(x, 3, context=context, mode=mode)
+        result = described(x, 3, context=context, mode=mode)
         record = np.array((x.min(), 2 * x.sum()), [("low", "i8"), ("twice", "i8")])
         for one, expected in zip(
-            got, (x.sum(), x - x.sum(), np.cumsum(x * 3), np.argmax(x), record, np.int32(4)), strict=True
+            result, (x.sum(), x - x.sum(), np.cumsum(x * 3), np.argmax(x), record, np.int32(4)), strict=True
         ):
             if expected is not record and expected.dtype == np.int32:
                 assert int(one) == 4 and np.shape(one) == ()
@@ -175,7 +175,7 @@ def test_fuse_is_a_decorator_that_keeps_the_name() -> None:
 
 # ------------------------------------------------------------------------------------------------------------- explain
 def test_explain_tells_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> None:
-    def told(shape: Any, mode: str, **more: Any) -> list[str]:
+    def explanation(shape: Any, mode: str, **more: Any) -> list[str]:
         return softmax.explain(np.ones(shape, np.float32), context=context, mode=mode, **more).split("\n")
 
     for shape, mode, more, scope, why in (
@@ -187,14 +187,14 @@ def test_explain_tells_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> 
         ((50, 300), "parallel", {"batch": True}, "GROUP", "a batch: each group walks rows of 300"),
         ((50, 300), "sequential", {"batch": True}, "ITEM", "a batch"),
     ):
-        lines, nbytes = told(shape, mode, **more), 4 * int(np.prod(shape))
+        lines, nbytes = explanation(shape, mode, **more), 4 * int(np.prod(shape))
         assert lines[0] == "fuse(softmax)"
         assert lines[1].startswith(f"mode {mode}, scope {scope}: {why}"), lines
         assert lines[2].startswith("  stage 1: cmr_fused_group, ")
         assert lines[3] == f"    reads in0 ({nbytes:,} bytes); writes out0 ({nbytes:,} bytes)"
         assert lines[4:] == [f"  1 job; {nbytes:,} bytes read, {nbytes:,} bytes written"]
     for mode in ("sequential", "parallel"):
-        lines = told(70_001, mode)
+        lines = explanation(70_001, mode)
         assert lines[1].startswith(f"mode {mode}, scope DEVICE: a chain of 5 launches")
         kernels = [line.split(": ")[1].split(",")[0] for line in lines if line.startswith("  stage")]
         assert kernels == ["cmr_reduce", "cmr_merge", "cmr_reduce", "cmr_merge", "cmr_map"], lines

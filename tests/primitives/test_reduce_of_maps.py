@@ -22,14 +22,14 @@ def test_dot_products(context: cm.Context, mode: str, rng: np.random.Generator) 
     for dtype in ("f4", "f8", "i1"):
         for length in SIZES:
             b, c = values(rng, dtype, length), values(rng, dtype, length)
-            got = DOT(b, c, context=context, mode=mode)
+            result = DOT(b, c, context=context, mode=mode)
             if dtype == "i1":
-                assert_same(got, (b * c).sum(dtype=np.int64), "products wrap in int8, as in NumPy")
+                assert_same(result, (b * c).sum(dtype=np.int64), "products wrap in int8, as in NumPy")
                 continue
             terms = b.astype(np.longdouble) * c
             magnitude = float(np.abs(terms).sum())
             allowed = tolerance(dtype, 0, magnitude, length + 1, fp64=context.facts.fp64) + unit(dtype) * 2 * magnitude
-            assert_near(got, terms.sum(), allowed, length)
+            assert_near(result, terms.sum(), allowed, length)
 
 
 def test_a_product_of_two_float32_is_not_rounded_before_it_is_summed(context: cm.Context, mode: str) -> None:

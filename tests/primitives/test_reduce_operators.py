@@ -46,10 +46,10 @@ def test_device_arrays_give_device_arrays_with_the_same_bits(
 ) -> None:
     for length in (1, 257, PRIME):
         x = values(rng, dtype, length)
-        held = named(name, cm.array(x, context), context, mode)
-        assert isinstance(held, cm.DeviceArray)
-        assert held.shape == ()
-        assert_same(held.to_numpy(), named(name, x, context, mode))
+        device_array = named(name, cm.array(x, context), context, mode)
+        assert isinstance(device_array, cm.DeviceArray)
+        assert device_array.shape == ()
+        assert_same(device_array.to_numpy(), named(name, x, context, mode))
 
 
 # --------------------------------------------------------------------------------------------------------- empty input
@@ -68,9 +68,9 @@ def test_an_empty_input_gives_the_identity(dtype: np.dtype, context: cm.Context)
         expected |= {"minimum": dtype.type(np.inf), "maximum": dtype.type(-np.inf)}
     for name, identity in expected.items():
         assert_same(cm.Reduce(name)(x, context=context), identity, name)
-        held = cm.Reduce(name)(cm.array(x, context))
-        assert isinstance(held, cm.DeviceArray)
-        assert_same(held.to_numpy(), identity, name)
+        device_array = cm.Reduce(name)(cm.array(x, context))
+        assert isinstance(device_array, cm.DeviceArray)
+        assert_same(device_array.to_numpy(), identity, name)
 
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
@@ -84,8 +84,8 @@ def test_an_empty_input_has_no_place(name: str, context: cm.Context, mode: str) 
 def test_all_axes_are_reduced_in_c_order(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = rng.permutation(7 * 5 * 13).reshape(7, 5, 13).astype(np.int32)
     fortran, turned = np.asfortranarray(x), x.transpose(2, 0, 1)
-    for given in (x, fortran, turned, x[::-1, :, ::2]):
-        assert_same(named("argmin", given, context, mode), np.int64(np.argmin(given)))
+    for layout in (x, fortran, turned, x[::-1, :, ::2]):
+        assert_same(named("argmin", layout, context, mode), np.int64(np.argmin(layout)))
     assert_same(named("argmin", np.int32(5), context, mode), np.int64(0), "0-d")
     assert_same(named("sum", np.float32(5), context, mode), np.float32(5), "0-d")
 
@@ -129,17 +129,17 @@ def test_accumulators(dtype: str, accumulate: str, context: cm.Context, mode: st
         check_reduced("sum", x, named("sum", x, context, mode, accumulate=accumulate), accumulate, context.facts.fp64)
 
 
-def test_cancellation_leaves_what_is_left(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_cancellation_leaves_the_remainder(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Σ|terms| is 1e13 times the sum: nothing but a wide accumulator finds it."""
     big = rng.uniform(1e6, 1e8, PRIME // 2).astype(np.float32)
     x = np.concatenate([big, -big, rng.uniform(0, 1, 11).astype(np.float32)])
     rng.shuffle(x)
     total, magnitude = exact_sum(x)
     for accumulate in ("auto", "double") if context.facts.fp64 else ("auto",):
-        got = named("sum", x, context, mode, accumulate=accumulate)
-        assert_near(got, total, tolerance(np.float32, total, magnitude, x.size, fp64=context.facts.fp64))
-    got = named("sum", x, context, mode, accumulate="compensated")
-    assert_near(got, total, 6e-8 * (abs(total) + magnitude))
+        result = named("sum", x, context, mode, accumulate=accumulate)
+        assert_near(result, total, tolerance(np.float32, total, magnitude, x.size, fp64=context.facts.fp64))
+    result = named("sum", x, context, mode, accumulate="compensated")
+    assert_near(result, total, 6e-8 * (abs(total) + magnitude))
 
 
 def test_equal_terms_keep_the_promise(context: cm.Context, mode: str) -> None:
@@ -155,13 +155,13 @@ def test_finish_on_host_and_device_agree(context: cm.Context, mode: str, rng: np
         for length in (1, 1025, PRIME):
             x = values(rng, dtype, length)
             for finish in ("host", "device"):
-                check_reduced(name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, told=finish)
+                check_reduced(name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, case=finish)
                 out = np.zeros((), named(name, x, context, mode).dtype)
                 assert named(name, x, context, mode, finish=finish, out=out) is out
-                check_reduced(name, x, out, fp64=context.facts.fp64, told=finish)
-                held = named(name, cm.array(x, context), context, mode, finish=finish)
-                assert isinstance(held, cm.DeviceArray)
-                check_reduced(name, x, held, fp64=context.facts.fp64, told=finish)
+                check_reduced(name, x, out, fp64=context.facts.fp64, case=finish)
+                device_array = named(name, cm.array(x, context), context, mode, finish=finish)
+                assert isinstance(device_array, cm.DeviceArray)
+                check_reduced(name, x, device_array, fp64=context.facts.fp64, case=finish)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("sum", "f4"), ("sum", "i1"), ("argmin", "f4"), ("logsumexp", "f4"), ("minimum", "i8")])
@@ -173,20 +173,20 @@ def test_the_strictly_sequential_run_is_the_oracle(
         oracle = cm.Reduce(name)(x, context=context, mode="sequential", tiles=1)
         check_reduced(name, x, oracle, fp64=context.facts.fp64)
         for mode in ("sequential", "parallel"):
-            got = named(name, x, context, mode)
+            result = named(name, x, context, mode)
             if name in ("argmin", "minimum") or np.dtype(dtype).kind == "i":
-                assert_same(got, oracle, (mode, length))
+                assert_same(result, oracle, (mode, length))
             else:
                 spread = tolerance(dtype, oracle, np.abs(x).sum(dtype=np.float64) if name == "sum" else 1.0, length)
-                assert_near(got, oracle, 2 * spread + 1e-5 * (name == "logsumexp"), (mode, length))
+                assert_near(result, oracle, 2 * spread + 1e-5 * (name == "logsumexp"), (mode, length))
 
 
 # ----------------------------------------------------------------------------------------------------- words, promises
 def test_logsumexp_of_integers_computes_in_floats(context: cm.Context) -> None:
     x = np.array([1, 5, 3, 5], np.int16)
-    got = named("logsumexp", x, context, "auto")
-    assert_near(got, logsumexp(x), 8 * unit("f4") * 6)
-    assert got.dtype == np.float32
+    result = named("logsumexp", x, context, "auto")
+    assert_near(result, logsumexp(x), 8 * unit("f4") * 6)
+    assert result.dtype == np.float32
 
 
 def test_every_operator_is_named_in_the_error_for_an_unknown_one() -> None:

@@ -12,7 +12,7 @@ import clmapreduce as cm
 pytestmark = pytest.mark.drawn
 
 
-@pytest.mark.parametrize(("name", "dtype"), [given for given in COMBINATIONS if given[1] in FLOATS])
+@pytest.mark.parametrize(("name", "dtype"), [pair for pair in COMBINATIONS if pair[1] in FLOATS])
 def test_nan_anywhere_propagates_as_in_numpy(
     name: str, dtype: str, context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
@@ -22,13 +22,13 @@ def test_nan_anywhere_propagates_as_in_numpy(
             x = rng.uniform(0.5, 2, length).astype(dtype)
             x[at] = np.nan
             x[rng.integers(at, length)] = np.nan  # the first one counts
-            got = named(name, x, context, mode)
+            result = named(name, x, context, mode)
             if name in ("argmin", "argmax"):
-                assert got == at, (length, at)
+                assert result == at, (length, at)
             elif name in ("any", "all"):
-                assert got, (length, at)
+                assert result, (length, at)
             else:
-                assert np.isnan(got), (length, at, got)
+                assert np.isnan(result), (length, at, result)
 
 
 def test_a_nan_is_found_beside_infinities_and_identities(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

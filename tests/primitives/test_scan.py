@@ -27,14 +27,14 @@ def test_sums_at_every_size(dtype: str, context: cm.Context, mode: str, rng: np.
         x = values(rng, dtype, length)
         if x.dtype.kind == "c":
             x = (rng.standard_normal(length) + 1j * rng.standard_normal(length)).astype(dtype)
-        got = cm.Scan("sum")(x, context=context, mode=mode)
+        result = cm.Scan("sum")(x, context=context, mode=mode)
         totals, magnitudes = expected_sums(x)
-        assert got.dtype == wide(dtype)
+        assert result.dtype == wide(dtype)
         if x.dtype.kind in "biu":
-            assert_same(got, totals)
+            assert_same(result, totals)
         else:
             own = np.dtype("f4" if dtype == "c8" else dtype)
-            assert_near(got, totals, 2 * scan_tolerance(own, np.abs(totals), magnitudes, length), length)
+            assert_near(result, totals, 2 * scan_tolerance(own, np.abs(totals), magnitudes, length), length)
 
 
 @pytest.mark.parametrize("name", ["minimum", "maximum"])
@@ -53,8 +53,8 @@ def test_exclusive_starts_with_the_identity(context: cm.Context, mode: str, rng:
     for length in (1, 16, 65, 257, PRIME):
         x = rng.integers(-1000, 1000, length)
         inclusive = np.cumsum(x)
-        got = cm.Scan("sum", exclusive=True)(x, context=context, mode=mode)
-        assert_same(got, np.concatenate([[0], inclusive[:-1]]))
+        result = cm.Scan("sum", exclusive=True)(x, context=context, mode=mode)
+        assert_same(result, np.concatenate([[0], inclusive[:-1]]))
         lowest = cm.Scan("minimum", exclusive=True)(x.astype("f4"), context=context, mode=mode)
         assert_same(lowest, np.concatenate([[np.inf], np.minimum.accumulate(x[:-1].astype("f4"))]).astype("f4"))
 
@@ -70,8 +70,8 @@ def test_truth_and_logsumexp(context: cm.Context, mode: str, rng: np.random.Gene
     assert_same(cm.Scan("any")(x, context=context, mode=mode), np.logical_or.accumulate(x))
     assert_same(cm.Scan("all")(~x, context=context, mode=mode), np.logical_and.accumulate(~x))
     y = rng.uniform(-20, 20, 3001)
-    got = cm.Scan("logsumexp")(y, context=context, mode=mode)
-    assert_near(got, np.logaddexp.accumulate(y), 1e-13 * (1 + np.abs(y).max()) * np.ones(y.size))
+    result = cm.Scan("logsumexp")(y, context=context, mode=mode)
+    assert_near(result, np.logaddexp.accumulate(y), 1e-13 * (1 + np.abs(y).max()) * np.ones(y.size))
 
 
 @pytest.mark.parametrize("tiles", [None, 1])
@@ -89,19 +89,19 @@ def test_order_is_kept_for_operators_that_do_not_commute(
     for length in (1, 33, 257, 5003):
         x = np.zeros(length, dtype=[("a", "i8"), ("b", "i8")])
         x["a"], x["b"] = rng.integers(0, 2, length) * 2 - 1, rng.integers(-9, 9, length)
-        got = cm.Scan(affine)(x, context=context, mode=mode, tiles=tiles)
+        result = cm.Scan(affine)(x, context=context, mode=mode, tiles=tiles)
         a, b = 1, 0
         for i in range(length):
             a, b = a * int(x["a"][i]), b * int(x["a"][i]) + int(x["b"][i])
-            assert (got["a"][i], got["b"][i]) == (a, b), (length, i)
+            assert (result["a"][i], result["b"][i]) == (a, b), (length, i)
         reduced = cm.Reduce(affine)(x, context=context, mode=mode, tiles=tiles)
         assert (reduced["a"], reduced["b"]) == (a, b)
         marks = np.where(rng.random(length) < 0.05, rng.integers(1, 1000, length), 0).astype("i4")
-        seen, held = [], 0
+        expected, latest = [], 0
         for mark in marks.tolist():
-            held = mark or held
-            seen.append(held)
-        assert_same(cm.Scan(last)(marks, context=context, mode=mode, tiles=tiles), np.array(seen, "i4"))
+            latest = mark or latest
+            expected.append(latest)
+        assert_same(cm.Scan(last)(marks, context=context, mode=mode, tiles=tiles), np.array(expected, "i4"))
 
 
 def test_fused_maps_outputs_and_places(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -109,9 +109,9 @@ def test_fused_maps_outputs_and_places(context: cm.Context, mode: str, rng: np.r
     dot = cm.Map(lambda a, b: a * b) >> cm.Map(lambda p: p + cm.index) >> cm.Scan("sum")
     expected = np.cumsum(x * y + np.arange(PRIME))
     assert_same(dot(x, y, context=context, mode=mode), expected)
-    held = dot(cm.array(x, context), y, mode=mode)
-    assert isinstance(held, cm.DeviceArray)
-    assert_same(held.to_numpy(), expected)
+    device_array = dot(cm.array(x, context), y, mode=mode)
+    assert isinstance(device_array, cm.DeviceArray)
+    assert_same(device_array.to_numpy(), expected)
     scan = cm.Scan("sum")
     assert_same(into_poison(lambda out: scan(x, context=context, mode=mode, out=out), x.shape, x.dtype), np.cumsum(x))
     copy = x.copy()
@@ -126,8 +126,8 @@ def test_nan_spreads_to_the_end(context: cm.Context, mode: str, rng: np.random.G
         x[at] = np.nan
         x[rng.integers(at, length)] = np.nan
         for name in ("sum", "minimum", "maximum", "logsumexp"):
-            got = cm.Scan(name)(x, context=context, mode=mode)
-            np.testing.assert_array_equal(np.isnan(got), np.arange(length) >= at, err_msg=f"{name}, {length}, {at}")
+            result = cm.Scan(name)(x, context=context, mode=mode)
+            np.testing.assert_array_equal(np.isnan(result), np.arange(length) >= at, err_msg=f"{name}, {length}, {at}")
         best = np.array([int(np.argmax(x[: i + 1])) for i in range(min(length, 1025))])
         assert_same(cm.Scan("argmax")(x, context=context, mode=mode)[:1025], best, (length, at))
 
@@ -160,12 +160,12 @@ def test_the_strictly_sequential_run_is_the_oracle(
         x = values(rng, dtype, length)
         oracle = cm.Scan(name)(x, context=context, mode="sequential", tiles=1)
         for mode in ("sequential", "parallel"):
-            got = cm.Scan(name)(x, context=context, mode=mode)
+            result = cm.Scan(name)(x, context=context, mode=mode)
             if dtype == "f4" and name == "sum":
                 totals, magnitudes = expected_sums(x)
-                assert_near(got, oracle, 2 * scan_tolerance("f4", totals, magnitudes, length), (mode, length))
+                assert_near(result, oracle, 2 * scan_tolerance("f4", totals, magnitudes, length), (mode, length))
             else:
-                assert_same(got, oracle, (mode, length))
+                assert_same(result, oracle, (mode, length))
 
 
 def test_nothing_and_too_much(context: cm.Context, mode: str) -> None:

@@ -16,7 +16,7 @@ M = np.dtype([("m", "f4", (2, 2)), ("n", "i4")])
 
 
 @pytest.mark.parametrize(
-    ("dtype", "told"),
+    ("dtype", "message"),
     [
         ([("a", [("b", "f4")])], "field 'a' is a structure itself; give its parts as fields of the outer one"),
         ([("a", [("b", "f4")], 2)], "field 'a' is a structure itself"),
@@ -26,13 +26,13 @@ M = np.dtype([("m", "f4", (2, 2)), ("n", "i4")])
         ([("m", "f4", (2, 0))], r"field 'm' of shape \(2, 0\) has no elements"),
     ],
 )  # fmt: skip
-def test_structures_that_no_kernel_holds(dtype: Any, told: str, context: cm.Context) -> None:
+def test_structures_that_no_kernel_holds(dtype: Any, message: str, context: cm.Context) -> None:
     x = np.zeros(3, dtype)
     op = cm.Operator(lambda a, b: a, 0)
     for call in (cm.Map(lambda a: a), cm.Reduce(op), cm.Scan(op), cm.Partials(op), cm.array):
-        with pytest.raises(cm.DTypeError, match=f"^the array: {told}"):
+        with pytest.raises(cm.DTypeError, match=f"^the array: {message}"):
             call(x, context=context)
-    with pytest.raises(cm.DTypeError, match=f"^the operator: {told}"):
+    with pytest.raises(cm.DTypeError, match=f"^the operator: {message}"):
         cm.Operator(lambda a, b: a, 0, dtype=dtype)
 
 
@@ -47,7 +47,7 @@ def test_a_map_cannot_make_what_no_kernel_holds(context: cm.Context) -> None:
 
 
 @pytest.mark.parametrize(
-    ("combine", "told"),
+    ("combine", "message"),
     [
         (lambda a, b: {"m": a["m"]}, "gives 'm'; its values are 'm', 'n'"),
         (lambda a, b: {"m": a["m"], "n": a["n"], "k": 1}, "gives 'm', 'n', 'k'; its values are 'm', 'n'"),
@@ -73,12 +73,12 @@ def test_a_map_cannot_make_what_no_kernel_holds(context: cm.Context) -> None:
         (lambda a, b: {**a, "m": a["m"] * 1j}, "'m' comes out as complex64, which float32 cannot hold without loss"),
     ],
 )
-def test_a_combine_that_gives_other_fields(combine: Any, told: str, context: cm.Context) -> None:
+def test_a_combine_that_gives_other_fields(combine: Any, message: str, context: cm.Context) -> None:
     op = cm.Operator(combine, (0, 0), name="mine")
     for primitive in (cm.Reduce(op), cm.Scan(op), cm.Partials(op)):
-        with pytest.raises(cm.DTypeError, match=f"^operator mine:? {told}"):
+        with pytest.raises(cm.DTypeError, match=f"^operator mine:? {message}"):
             primitive(np.zeros(3, M), context=context)
-    with pytest.raises(cm.DTypeError, match=f"^operator mine:? {told}"):
+    with pytest.raises(cm.DTypeError, match=f"^operator mine:? {message}"):
         cm.Unfold(op)(np.zeros(1, M)[0], 3, context=context)
 
 

@@ -40,13 +40,13 @@ class Case:
 
     def prefixes(self, x: np.ndarray) -> np.ndarray:
         """The identity, then every prefix of x combined from the left."""
-        found = np.zeros(len(x) + 1, wide(x.dtype))
-        found[0] = acc = np.array(self.identity, found.dtype)
-        for i, value in enumerate(x.astype(found.dtype)):
+        sums = np.zeros(len(x) + 1, wide(x.dtype))
+        sums[0] = acc = np.array(self.identity, sums.dtype)
+        for i, value in enumerate(x.astype(sums.dtype)):
             acc = self.combine(acc, value)
             for name, part in acc.items():
-                found[name][i + 1] = part
-        return found
+                sums[name][i + 1] = part
+        return sums
 
 
 def wide(dtype: np.dtype) -> np.dtype:
@@ -55,20 +55,20 @@ def wide(dtype: np.dtype) -> np.dtype:
     return np.dtype([(name, {"f": "f8", "c": "c16"}.get(base.kind, base), shape) for name, base, shape in parts])
 
 
-def assert_fields_near(got: Any, expected: Any, length: int, told: object = "") -> None:
+def assert_fields_near(result: Any, expected: Any, length: int, label: object = "") -> None:
     """Integers and bools equal, floating fields within the roundings that a line of this length may gather."""
-    assert got.dtype.names == expected.dtype.names
-    for name in got.dtype.names:
-        if got.dtype[name].base.kind in "fc":
+    assert result.dtype.names == expected.dtype.names
+    for name in result.dtype.names:
+        if result.dtype[name].base.kind in "fc":
             allowed = (
                 ROUNDINGS
                 * (length + 1)
-                * np.finfo(got.dtype[name].base).eps
+                * np.finfo(result.dtype[name].base).eps
                 * max(1.0, np.abs(expected[name]).max(initial=0))
             )
-            assert_near(got[name], expected[name], allowed, (told, name))
+            assert_near(result[name], expected[name], allowed, (label, name))
         else:
-            assert_same(got[name], expected[name], (told, name))
+            assert_same(result[name], expected[name], (label, name))
 
 
 def random_integers(rng: np.random.Generator, x: np.ndarray) -> None:
@@ -128,8 +128,8 @@ def test_reduce_keeps_the_order(case: Case, context: cm.Context, mode: str, rng:
         x = case.values(rng, length, case.dtype(context))
         expected = case.prefixes(x)[-1]
         for finish in ("device", "host"):
-            got = product(x, context=context, mode=mode, finish=finish)
-            assert_fields_near(got, expected, length, (finish, length))
+            result = product(x, context=context, mode=mode, finish=finish)
+            assert_fields_near(result, expected, length, (finish, length))
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
@@ -140,15 +140,15 @@ def test_scan_keeps_the_order(
     for length in LENGTHS:
         x = case.values(rng, length, case.dtype(context))
         expected = case.prefixes(x)
-        got = prefixes(x, context=context, mode=mode)
-        assert_fields_near(got, expected[:-1] if exclusive else expected[1:], length, length)
+        result = prefixes(x, context=context, mode=mode)
+        assert_fields_near(result, expected[:-1] if exclusive else expected[1:], length, length)
 
 
 def test_partials_keep_the_order(case: Case, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in LENGTHS:
         x = case.values(rng, length, case.dtype(context))
-        kept = cm.Partials(case.operator())(x, context=context, mode=mode)
-        assert_fields_near(kept.prefix(mode=mode), case.prefixes(x), length, length)
+        partials = cm.Partials(case.operator())(x, context=context, mode=mode)
+        assert_fields_near(partials.prefix(mode=mode), case.prefixes(x), length, length)
 
 
 def test_unfold_gives_powers(
@@ -161,8 +161,8 @@ def test_unfold_gives_powers(
         request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError, strict=False))
     base = case.values(rng, 1, case.dtype(context))
     for length in LENGTHS:
-        got = cm.Unfold(case.operator())(base[0], length, context=context, mode=mode)
-        assert_fields_near(got, case.prefixes(np.repeat(base, length))[1:], length, length)
+        result = cm.Unfold(case.operator())(base[0], length, context=context, mode=mode)
+        assert_fields_near(result, case.prefixes(np.repeat(base, length))[1:], length, length)
 
 
 def test_nothing_gives_the_identity(case: Case, context: cm.Context, mode: str) -> None:
@@ -190,8 +190,8 @@ def test_unaligned_and_device_arrays(align: bool, context: cm.Context, mode: str
     case = CASES["complex"]
     x = case.values(rng, 1000, case.dtype(context, align))
     expected = case.prefixes(x)
-    held = cm.Reduce(case.operator())(cm.array(x, context), mode=mode)
-    assert_fields_near(held.to_numpy(), expected[-1], 1000)
+    device_array = cm.Reduce(case.operator())(cm.array(x, context), mode=mode)
+    assert_fields_near(device_array.to_numpy(), expected[-1], 1000)
     own = cm.Operator(case.combine, case.identity, dtype=x.dtype, commutative=False)
     assert_fields_near(cm.Scan(own)(x, context=context, mode=mode), expected[1:], 1000)
     assert_fields_near(

@@ -22,8 +22,8 @@ def test_fibonacci_numbers_are_powers_of_a_matrix(context: cm.Context, mode: str
         cm.Operator(lambda a, b: {"m": a["m"] @ b["m"]}, (np.eye(2, dtype=int),), dtype, commutative=False)
     )
     for length in LENGTHS:
-        got = power(([[1, 1], [1, 0]],), length, dtype=dtype, context=context, mode=mode)
-        assert_same(got["m"][:, 0, 1], np.fromiter(fibonacci(length), np.uint64), length)
+        result = power(([[1, 1], [1, 0]],), length, dtype=dtype, context=context, mode=mode)
+        assert_same(result["m"][:, 0, 1], np.fromiter(fibonacci(length), np.uint64), length)
 
 
 def fibonacci(count: int) -> Iterator[int]:
@@ -46,9 +46,9 @@ def test_a_linear_recurrence_is_a_scan(context: cm.Context, mode: str, rng: np.r
         expected, x = np.empty(length), 0.75
         for i in range(length):
             expected[i] = x = float(a[i]) * x + float(b[i])
-        got = value(steps(a, b, context=context, mode=mode), 0.75, context=context, mode=mode)
-        assert got.dtype == dtype
-        assert_near(got, expected, ROUNDINGS * length * np.finfo(dtype).eps * np.abs(expected).max(), length)
+        result = value(steps(a, b, context=context, mode=mode), 0.75, context=context, mode=mode)
+        assert result.dtype == dtype
+        assert_near(result, expected, ROUNDINGS * length * np.finfo(dtype).eps * np.abs(expected).max(), length)
 
 
 def test_argmax_of_every_column(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -64,12 +64,12 @@ def test_argmax_of_every_column(context: cm.Context, mode: str, rng: np.random.G
         x = np.zeros(length, [("x", "f4", 3)])
         x["x"] = rng.integers(-50, 50, (length, 3))
         pairs = placed(x, context=context, mode=mode)
-        for got in (
+        for result in (
             (placed >> cm.Reduce(first))(x, context=context, mode=mode),
             cm.Reduce(first)(pairs, context=context, mode=mode, finish="host"),
         ):
-            assert_same(got["place"], x["x"].argmax(axis=0), length)
-            assert_same(got["value"], x["x"].max(axis=0), length)
+            assert_same(result["place"], x["x"].argmax(axis=0), length)
+            assert_same(result["value"], x["x"].max(axis=0), length)
 
 
 def test_mean_and_variance_of_every_column(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -90,12 +90,12 @@ def test_mean_and_variance_of_every_column(context: cm.Context, mode: str, rng: 
     for length in LENGTHS:
         x = np.zeros(length, [("x", dtype, 3)])
         x["x"] = rng.standard_normal((length, 3)) * [1, 10, 0.1] + [1, -2, 30]
-        got = moments(x, context=context, mode=mode)
-        assert got["count"] == length
+        result = moments(x, context=context, mode=mode)
+        assert result["count"] == length
         exact = x["x"].astype(np.float64)
         allowed = ROUNDINGS * length * np.finfo(dtype).eps * 1000
-        assert_near(got["mean"], exact.mean(axis=0), allowed, length)
-        assert_near(got["m2"] / length, np.var(exact, axis=0), allowed, length)
+        assert_near(result["mean"], exact.mean(axis=0), allowed, length)
+        assert_near(result["m2"] / length, np.var(exact, axis=0), allowed, length)
 
 
 def test_the_largest_structure(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -106,8 +106,8 @@ def test_the_largest_structure(context: cm.Context, mode: str, rng: np.random.Ge
         x = values(rng, dtype, length)
         assert_same(cm.Reduce(total)(x, context=context, mode=mode)["m"], x["m"].sum(axis=0, dtype=np.int32), length)
         if mode == "sequential":
-            got = cm.Scan(total)(x, context=context, mode=mode)
-            assert_same(got["m"], np.cumsum(x["m"], axis=0, dtype=np.int32), length)
+            result = cm.Scan(total)(x, context=context, mode=mode)
+            assert_same(result["m"], np.cumsum(x["m"], axis=0, dtype=np.int32), length)
 
 
 # ---------------------------------------------------------------------------------------------------------------- maps
@@ -132,33 +132,33 @@ def test_maps_read_and_write_arrays(context: cm.Context, mode: str, rng: np.rand
     )  # fmt: skip
     for length in (1, 33, 1000):
         x = small(rng, length)
-        got = f(x, context=context, mode=mode)
+        result = f(x, context=context, mode=mode)
         m, z = x["m"], x["z"]
-        assert_same(got["square"], m @ m.swapaxes(1, 2))
-        assert_same(got["turned"], np.where(x["flag"][:, None, None], m, -m))
-        assert_same(got["parts"], np.stack([z.real, z.imag], axis=1))
-        assert_same(got["conj"], z.conj())
-        assert_same(got["positive"], m[:, 0] > 0)
-        assert_same(got["count"], x["n"] * np.int16(2))
-        assert_same(got["eye"], np.tile(np.eye(2, dtype="i2"), (length, 1, 1)))
-        assert_same(got["mixed"], np.stack([x["n"], np.ones(length, "i2")], axis=1))
+        assert_same(result["square"], m @ m.swapaxes(1, 2))
+        assert_same(result["turned"], np.where(x["flag"][:, None, None], m, -m))
+        assert_same(result["parts"], np.stack([z.real, z.imag], axis=1))
+        assert_same(result["conj"], z.conj())
+        assert_same(result["positive"], m[:, 0] > 0)
+        assert_same(result["count"], x["n"] * np.int16(2))
+        assert_same(result["eye"], np.tile(np.eye(2, dtype="i2"), (length, 1, 1)))
+        assert_same(result["mixed"], np.stack([x["n"], np.ones(length, "i2")], axis=1))
 
 
 def test_maps_broadcast_structures(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     f = cm.Map(lambda a, b: {"m": a["m"] * b["m"], "n": a["n"] + b["m"][1, 2]})
     for left, right in (((33,), ()), ((33,), (1,)), ((5, 1), (1, 7)), ((5, 7), (7,))):
         a, b = small(rng, left), small(rng, right)
-        got = f(a, b, context=context, mode=mode)
-        assert_same(got["m"], a["m"].reshape(*left, 2, 3) * b["m"].reshape(*right, 2, 3), (left, right))
-        assert_same(got["n"], a["n"] + b["m"][..., 1, 2], (left, right))
+        result = f(a, b, context=context, mode=mode)
+        assert_same(result["m"], a["m"].reshape(*left, 2, 3) * b["m"].reshape(*right, 2, 3), (left, right))
+        assert_same(result["n"], a["n"] + b["m"][..., 1, 2], (left, right))
 
 
 def test_maps_write_into_out(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = small(rng, 1000)
     f = cm.Map(lambda a: {"m": a["m"] + 1, "k": [a["n"], a["n"]]})
     dtype = f(x[:1], context=context).dtype
-    got = into_poison(lambda out: f(x, context=context, mode=mode, out=out), 1000, dtype)
-    assert_same(got["m"], x["m"] + 1)
+    result = into_poison(lambda out: f(x, context=context, mode=mode, out=out), 1000, dtype)
+    assert_same(result["m"], x["m"] + 1)
     wider_out = np.zeros(1000, [("m", "f8", (2, 3)), ("k", "i8", 2)])
     assert f(x, context=context, mode=mode, out=wider_out) is wider_out
     assert_same(wider_out["m"], (x["m"] + 1).astype("f8"))
@@ -171,7 +171,7 @@ def test_maps_write_into_out(context: cm.Context, mode: str, rng: np.random.Gene
 
 def test_structures_stay_on_the_device(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = small(rng, 1000)
-    held = cm.Map(lambda a: {"m": a["m"] * 2})(cm.array(x, context), mode=mode)
-    total = cm.Reduce(cm.Operator(lambda a, b: {"m": a["m"] + b["m"]}, (0,)))(held, mode=mode)
+    device_array = cm.Map(lambda a: {"m": a["m"] * 2})(cm.array(x, context), mode=mode)
+    total = cm.Reduce(cm.Operator(lambda a, b: {"m": a["m"] + b["m"]}, (0,)))(device_array, mode=mode)
     assert_same(total.to_numpy()["m"], 2 * x["m"].sum(axis=0))
-    assert_same(held.to_numpy()["m"], 2 * x["m"])
+    assert_same(device_array.to_numpy()["m"], 2 * x["m"])

@@ -16,21 +16,21 @@ def test_powers_of_floats(dtype: str, context: cm.Context, mode: str) -> None:
     base = np.dtype(dtype).type(1.00001 if dtype != "c8" else np.exp(0.001j))
     exact = np.complex128(base) if dtype == "c8" else np.float64(base)
     for length in SIZES:
-        got = cm.Unfold("product")(base, length, context=context, mode=mode)
-        assert got.dtype == np.dtype(dtype)
+        result = cm.Unfold("product")(base, length, context=context, mode=mode)
+        assert result.dtype == np.dtype(dtype)
         expected = exact ** np.arange(1, length + 1)
         own = unit("f4" if dtype == "c8" else dtype)
         # one rounding at the end; a power by squaring carries as many roundings as the product it stands for
         allowed = (2 * own + 2 * length * 2.0**-53) * np.abs(expected)
-        assert_near(got, expected, allowed, length)
+        assert_near(result, expected, allowed, length)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "u8"])
 def test_powers_of_integers_wrap(dtype: str, context: cm.Context, mode: str) -> None:
     base = np.dtype(dtype).type(1 if dtype == "?" else 3)
     for length in (1, 17, 65, 1025):
-        got = cm.Unfold("product")(base, length, context=context, mode=mode)
-        assert_same(got, np.cumprod(np.full(length, base, "u8")).astype(dtype))
+        result = cm.Unfold("product")(base, length, context=context, mode=mode)
+        assert_same(result, np.cumprod(np.full(length, base, "u8")).astype(dtype))
 
 
 def test_closed_forms(context: cm.Context, mode: str) -> None:
@@ -58,20 +58,20 @@ def test_a_users_operator(context: cm.Context, mode: str) -> None:
 
     matrix = cm.Operator(product, np.array((1, 0, 0, 1), dtype=fields)[()], commutative=False)
     step = np.array((1, 1, 1, 0), dtype=fields)[()]
-    got = cm.Unfold(matrix)(step, 2000, context=context, mode=mode)
+    result = cm.Unfold(matrix)(step, 2000, context=context, mode=mode)
     before, now = 0, 1
     for i in range(2000):
-        assert int(got["b"][i]) == now % 2**64, i
+        assert int(result["b"][i]) == now % 2**64, i
         before, now = now, before + now
 
 
 def test_outputs_and_bases(context: cm.Context, mode: str) -> None:
     unfold = cm.Unfold("product")
-    got = into_poison(lambda out: unfold(np.int64(-1), PRIME, context=context, mode=mode, out=out), (PRIME,), "i8")
-    assert_same(got, np.where(np.arange(PRIME) % 2 == 0, -1, 1))
-    held = unfold(cm.array(np.float64(2.0), context), 10, mode=mode)
-    assert isinstance(held, cm.DeviceArray)
-    assert_same(held.to_numpy(), 2.0 ** np.arange(1, 11))
+    result = into_poison(lambda out: unfold(np.int64(-1), PRIME, context=context, mode=mode, out=out), (PRIME,), "i8")
+    assert_same(result, np.where(np.arange(PRIME) % 2 == 0, -1, 1))
+    device_array = unfold(cm.array(np.float64(2.0), context), 10, mode=mode)
+    assert isinstance(device_array, cm.DeviceArray)
+    assert_same(device_array.to_numpy(), 2.0 ** np.arange(1, 11))
     assert_same(unfold(2, 5, context=context, mode=mode), np.array([2, 4, 8, 16, 32]))
     assert_same(unfold(2.0, 0, context=context, mode=mode), np.zeros(0))
 
@@ -95,29 +95,29 @@ def test_every_size_of_a_doubled_sequence(context: cm.Context, mode: str) -> Non
     """Around the tile: powers come by doubling inside it, one combine each behind it."""
     unfold = cm.Unfold("product")
     for length in (0, *SIZES):
-        got = unfold(np.uint32(5), length, context=context, mode=mode)
+        result = unfold(np.uint32(5), length, context=context, mode=mode)
         expected = np.cumprod(np.full(length, 5, np.uint64)).astype(np.uint32)
-        assert_same(got, expected, length)
+        assert_same(result, expected, length)
         one = cm.Unfold("product")(np.uint32(5), length, context=context, mode="sequential", tiles=1)
         assert_same(one, expected, length)
 
 
-def test_strange_bases(context: cm.Context, mode: str) -> None:
+def test_special_bases(context: cm.Context, mode: str) -> None:
     unfold = cm.Unfold("product")
     for base in (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.0, -0.5):
-        got = unfold(np.float64(base), 257, context=context, mode=mode)
+        result = unfold(np.float64(base), 257, context=context, mode=mode)
         expected = np.float64(base) ** np.arange(1, 258)
-        assert_same(got, expected, base)
-        np.testing.assert_array_equal(np.signbit(got), np.signbit(expected), err_msg=str(base))
+        assert_same(result, expected, base)
+        np.testing.assert_array_equal(np.signbit(result), np.signbit(expected), err_msg=str(base))
     assert_same(cm.Unfold("minimum")(np.float32(np.nan), 17, context=context, mode=mode), np.full(17, np.nan, np.float32))
 
 
 def test_sums_are_multiples_rounded_once(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """base · k, not k additions: 0.1 added 10^5 times in float32 would be off by 0.4 %."""
     base = np.float32(rng.uniform(0.05, 0.2))
-    got = cm.Unfold("sum")(base, PRIME, context=context, mode=mode)
+    result = cm.Unfold("sum")(base, PRIME, context=context, mode=mode)
     expected = float(base) * np.arange(1, PRIME + 1)
-    assert_near(got, expected, 1.001 * unit("f4") * np.abs(expected))
+    assert_near(result, expected, 1.001 * unit("f4") * np.abs(expected))
 
 
 def test_bases_of_every_form(context: cm.Context, mode: str) -> None:

@@ -28,9 +28,9 @@ def test_shapes_that_do_not_broadcast(shapes: Any, context: cm.Context, launches
 @pytest.mark.parametrize("primitive", ["scan", "partials"])
 @pytest.mark.parametrize("shape", [(), (2, 3), (0, 3)], ids=str)
 def test_vectors_only(primitive: str, shape: Any, context: cm.Context, launches: list[str]) -> None:
-    made = cm.Scan("sum") if primitive == "scan" else cm.Partials("sum")
+    function = cm.Scan("sum") if primitive == "scan" else cm.Partials("sum")
     with pytest.raises(cm.ShapeError, match="one dimension"):
-        made(np.ones(shape, np.float32), context=context)
+        function(np.ones(shape, np.float32), context=context)
     assert not launches
 
 

@@ -87,9 +87,9 @@ TAKES: dict[str, Callable[..., Any]] = {
 def test_bfloat16_is_for_pairs(name: str, context: cm.Context, launches: list[str]) -> None:
     """From the host and, but for one value, the device."""
     x = np.ones(5, ml_dtypes.bfloat16)
-    for given in (x,) if name == "unfold" else (x, cm.array(x, context)):
+    for values in (x,) if name == "unfold" else (x, cm.array(x, context)):
         with pytest.raises(cm.DTypeError, match="bfloat16"):
-            TAKES[name](given, context=context)
+            TAKES[name](values, context=context)
     if name in PRIMITIVES:
         with pytest.raises(cm.DTypeError, match=r"only pairwise reductions take; pass x\.astype\('float32'\)"):
             TAKES[name](x[:0], context=context)

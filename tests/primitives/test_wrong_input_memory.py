@@ -19,11 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def child(code: str, context: cm.Context, **environment: str) -> str:
     """What Python code prints in a process of its own; drivers may abort when memory runs out."""
     head = f"import numpy as np, clmapreduce as cm\ncontext = cm.Context(cm.devices()[{cm.devices().index(context.device)}])\n"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", head + code], cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.strip()
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout.strip()
 
 
 AFTERWARDS = """

@@ -14,9 +14,9 @@ import clmapreduce as cm
 
 
 def readonly(shape: Any, dtype: Any) -> np.ndarray:
-    made = np.full(shape, 7, dtype)
-    made.flags.writeable = False
-    return made
+    array = np.full(shape, 7, dtype)
+    array.flags.writeable = False
+    return array
 
 
 WRONG_OUTS: dict[str, tuple[Callable[[Any, Any], Any], type]] = {
@@ -41,9 +41,9 @@ def test_outputs_that_do_not_fit_stay_untouched(
     x = np.ones(1025, np.float32)
     out = make(() if primitive in ("reduce", "fused") else (1025,), np.float32)
     before = [np.array(o).tobytes() for o in (out if isinstance(out, tuple) else (out,))]
-    for given in (x, cm.array(x, context)):
+    for values in (x, cm.array(x, context)):
         with pytest.raises(error):
-            PRIMITIVES[primitive](given, context=context, mode=mode, out=out)
+            PRIMITIVES[primitive](values, context=context, mode=mode, out=out)
     assert [np.array(o).tobytes() for o in (out if isinstance(out, tuple) else (out,))] == before
     assert not launches
 
@@ -83,8 +83,8 @@ def test_the_same_output_twice_is_refused(context: cm.Context, launches: list[st
     for outs in ((out, out), (out, out[::-1])):
         with pytest.raises(cm.ShapeError, match="memory"):
             both(np.ones(17, np.float32), context=context, out=outs)
-    held = cm.array(out, context)
+    device_array = cm.array(out, context)
     with pytest.raises(cm.ShapeError, match="memory"):
-        both(np.ones(17, np.float32), context=context, out=(held, held))
+        both(np.ones(17, np.float32), context=context, out=(device_array, device_array))
     assert (out == 7).all()
     assert not launches

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from support.plans import program_of
-from support.random_programs import Written, computed, inputs_known, values_of, written
+from support.random_programs import RandomProgram, computed, inputs_known, random_programs, values_of
 
 import clmapreduce as cm
 from clmapreduce.formula.formula import Access
@@ -105,16 +105,16 @@ def needed(roots: list[Node]) -> list[Result]:
     return [node for node in postorder(roots) if isinstance(node, Result)]
 
 
-@given(written())
+@given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: Written) -> None:
-    along = any(np.ndim(wanted) for wanted in made.wanted)
+def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: RandomProgram) -> None:
+    along = any(np.ndim(wanted) for wanted in made.expected)
     assert len(phases(made.program)) == made.depth + along, "and one more for outputs along the line"
 
 
-@given(written())
+@given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: Written) -> None:
+def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: RandomProgram) -> None:
     complete: set[int] = set()
     for phase in phases(made.program):
         roots = [n for i in phase.outputs for n in components(made.program.outputs[i]).values()]
@@ -126,22 +126,22 @@ def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: Written) -> None
     assert complete == {id(step) for step in made.program.steps if step.kind is Kind.REDUCE}
 
 
-@given(written())
+@given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_walk_by_walk_is_the_whole_program(made: Written) -> None:
+def test_walk_by_walk_is_the_whole_program(made: RandomProgram) -> None:
     """Each walk sees the inputs, what runs along, and what earlier walks reduced; nothing else has a value there."""
     program, n = made.program, made.length
-    known = inputs_known(program, made.given)
+    known = inputs_known(program, made.arrays)
     for phase in phases(program):
         here = dict(known)
         for step in phase.running:
             here |= computed(step, here, n)
         for i in phase.outputs:
             (found,) = values_of([program.outputs[i]], here, n)
-            np.testing.assert_array_equal(found[""], made.wanted[i])
+            np.testing.assert_array_equal(found[""], made.expected[i])
         for step in phase.reduces:
             known |= computed(step, here, n)
-    for value, wanted in zip(program.outputs, made.wanted, strict=True):
+    for value, wanted in zip(program.outputs, made.expected, strict=True):
         if not np.ndim(wanted):
             assert values_of([value], known, 1)[0][""] == wanted
 

@@ -17,11 +17,11 @@ Array = np.ndarray[Any, Any]
 def check_pairs(ranges: cm.Ranges, mask: Array) -> None:
     """Both halves, those of the transposed, and what is told of them."""
     rows, columns = mask.shape
-    for axis, seen in ((1, mask), (0, mask.T)):
+    for axis, pairs in ((1, mask), (0, mask.T)):
         half = ranges.half(axis, rows, columns)
         check_promises(half)
-        assert (expanded(half) == seen).all()
-        assert (expanded(ranges.T.half(1 - axis, columns, rows)) == seen).all()
+        assert (expanded(half) == pairs).all()
+        assert (expanded(ranges.T.half(1 - axis, columns, rows)) == pairs).all()
         assert ranges.half(axis, rows, columns) is half
     assert ranges.pairs == mask.sum()
     assert ranges.T.T is ranges and ranges.swap_axes() is ranges.T
@@ -62,17 +62,17 @@ def test_a_coarse_matrix_keeps_whole_clusters(density: float, gaps: bool, kind: 
     mask = np.zeros((25, 40), bool)
     for k, n in zip(*np.nonzero(keep), strict=True):
         mask[slice(*rows[k]), slice(*columns[n])] = True
-    given = keep if kind == "dense" else sparse.csr_array(keep).asformat(kind)
-    check_pairs(cm.Ranges.from_matrix(rows, columns, given), mask)
-    check_pairs(cm.Ranges(cm.cluster.from_matrix(rows, columns, given)), mask)
+    matrix = keep if kind == "dense" else sparse.csr_array(keep).asformat(kind)
+    check_pairs(cm.Ranges.from_matrix(rows, columns, matrix), mask)
+    check_pairs(cm.Ranges(cm.cluster.from_matrix(rows, columns, matrix)), mask)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "coo"])
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (1, 1), (12, 31), (40, 3)])
 def test_a_mask_is_its_pairs(shape: tuple[int, int], kind: str, rng: np.random.Generator) -> None:
     mask = np.repeat(rng.random(shape) < 0.5, rng.integers(1, 4, shape[0]), axis=0)
-    given = mask if kind == "dense" else sparse.coo_array(mask.astype(np.int8)).asformat(kind)
-    check_pairs(cm.Ranges.from_mask(given), mask)
+    matrix = mask if kind == "dense" else sparse.coo_array(mask.astype(np.int8)).asformat(kind)
+    check_pairs(cm.Ranges.from_mask(matrix), mask)
 
 
 def test_neighbouring_rows_alike_are_a_cluster() -> None:
@@ -85,17 +85,17 @@ def test_neighbouring_rows_alike_are_a_cluster() -> None:
 
 def test_entries_that_cancel_or_are_zero() -> None:
     """A sparse mask holds what is stored and not zero, whether or not the sum of its duplicates is."""
-    given = sparse.coo_array(([2, -2, 0, 5], ([0, 0, 1, 2], [1, 1, 0, 3])), shape=(3, 4))
+    matrix = sparse.coo_array(([2, -2, 0, 5], ([0, 0, 1, 2], [1, 1, 0, 3])), shape=(3, 4))
     mask = np.zeros((3, 4), bool)
     mask[0, 1] = mask[2, 3] = True
-    check_pairs(cm.Ranges.from_mask(given), mask)
+    check_pairs(cm.Ranges.from_mask(matrix), mask)
 
 
 def test_entries_out_of_order_or_twice() -> None:
-    given = sparse.csr_array((np.ones(5, bool), np.array([3, 1, 2, 0, 0]), np.array([0, 3, 5])), shape=(2, 4))
-    kept = given.indices.copy()
-    check_pairs(cm.Ranges.from_mask(given), np.array([[False, True, True, True], [True, False, False, False]]))
-    assert (given.indices == kept).all()
+    matrix = sparse.csr_array((np.ones(5, bool), np.array([3, 1, 2, 0, 0]), np.array([0, 3, 5])), shape=(2, 4))
+    indices_before = matrix.indices.copy()
+    check_pairs(cm.Ranges.from_mask(matrix), np.array([[False, True, True, True], [True, False, False, False]]))
+    assert (matrix.indices == indices_before).all()
 
 
 def test_labels_choose_among_a_coarse_matrix(rng: np.random.Generator) -> None:

@@ -20,9 +20,9 @@ RNG = np.random.default_rng(7)
 
 
 def offsets(dtype: str) -> Any:
-    made = np.sort(RNG.integers(0, LENGTH, SEGMENTS + 1)).astype(dtype)
-    made[0], made[-1] = 0, LENGTH
-    return made
+    ends = np.sort(RNG.integers(0, LENGTH, SEGMENTS + 1)).astype(dtype)
+    ends[0], ends[-1] = 0, LENGTH
+    return ends
 
 
 def wrong(size: int, dtype: str) -> list[Any]:
@@ -31,8 +31,8 @@ def wrong(size: int, dtype: str) -> list[Any]:
     return [RNG.integers(-(1 << b), 1 << b, size).astype(dtype) for b in (bits, 31, 19, 8)]
 
 
-def scribble(array: Any, right: Any, others: list[Any], done: threading.Event) -> None:
-    while not done.is_set():
+def scribble(array: Any, right: Any, others: list[Any], stop: threading.Event) -> None:
+    while not stop.is_set():
         for other in others:
             np.copyto(array[1:-1], other[1:-1])
             np.copyto(array, right)
@@ -75,27 +75,27 @@ def calls(what: str, mode: str, context: cm.Context) -> tuple[Any, list[Callable
 
 def main(what: str, mode: str, place: int) -> None:
     context = cm.Context(cm.devices()[place])
-    array, made = calls(what, mode, context)
-    done, right, others = threading.Event(), array.copy(), wrong(array.size, array.dtype.str)
-    for call in made:
+    array, readers = calls(what, mode, context)
+    stop, right, others = threading.Event(), array.copy(), wrong(array.size, array.dtype.str)
+    for call in readers:
         call()
     if what != "keys":  # what no check sees at all
         for other in others:
             np.copyto(array[1:-1], other[1:-1])
-            for call in made:
+            for call in readers:
                 ran(call)
         np.copyto(array, right)
-    thread = threading.Thread(target=scribble, args=(array, right, others, done))
+    thread = threading.Thread(target=scribble, args=(array, right, others, stop))
     thread.start()
     try:
         for _ in range(CALLS):
-            for call in made:
+            for call in readers:
                 ran(call)
     finally:
-        done.set()
+        stop.set()
         thread.join()
     context.wait()
-    print(CALLS * len(made), "calls")
+    print(CALLS * len(readers), "calls")
 
 
 def ran(call: Callable[[], Any]) -> None:

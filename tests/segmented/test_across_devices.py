@@ -36,20 +36,20 @@ def contexts() -> list[cm.Context]:
 
 
 def reduced(context: cm.Context, box: str, values: Any, offsets: Any, op: str) -> Any:
-    mode, given = BOXES[box]
+    mode, launch_box = BOXES[box]
     prepared = prepare_segments(
         SegmentCall(*segment_operator(op), identity),
         SegmentOperands(context, [Element(values)], offsets, values.size, (), offsets.size - 1, False),
         Options(mode, context),
-        given,
+        launch_box,
     )  # fmt: skip
     return prepared.run()[0] if isinstance(prepared, Prepared) else prepared[0]
 
 
-def assert_one_bit_pattern(results: list[Any], told: object) -> None:
+def assert_one_bit_pattern(results: list[Any], label: object) -> None:
     for other in results[1:]:
         differ = np.flatnonzero(results[0].view("u1") != other.view("u1"))
-        assert results[0].tobytes() == other.tobytes(), (told, differ[:5], results[0].size)
+        assert results[0].tobytes() == other.tobytes(), (label, differ[:5], results[0].size)
 
 
 def numbers(rng: np.random.Generator, length: int) -> Any:
@@ -79,9 +79,9 @@ def test_runs_of_keys_give_the_same_bits(contexts: list[cm.Context], mode: str, 
         lengths = np.concatenate([rng.integers(1, 40, 700), [5000, 1, 513]])
         keys = np.repeat(np.arange(lengths.size) % 3, lengths)
         values = numbers(rng, keys.size)
-        found = [cm.reduce_by_key(keys, values, op, context=c, mode=mode) for c in contexts]
-        assert_one_bit_pattern([sums for _, sums in found], (op, mode))
-        assert_one_bit_pattern([kept for kept, _ in found], (op, mode))
+        pairs = [cm.reduce_by_key(keys, values, op, context=c, mode=mode) for c in contexts]
+        assert_one_bit_pattern([sums for _, sums in pairs], (op, mode))
+        assert_one_bit_pattern([keys_of_runs for keys_of_runs, _ in pairs], (op, mode))
 
 
 def test_sparse_products_give_the_same_bits(contexts: list[cm.Context], mode: str, rng: np.random.Generator) -> None:
@@ -92,5 +92,5 @@ def test_sparse_products_give_the_same_bits(contexts: list[cm.Context], mode: st
         matrix = indptr, rng.integers(0, 2000, size), (2.0 ** rng.integers(-6, 6, size)).astype("f4")
         for trailing in ((), (3,)):
             x = numbers(rng, 2000 * int(np.prod(trailing, dtype=int))).reshape(2000, *trailing)
-            found = [cm.spmv(matrix, x, context=c, mode=mode) for c in contexts]
-            assert_one_bit_pattern(found, (shape, trailing, mode))
+            products = [cm.spmv(matrix, x, context=c, mode=mode) for c in contexts]
+            assert_one_bit_pattern(products, (shape, trailing, mode))

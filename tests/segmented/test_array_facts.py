@@ -11,22 +11,22 @@ import clmapreduce as cm
 from clmapreduce.segmented.array_facts import fact_of
 
 
-def counted(arrays: Any, what: str, asked: list[str]) -> int:
-    return fact_of(arrays, what, lambda: asked.append(what) or len(asked))  # type: ignore[func-returns-value]
+def fact_after_calls(arrays: Any, what: str, calls: list[str]) -> int:
+    return fact_of(arrays, what, lambda: calls.append(what) or len(calls))  # type: ignore[func-returns-value]
 
 
-def test_an_array_is_asked_once_until_it_is_written(context: cm.Context) -> None:
-    asked: list[str] = []
+def test_a_fact_is_computed_once_until_the_array_changes(context: cm.Context) -> None:
+    calls: list[str] = []
     x, y = (cm.array(np.arange(10.0, dtype="f4"), context) for _ in range(2))
-    assert counted([x], "a", asked) == counted([x], "a", asked) == 1
-    assert counted([x], "b", asked) == 2 and counted([x, y], "a", asked) == 3
-    assert counted([x, y], "a", asked) == 3 and counted([x], "a", asked) == 1
+    assert fact_after_calls([x], "a", calls) == fact_after_calls([x], "a", calls) == 1
+    assert fact_after_calls([x], "b", calls) == 2 and fact_after_calls([x, y], "a", calls) == 3
+    assert fact_after_calls([x, y], "a", calls) == 3 and fact_after_calls([x], "a", calls) == 1
     cm.Map(lambda v: v + 1)(y, out=y)
-    assert counted([x, y], "a", asked) == 4 and counted([x], "a", asked) == 1
+    assert fact_after_calls([x, y], "a", calls) == 4 and fact_after_calls([x], "a", calls) == 1
     cm.Map(lambda v: v + 1)(x, out=x)
-    assert counted([x], "a", asked) == 5 and counted([x.reshape(2, 5)], "a", asked) == 6
+    assert fact_after_calls([x], "a", calls) == 5 and fact_after_calls([x.reshape(2, 5)], "a", calls) == 6
     host = np.zeros(3)
-    assert counted([host], "a", asked) == 7 and counted([host], "a", asked) == 8
+    assert fact_after_calls([host], "a", calls) == 7 and fact_after_calls([host], "a", calls) == 8
 
 
 @pytest.mark.parametrize("count", [6, 9000])

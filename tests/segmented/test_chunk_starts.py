@@ -31,10 +31,10 @@ TILE = 512
 
 def cuts_for(offsets: Any, closed: bool, share: int, length: int, context: cm.Context) -> Any:
     domain = Segments(length, offsets.size - closed)
-    made = Cutting(domain, closed, share, TILE, ComputeMode.PARALLEL).of(cm.array(offsets, context), ())
-    assert not made.known
-    made.fill()
-    return made.array.to_numpy()[1:]
+    cuts = Cutting(domain, closed, share, TILE, ComputeMode.PARALLEL).of(cm.array(offsets, context), ())
+    assert not cuts.known
+    cuts.fill()
+    return cuts.array.to_numpy()[1:]
 
 
 def assert_cut(offsets: Any, share: int, closed: bool, context: cm.Context) -> None:
@@ -89,30 +89,30 @@ def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: n
     on_device = cm.array(values[:24_000], context)
 
     def prepared() -> Reduction:
-        made = prepare_segments(
+        reduction = prepare_segments(
             SegmentCall(*segment_operator("sum"), identity),
             SegmentOperands(context, [Element(on_device)], offsets, 24_000, (), offsets.size - 1, True),
             Options("parallel", context),
             TeamBox(most=4096, join_block=32),
         )  # fmt: skip
-        assert isinstance(made, Reduction)
-        return made
+        assert isinstance(reduction, Reduction)
+        return reduction
 
     first = prepared()
     assert first.cuts is not None and not first.cuts.known
-    wanted = first.run()[0].to_numpy()
+    expected = first.run()[0].to_numpy()
     eights = values[:24_000].astype("f8").reshape(-1, 8)
-    assert np.all(np.abs(wanted - eights.sum(1)) <= 1e-6 * np.abs(eights).sum(1))
+    assert np.all(np.abs(expected - eights.sum(1)) <= 1e-6 * np.abs(eights).sum(1))
     again = prepared()
     assert again.cuts is not None and again.cuts.known
-    np.testing.assert_array_equal(again.run()[0].to_numpy(), wanted)
+    np.testing.assert_array_equal(again.run()[0].to_numpy(), expected)
     shifted = np.minimum(offsets.to_numpy() + 3, 24_000).astype("i4")
     shifted[0] = 0
     cm.Map(lambda v: v)(cm.array(shifted, context), out=offsets)
-    written = prepared()
-    assert written.cuts is not None and not written.cuts.known
+    after_write = prepared()
+    assert after_write.cuts is not None and not after_write.cuts.known
     exact, scale = (np.add.reduceat(v[:24_000].astype("f8"), shifted[:-1]) for v in (values, np.abs(values)))
-    assert np.all(np.abs(written.run()[0].to_numpy() - exact) <= 1e-6 * scale)
+    assert np.all(np.abs(after_write.run()[0].to_numpy() - exact) <= 1e-6 * scale)
 
 
 def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, str]]:
@@ -125,15 +125,15 @@ def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, 
     early[0], late[-1] = -1, 59_999 if right[-2] < 60_000 else 60_001
     wild[:] = rng.integers(-(2**31), 2**31, wild.size)
     wild[0] = 0
-    found = {
+    cases = {
         "falls": (falls, f"offsets[{at + 1}] is"), "early": (early, "offsets[0] is -1"), "wild": (wild, "offsets["),
         "late": (late, "offsets["), "back": (right[::-1].copy(), "offsets[0] is 60000"),
     }  # fmt: skip
     if dtype == "i8":
         far = right.copy()
         far[-9:-1] += 2**32
-        found["right in 32 bits"] = far, f"offsets[{far.size - 9}] is"
-    return found
+        cases["right in 32 bits"] = far, f"offsets[{far.size - 9}] is"
+    return cases
 
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
@@ -147,15 +147,15 @@ def test_teams_see_wrong_offsets(
     monkeypatch.setattr(Teams, "default", lambda _: box)
     monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
     values = rng.standard_normal(60_000).astype("f4")
-    given = cm.array(values, context)
-    for name, (offsets, told) in wrong_offsets(rng, dtype).items():
-        held = cm.array(offsets, context)
+    device_values = cm.array(values, context)
+    for name, (offsets, message) in wrong_offsets(rng, dtype).items():
+        device_offsets = cm.array(offsets, context)
         for _ in range(2):  # what was wrong is not remembered as right
-            with pytest.raises(cm.ShapeError, match=re.escape(told)):
-                cm.segmented_reduce(given, held, mode="parallel")
+            with pytest.raises(cm.ShapeError, match=re.escape(message)):
+                cm.segmented_reduce(device_values, device_offsets, mode="parallel")
         if name in ("falls", "wild", "back"):
             with pytest.raises(cm.ShapeError):
-                cm.segmented_reduce(given, cm.array(offsets[:-1].copy(), context), starts=True, mode="parallel")
+                cm.segmented_reduce(device_values, cm.array(offsets[:-1].copy(), context), starts=True, mode="parallel")
     right = np.sort(rng.integers(0, 60_001, 30_001)).astype(dtype)
     right[0], right[-1] = 0, 60_000
     begins = right[:-1].copy()
@@ -164,13 +164,13 @@ def test_teams_see_wrong_offsets(
         for v in (values, np.abs(values))
     )
     for offsets, starts in ((right, False), (begins, True)):
-        held = cm.array(offsets, context)
+        device_offsets = cm.array(offsets, context)
         for _ in range(2):
-            found = cm.segmented_reduce(given, held, starts=starts, mode="parallel").to_numpy()
-            assert np.all(np.abs(found - exact) <= 1e-6 * scale)
+            result = cm.segmented_reduce(device_values, device_offsets, starts=starts, mode="parallel").to_numpy()
+            assert np.all(np.abs(result - exact) <= 1e-6 * scale)
 
 
-def test_what_is_remembered_of_offsets_keeps_no_context(
+def test_facts_of_offsets_keep_no_context(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
@@ -178,12 +178,12 @@ def test_what_is_remembered_of_offsets_keeps_no_context(
     offsets = cm.array(shaped("eights", rng), own)
     values = cm.array(np.ones(24_000, "f4"), own)
     for _ in range(2):
-        found = cm.segmented_reduce(values, offsets, mode="parallel")
-    np.testing.assert_array_equal(found.to_numpy(), np.full(3000, 8, "f4"))
-    left = weakref.ref(own)
-    del own, offsets, values, found
+        result = cm.segmented_reduce(values, offsets, mode="parallel")
+    np.testing.assert_array_equal(result.to_numpy(), np.full(3000, 8, "f4"))
+    reference = weakref.ref(own)
+    del own, offsets, values, result
     gc.collect()
-    assert left() is None
+    assert reference() is None
 
 
 def test_a_plan_keeps_a_call_behind_its_cuts(
@@ -193,16 +193,16 @@ def test_a_plan_keeps_a_call_behind_its_cuts(
     monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
     plan = cm.SegmentPlan(cm.array(shaped("eights", rng), context), 24_000, mode="parallel")
     values = cm.array(np.ones(24_000, "f4"), context)
-    seen, fill = [], ChunkStarts.fill
+    counts, fill = [], ChunkStarts.fill
 
     def watched(self: ChunkStarts) -> None:
-        seen.append(len(plan._calls))
+        counts.append(len(plan._calls))
         fill(self)
 
     monkeypatch.setattr(ChunkStarts, "fill", watched)
     for _ in range(3):
         np.testing.assert_array_equal(plan.reduce(values, mode="parallel").to_numpy(), np.full(3000, 8, "f4"))
-    assert seen == [0]
+    assert counts == [0]
 
 
 def is_wrong(offsets: Any, length: int, closed: bool) -> bool:
@@ -217,7 +217,7 @@ def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generat
     """
     length, segments = 5000, int(rng.integers(2500, 7000))
     right = np.concatenate([[0], np.sort(rng.integers(0, length + 1, segments - 1)), [length]])
-    values, seen = cm.array(np.ones(length, "f4"), context), []
+    values, verdicts = cm.array(np.ones(length, "f4"), context), []
     for k in range(60):
         closed, code = bool(k % 2), str(rng.choice(["i4", "i8"]))
         offsets = right.copy() if closed else right[:-1].copy()
@@ -227,10 +227,10 @@ def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generat
             far = rng.choice([-1, -9000, length + 1, 2 * length, 2**31 - 1, 2**33 + 7 if code == "i8" else 0], len(places))
             offsets[places] = np.where(rng.random(len(places)) < 0.5, near, far)
         box = TeamBox(most=700, least=700, window=int(rng.choice([1, 8])))
-        given = cm.array(offsets.astype(code), context)
+        device_offsets = cm.array(offsets.astype(code), context)
         prepared = prepare_segments(
             SegmentCall(*segment_operator("sum"), identity),
-            SegmentOperands(context, [Element(values)], given, length, (), segments, True),
+            SegmentOperands(context, [Element(values)], device_offsets, length, (), segments, True),
             Options("parallel", context),
             box,
             looks=True,
@@ -239,5 +239,5 @@ def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generat
         prepared.run()
         wrong = is_wrong(offsets, length, closed)
         assert prepared.cuts.saw_wrong == wrong, (closed, code, np.flatnonzero(offsets != right[: len(offsets)]))
-        seen.append(wrong)
-    assert 10 < sum(seen) < 60
+        verdicts.append(wrong)
+    assert 10 < sum(verdicts) < 60

@@ -53,11 +53,11 @@ def test_a_closed_gate_stops_it(box: str, context: cm.Context, rng: np.random.Ge
             offsets = rng.integers(low, high, segments + 1).astype(rng.choice(["i4", "i8"]))
             offsets[0] = rng.choice([low, high - 1, int(offsets[0])])  # sums with what is there must not wrap
             columns = rng.integers(low, high, length).astype("i4")
-            left = left_by_stopped(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
-            np.testing.assert_array_equal(left, np.full(segments, -77, "f4"), f"{segments}, {low}, {high}")
+            results = left_by_stopped(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
+            np.testing.assert_array_equal(results, np.full(segments, -77, "f4"), f"{segments}, {low}, {high}")
 
 
-def test_wrong_offsets_and_columns_stop_what_has_begun(
+def test_wrong_offsets_and_columns_stop_a_launch(
     context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
     """On a device the reduction is submitted beside the check; `out` stays, and so does the device."""
@@ -69,21 +69,21 @@ def test_wrong_offsets_and_columns_stop_what_has_begun(
     wild = rng.integers(-(2**31), 2**31, count + 1).astype("i4")
     late, early, far = right.copy(), right.copy(), places.copy()
     late[-1], early[0], far[777] = count - 1, -(2**31), count
-    for offsets, columns, told in (
+    for offsets, columns, message in (
         (wild, places, "indptr"), (late, places, f"indptr[{count}] is {count - 1}"), (early, places, "indptr[0] is -"),
         (right, far, f"indices[777] is {count}; there are {count} columns"), (right, wild[:-1], "indices"),
         (wild, far, "indptr"), (late, wild[:-1], f"indptr[{count}]"),
     ):  # fmt: skip
-        held = [cm.array(v, context) for v in (offsets, columns)]
+        device_arrays = [cm.array(v, context) for v in (offsets, columns)]
         for out in (None, cm.array(np.full(count, 7, "f4"), context), np.full(count, 7, "f4")):
             for _ in range(2):  # what was wrong is not remembered as right
-                with pytest.raises(cm.ShapeError, match=re.escape(told)):
-                    cm.spmv((*held, values), values, mode=mode, out=out)
+                with pytest.raises(cm.ShapeError, match=re.escape(message)):
+                    cm.spmv((*device_arrays, values), values, mode=mode, out=out)
                 if offsets is not right:
-                    with pytest.raises(cm.ShapeError, match=re.escape(told.replace("indptr", "offsets"))):
-                        cm.segmented_reduce(values, held[0], mode=mode, out=out)
+                    with pytest.raises(cm.ShapeError, match=re.escape(message.replace("indptr", "offsets"))):
+                        cm.segmented_reduce(values, device_arrays[0], mode=mode, out=out)
             assert out is None or (np.asarray(out) == 7).all()
-    found = cm.spmv((cm.array(right, context), cm.array(places, context), values), values, mode=mode)
+    result = cm.spmv((cm.array(right, context), cm.array(places, context), values), values, mode=mode)
     terms = values.to_numpy().astype(float) * values.to_numpy()[places]
-    wanted = np.diff(np.concatenate([[0], np.cumsum(terms)])[right])
-    np.testing.assert_allclose(found.to_numpy(), wanted, atol=1e-5 * np.abs(terms).sum() / count**0.5)
+    expected = np.diff(np.concatenate([[0], np.cumsum(terms)])[right])
+    np.testing.assert_allclose(result.to_numpy(), expected, atol=1e-5 * np.abs(terms).sum() / count**0.5)

@@ -47,16 +47,16 @@ def test_runs_of_every_shape(name: str, context: cm.Context, mode: str, rng: np.
     x, ends = values(rng, "f4", len(keys)), offsets(keys)
     how: dict[str, Any] = {"context": context, "mode": mode}
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums = cm.reduce_by_key(keys, x, key=key, **how)
-        assert_same(found, keys[at])
+        firsts, sums = cm.reduce_by_key(keys, x, key=key, **how)
+        assert_same(firsts, keys[at])
         check_sums(x, ends, sums)
         device = cm.reduce_by_key(cm.array(keys, context), x, key=key, mode=mode)
         assert all(isinstance(v, cm.DeviceArray) for v in device)
-        assert_same(device[0], found)
+        assert_same(device[0], firsts)
         assert_same(device[1], sums)
-    for given_ in (keys, cm.array(keys, context)):
-        kept, counts, starts = cm.run_lengths(given_, **how)
-        assert_same(kept, keys[ends[:-1]])
+    for array in (keys, cm.array(keys, context)):
+        keys_of_runs, counts, starts = cm.run_lengths(array, **how)
+        assert_same(keys_of_runs, keys[ends[:-1]])
         assert_same(counts, np.diff(ends))
         assert_same(starts, ends[:-1])
 
@@ -67,8 +67,8 @@ def test_random_runs(context: cm.Context, mode: str, lengths: list[int], key: st
     keys = repeated(lengths)
     ends = offsets(keys)
     x = np.arange(len(keys))
-    found, sums = cm.reduce_by_key(keys, x, key=key, context=context, mode=mode)
-    assert_same(found, keys[ends[:-1]])
+    keys_of_runs, sums = cm.reduce_by_key(keys, x, key=key, context=context, mode=mode)
+    assert_same(keys_of_runs, keys[ends[:-1]])
     check_sums(x, ends, sums)
 
 
@@ -78,14 +78,14 @@ def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: 
     keys = repeated(SHAPES[name], "i8")
     x, ends = rng.integers(-9, 9, len(keys)), offsets(keys)
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums, count = cm.reduce_by_key(cm.array(keys, context), cm.array(x, context), count="device", key=key, mode=mode)
-        assert isinstance(count, cm.DeviceArray) and count.shape == () and found.shape == sums.shape == keys.shape
+        keys_of_runs, sums, count = cm.reduce_by_key(cm.array(keys, context), cm.array(x, context), count="device", key=key, mode=mode)
+        assert isinstance(count, cm.DeviceArray) and count.shape == () and keys_of_runs.shape == sums.shape == keys.shape
         runs = int(count)
         assert runs == len(ends) - 1
-        assert_same(found.to_numpy()[:runs], keys[at])
+        assert_same(keys_of_runs.to_numpy()[:runs], keys[at])
         check_sums(x, ends, sums.to_numpy()[:runs])
-    told = cm.reduce_by_key(keys, x, count="device", context=context, mode=mode)
-    assert int(told[2]) == runs and isinstance(told[0], np.ndarray)
+    from_host = cm.reduce_by_key(keys, x, count="device", context=context, mode=mode)
+    assert int(from_host[2]) == runs and isinstance(from_host[0], np.ndarray)
 
 
 @pytest.mark.drawn
@@ -99,15 +99,15 @@ def test_keys_of_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rn
     ends = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(keys)]])
     x = rng.integers(0, 9, len(keys))
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums = cm.reduce_by_key(keys, x, key=key, context=context, mode=mode)
-        assert_same(found, keys[at])
+        keys_of_runs, sums = cm.reduce_by_key(keys, x, key=key, context=context, mode=mode)
+        assert_same(keys_of_runs, keys[at])
         check_sums(x, ends, sums)
 
 
 def test_nan_keys_are_unequal_and_zeros_are_equal(context: cm.Context, mode: str) -> None:
     keys = np.array([np.nan, np.nan, 0.0, -0.0, 1, np.inf, np.inf], "f4")
-    found, sums = cm.reduce_by_key(keys, np.arange(7), context=context, mode=mode)
-    assert_same(found, np.array([np.nan, np.nan, 0, 1, np.inf], "f4"))
+    keys_of_runs, sums = cm.reduce_by_key(keys, np.arange(7), context=context, mode=mode)
+    assert_same(keys_of_runs, np.array([np.nan, np.nan, 0, 1, np.inf], "f4"))
     assert_same(sums, np.array([0, 1, 5, 4, 11]))
 
 
@@ -117,13 +117,13 @@ def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Gen
     ends = offsets(keys // 100)
     x = rng.integers(0, 9, len(keys))
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums = cm.reduce_by_key(keys, x, equal=lambda a, b: a // 100 == b // 100, key=key, context=context, mode=mode)
-        assert_same(found, keys[at])
+        keys_of_runs, sums = cm.reduce_by_key(keys, x, equal=lambda a, b: a // 100 == b // 100, key=key, context=context, mode=mode)
+        assert_same(keys_of_runs, keys[at])
         check_sums(x, ends, sums)
     points = np.zeros(len(keys), POINT)
     points["x"], points["at"][:, 1] = rng.random(len(keys)), keys
-    found, counts, _ = cm.run_lengths(points, equal=lambda a, b: a["at"][1] == b["at"][1], context=context, mode=mode)
-    assert_same(found, points[offsets(keys)[:-1]])
+    keys_of_runs, counts, _ = cm.run_lengths(points, equal=lambda a, b: a["at"][1] == b["at"][1], context=context, mode=mode)
+    assert_same(keys_of_runs, points[offsets(keys)[:-1]])
     assert_same(counts, np.diff(offsets(keys)))
 
 
@@ -157,12 +157,12 @@ def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np
     x = values(rng, "f4", (keys.size, 2))
     plan = cm.KeyPlan(keys, key="last", context=context)
     assert repr(plan).startswith(f"KeyPlan({plan.runs} runs of {keys.size} uint16 keys; ") and plan.runs == 300
-    for given_ in (x, cm.array(x, context)):
+    for array in (x, cm.array(x, context)):
         for op in ("sum", "var"):
-            expected = cm.reduce_by_key(keys, given_, op, key="last", context=context, mode=mode)
-            for got, wanted in zip(plan.reduce(given_, op, mode=mode), expected, strict=True):
-                assert type(got) is type(wanted)
-                assert_same(got, wanted)
+            expected = cm.reduce_by_key(keys, array, op, key="last", context=context, mode=mode)
+            for result, oracle in zip(plan.reduce(array, op, mode=mode), expected, strict=True):
+                assert type(result) is type(oracle)
+                assert_same(result, oracle)
     assert_same(plan.keys, keys[offsets(keys)[1:] - 1])
     assert isinstance(cm.KeyPlan(cm.array(keys, context)).keys, cm.DeviceArray)
     out = np.empty((300, 2), "f4")
@@ -170,7 +170,7 @@ def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np
     assert_same(out, cm.reduce_by_key(keys, x, context=context, mode=mode)[1])
 
 
-def test_results_into_arrays_given(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_results_into_out(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys = repeated(rng.integers(1, 9, 500))
     x = rng.integers(0, 9, keys.size)
     expected = cm.reduce_by_key(keys, x, context=context, mode=mode)
@@ -178,28 +178,28 @@ def test_results_into_arrays_given(context: cm.Context, mode: str, rng: np.rando
     assert cm.reduce_by_key(keys, x, context=context, mode=mode, out=outs)[1] is outs[1]
     assert_same(outs[0], expected[0])
     np.testing.assert_array_equal(outs[1], expected[1])
-    held = cm.array(np.zeros(500, "i4"), context), cm.array(np.zeros(500, "i8"), context)
-    cm.reduce_by_key(cm.array(keys, context), x, mode=mode, out=held)
-    for got, wanted in zip(held, expected, strict=True):
-        assert_same(got, wanted)
+    device_outs = cm.array(np.zeros(500, "i4"), context), cm.array(np.zeros(500, "i8"), context)
+    cm.reduce_by_key(cm.array(keys, context), x, mode=mode, out=device_outs)
+    for result, oracle in zip(device_outs, expected, strict=True):
+        assert_same(result, oracle)
 
 
-def test_keys_may_be_written_over_the_keys_given(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_keys_may_be_written_over_the_input(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     keys, x = np.arange(5000, dtype="i4"), rng.integers(0, 9, 5000)
-    held, sums = cm.array(keys, context), cm.array(np.zeros(5000, "i8"), context)
-    found = cm.reduce_by_key(held, x, equal=lambda a, b: a + 5 == b, mode=mode, key="last", out=(held, sums))
-    assert found[0] is held
-    assert_same(held, keys)
+    device_keys, sums = cm.array(keys, context), cm.array(np.zeros(5000, "i8"), context)
+    results = cm.reduce_by_key(device_keys, x, equal=lambda a, b: a + 5 == b, mode=mode, key="last", out=(device_keys, sums))
+    assert results[0] is device_keys
+    assert_same(device_keys, keys)
     assert_same(sums, x)
 
 
 def test_wrong_results_leave_device_arrays_alone(context: cm.Context, mode: str) -> None:
     keys, x = cm.array(repeated([3, 4]), context), np.ones(7, "f4")
     for wrong in (cm.array(np.zeros(3, "f4"), context), cm.array(np.zeros(2, "i4"), context)):
-        held = cm.array(np.full(2, -1, "i4"), context)
+        device_array = cm.array(np.full(2, -1, "i4"), context)
         with pytest.raises((cm.ShapeError, cm.DTypeError), match="out has"):
-            cm.reduce_by_key(keys, x, mode=mode, out=(held, wrong))
-        assert_same(held, np.full(2, -1, "i4"))
+            cm.reduce_by_key(keys, x, mode=mode, out=(device_array, wrong))
+        assert_same(device_array, np.full(2, -1, "i4"))
 
 
 def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -226,8 +226,8 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given_", "more", "error", "told"), WRONG, ids=[told[:30] for *_, told in WRONG])
-def test_wrong_calls(given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
-    with pytest.raises(error, match=told):
-        cm.reduce_by_key(*given_, context=context, **more)
+@pytest.mark.parametrize(("arguments", "more", "error", "message"), WRONG, ids=[message[:30] for *_, message in WRONG])
+def test_wrong_calls(arguments: tuple[Any, ...], more: dict[str, Any], error: type[Exception], message: str, context: cm.Context) -> None:
+    with pytest.raises(error, match=message):
+        cm.reduce_by_key(*arguments, context=context, **more)
     assert all((out == 0).all() for out in more.get("out", ()))

@@ -46,7 +46,7 @@ def cpu_context(context: cm.Context) -> cm.Context:
     return context
 
 
-def drawn(rng: np.random.Generator, op: str, dtype: Any, length: int) -> Array:
+def random_values(rng: np.random.Generator, op: str, dtype: Any, length: int) -> Array:
     """Values that every part of a reduction matters for: no overflow, no all but certain result."""
     dtype = np.dtype(dtype)
     if op in ("any", "all"):
@@ -66,38 +66,38 @@ def exact(op: str, values: Array, offsets: Array, result: Any, empty: Any = None
     integers = values.dtype.kind in "iub"
     wide = values.astype(np.float64 if not integers or op in ("logsumexp", "mean", "var", "std") else np.int64)
     with np.errstate(all="ignore"):
-        found = [EXACT[op](wide[part]) for part in slices(offsets)]
+        results = [EXACT[op](wide[part]) for part in slices(offsets)]
     if op in ("minimum", "maximum"):
         limits = np.iinfo(values.dtype) if integers else None
         far = (limits.max if op == "minimum" else limits.min) if limits else np.inf if op == "minimum" else -np.inf
-        found = [far if v is None else v for v in found]
+        results = [far if v is None else v for v in results]
     if empty is not None:
-        found = [empty if part.start == part.stop else v for v, part in zip(found, slices(offsets), strict=True)]
-    return np.array(found, result if np.dtype(result).kind in "iub" else np.float64)
+        results = [empty if part.start == part.stop else v for v, part in zip(results, slices(offsets), strict=True)]
+    return np.array(results, result if np.dtype(result).kind in "iub" else np.float64)
 
 
-def assert_reduced(op: str, found: Array, values: Array, offsets: Array, empty: Any = None) -> None:
+def assert_reduced(op: str, result: Array, values: Array, offsets: Array, empty: Any = None) -> None:
     """The results are right: exactly for integers, extrema and truth, to rounding otherwise."""
-    wanted = exact(op, values, offsets, found.dtype, empty)
-    if found.dtype.kind in "iub" or op in ("minimum", "maximum"):
-        np.testing.assert_array_equal(found.astype(wanted.dtype), wanted)
+    expected = exact(op, values, offsets, result.dtype, empty)
+    if result.dtype.kind in "iub" or op in ("minimum", "maximum"):
+        np.testing.assert_array_equal(result.astype(expected.dtype), expected)
         return
-    unit = float(np.finfo(found.dtype).eps)
+    unit = float(np.finfo(result.dtype).eps)
     lengths = np.diff(offsets)
     wide = np.abs(values.astype(np.float64))
     scale = {
         "sum": np.array([wide[part].sum() for part in slices(offsets)]),
-        "product": np.abs(wanted) * (4 + lengths),
-        "logsumexp": 4 + np.abs(wanted),
+        "product": np.abs(expected) * (4 + lengths),
+        "logsumexp": 4 + np.abs(expected),
         "mean": np.array([wide[part].sum() / max(1, part.stop - part.start) for part in slices(offsets)]),
         "var": 8 * np.array([(wide[part] ** 2).max(initial=1) for part in slices(offsets)]),
         "std": 8 * np.array([wide[part].max(initial=1) for part in slices(offsets)]),
     }[op]
-    nan = np.isnan(wanted)
-    np.testing.assert_array_equal(np.isnan(found), nan)
-    finite = np.isfinite(wanted)
-    np.testing.assert_array_equal(found[~finite & ~nan], wanted[~finite & ~nan])
-    error = np.abs(found[finite].astype(np.float64) - wanted[finite])
+    nan = np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(result), nan)
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(result[~finite & ~nan], expected[~finite & ~nan])
+    error = np.abs(result[finite].astype(np.float64) - expected[finite])
     assert (error <= 8 * unit * scale[finite] + 1e-300).all(), (error / np.maximum(scale[finite], 1e-300)).max()
 
 
@@ -115,15 +115,15 @@ def reduced(values: Array, offsets: Array, op: Any, context: cm.Context, **how: 
 def test_segments_of_every_shape(cpu: cm.Context, rng: np.random.Generator, geometry: str) -> None:
     for op, code, places in (("sum", "f4", "i4"), ("maximum", "f8", "i8"), ("sum", "i4", "i8"), ("argmin", "i4", "i4")):
         offsets = shaped(geometry, rng, places)
-        values = drawn(rng, op, code, int(offsets[-1]))
+        values = random_values(rng, op, code, int(offsets[-1]))
         assert_reduced(op, reduced(values, offsets, op, cpu), values, offsets)
 
 
-def _unknown(given: Mapping[str, Any]) -> bool:
+def _unknown(arguments: Mapping[str, Any]) -> bool:
     """Whether the device lacks the dtype, or the oracle the operator of bools."""
-    if given["code"] == "?":
-        return given["op"] not in ("sum", "any", "all", "mean", "maximum")
-    return given["code"] == "f2" and not given["context"].fp16
+    if arguments["code"] == "?":
+        return arguments["op"] not in ("sum", "any", "all", "mean", "maximum")
+    return arguments["code"] == "f2" and not arguments["context"].fp16
 
 
 @pytest.mark.drawn(unless=_unknown)
@@ -134,15 +134,15 @@ def test_operators_and_dtypes(cpu: cm.Context, rng: np.random.Generator, op: str
         pytest.skip("no float16 here, or no such operator of bools")
     lengths = np.concatenate([rng.integers(0, high, 200) for high in (3, 6, 10, 20, 40, 90)] + [[1500, 0, 2100]])
     offsets = offsets_of(lengths)
-    values = drawn(rng, op, code, int(offsets[-1]))
-    found = reduced(values, offsets, op, cpu)
+    values = random_values(rng, op, code, int(offsets[-1]))
+    result = reduced(values, offsets, op, cpu)
     if code == "?":
-        wanted = exact(op, values.astype("u1"), offsets, "f8" if op == "mean" else found.dtype)
+        expected = exact(op, values.astype("u1"), offsets, "f8" if op == "mean" else result.dtype)
         if op == "maximum":
-            wanted = wanted & (np.diff(offsets) > 0)
-        np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=1e-6)
+            expected = expected & (np.diff(offsets) > 0)
+        np.testing.assert_allclose(result.astype(float), expected.astype(float), rtol=1e-6)
     else:
-        assert_reduced(op, found, values, offsets)
+        assert_reduced(op, result, values, offsets)
 
 
 @pytest.mark.drawn
@@ -150,7 +150,7 @@ def test_operators_and_dtypes(cpu: cm.Context, rng: np.random.Generator, op: str
 def test_any_number_of_segments(cpu: cm.Context, rng: np.random.Generator, count: int) -> None:
     for code in ("f4", "f8"):
         offsets = offsets_of(rng.integers(0, 12, count))
-        values = drawn(rng, "sum", code, int(offsets[-1]))
+        values = random_values(rng, "sum", code, int(offsets[-1]))
         assert_reduced("sum", reduced(values, offsets, "sum", cpu), values, offsets)
 
 
@@ -158,7 +158,7 @@ def test_nan_and_infinity_stay_in_their_segments(cpu: cm.Context, rng: np.random
     offsets = offsets_of(rng.integers(0, 40, 3000))
     lengths = np.diff(offsets)
     for op in ("sum", "maximum", "logsumexp", "mean"):
-        values = drawn(rng, "sum", "f4", int(offsets[-1]))
+        values = random_values(rng, "sum", "f4", int(offsets[-1]))
         hit = np.flatnonzero(lengths)[::7]
         values[offsets[hit] + rng.integers(0, lengths[hit])] = np.nan
         np.testing.assert_array_equal(np.flatnonzero(np.isnan(reduced(values, offsets, op, cpu)) & (lengths > 0)), hit)
@@ -168,7 +168,7 @@ def test_nan_and_infinity_stay_in_their_segments(cpu: cm.Context, rng: np.random
 
 def test_init_and_empty(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of(rng.integers(0, 4, 2000))
-    values = drawn(rng, "sum", "f4", int(offsets[-1]))
+    values = random_values(rng, "sum", "f4", int(offsets[-1]))
     with_init = reduced(values, offsets, "sum", cpu, init=1000)
     np.testing.assert_allclose(with_init, exact("sum", values, offsets, "f4") + 1000, rtol=1e-5)
     for op in ("sum", "mean", "maximum"):
@@ -179,8 +179,8 @@ def test_users_operators(cpu: cm.Context, rng: np.random.Generator) -> None:
     op = cm.Operator(lambda a, b: a + b + a * b, 0, name="compound")
     offsets = offsets_of([*rng.integers(0, 50, 1000), 3000])
     values = rng.normal(0, 0.01, int(offsets[-1]))
-    wanted = [np.prod(1 + values[part]) - 1 for part in slices(offsets)]
-    np.testing.assert_allclose(reduced(values, offsets, op, cpu), wanted, rtol=1e-9, atol=1e-12)
+    expected = [np.prod(1 + values[part]) - 1 for part in slices(offsets)]
+    np.testing.assert_allclose(reduced(values, offsets, op, cpu), expected, rtol=1e-9, atol=1e-12)
 
 
 def fused(
@@ -188,9 +188,9 @@ def fused(
 ) -> Array:
     """The reduction of what `front` makes of some arrays."""
     name, operator = segment_operator(op)
-    asked = SegmentCall(name, operator, front)
+    call = SegmentCall(name, operator, front)
     prepared = prepare_segments(
-        asked,
+        call,
         SegmentOperands(context, elements, offsets, length, (), offsets.size - 1, False),
         Options("sequential", context),
     )
@@ -215,13 +215,13 @@ def _same(x: Any) -> Any:
 def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, op: str) -> None:
     offsets = shaped(geometry, rng)
     n = int(offsets[-1])
-    a, b = drawn(rng, "sum", "f4", n), drawn(rng, "sum", "f4", n)
-    found = fused(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
-    wanted = exact(op, a.astype("f8") * b + 1, offsets, "f8")
+    a, b = random_values(rng, "sum", "f4", n), random_values(rng, "sum", "f4", n)
+    result = fused(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
+    expected = exact(op, a.astype("f8") * b + 1, offsets, "f8")
     magnitude = exact("sum", np.abs(a.astype("f8") * b) + 1, offsets, "f8")
-    finite = np.isfinite(wanted)
-    assert (np.abs(found[finite] - wanted[finite]) <= 1e-6 * magnitude[finite]).all()
-    np.testing.assert_array_equal(found[~finite], wanted[~finite])
+    finite = np.isfinite(expected)
+    assert (np.abs(result[finite] - expected[finite]) <= 1e-6 * magnitude[finite]).all()
+    np.testing.assert_array_equal(result[~finite], expected[~finite])
 
 
 @pytest.mark.drawn(whole=["geometry"])
@@ -233,57 +233,57 @@ def test_gathered_elements(
 ) -> None:
     offsets = shaped(geometry, rng, places)
     n = int(offsets[-1])
-    a, x = drawn(rng, "sum", code, n), drawn(rng, "sum", code, 777)
+    a, x = random_values(rng, "sum", code, n), random_values(rng, "sum", code, 777)
     number = np.arange(n)
     at = np.where(number // 100 % 2, number % 700, rng.integers(0, 777, n)).astype(places)  # side by side, and anywhere
-    given = [Element(a), Element(x, through=(2,)), Element(at, is_value=False)]
+    elements = [Element(a), Element(x, through=(2,)), Element(at, is_value=False)]
     if op == "any":
         flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
         np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
         return
     if op == "a place":
         op = str(rng.choice(["argmin", "argmax"]))
-        y = drawn(rng, op, code, 777)
-        found = fused(_same, op, [Element(y, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
-        np.testing.assert_array_equal(found, exact(op, y[at], offsets, "i8"))
+        y = random_values(rng, op, code, 777)
+        result = fused(_same, op, [Element(y, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
+        np.testing.assert_array_equal(result, exact(op, y[at], offsets, "i8"))
         return
     terms = a.astype("f8") * x.astype("f8")[at]
-    found = fused(_times, op, given, offsets, n, cpu)
-    wanted = exact(op, terms, offsets, "f8")
-    finite = np.isfinite(wanted)
+    result = fused(_times, op, elements, offsets, n, cpu)
+    expected = exact(op, terms, offsets, "f8")
+    finite = np.isfinite(expected)
     magnitude = exact("sum", np.abs(terms), offsets, "f8")[finite]
-    assert (np.abs(found[finite] - wanted[finite]) <= 8 * np.finfo(code).eps * magnitude).all()
-    np.testing.assert_array_equal(found[~finite], wanted[~finite])
+    assert (np.abs(result[finite] - expected[finite]) <= 8 * np.finfo(code).eps * magnitude).all()
+    np.testing.assert_array_equal(result[~finite], expected[~finite])
 
 
 def _halved(a: Any, x: Any) -> Any:
     return (a * x).astype("f4")
 
 
-def test_gathered_elements_wider_than_what_is_kept(cpu: cm.Context, rng: np.random.Generator) -> None:
+def test_gathered_elements_wider_than_the_stage(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of(rng.integers(0, 40, 300))
     n = int(offsets[-1])
-    a, x, at = drawn(rng, "sum", "f8", n), drawn(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
-    found = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
+    a, x, at = random_values(rng, "sum", "f8", n), random_values(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
+    result = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
     magnitude = exact("sum", np.abs(a * x[at]), offsets, "f8")
-    assert (np.abs(found - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
+    assert (np.abs(result - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
 
 
 def test_gathered_through_two_arrays(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of([*rng.integers(0, 40, 500), 3000, 20])
     n = int(offsets[-1])
-    x, inner = drawn(rng, "sum", "f4", 900), rng.integers(0, 900, n).astype("i4")
+    x, inner = random_values(rng, "sum", "f4", 900), rng.integers(0, 900, n).astype("i4")
     at = rng.permutation(n).astype("i4")
     at[1000:3000] = np.arange(2000)
-    given = [Element(x, through=(2, 1)), Element(inner, is_value=False), Element(at, is_value=False)]
-    found, terms = fused(_same, "sum", given, offsets, n, cpu), x.astype("f8")[inner[at]]
+    elements = [Element(x, through=(2, 1)), Element(inner, is_value=False), Element(at, is_value=False)]
+    result, terms = fused(_same, "sum", elements, offsets, n, cpu), x.astype("f8")[inner[at]]
     magnitude = exact("sum", np.abs(terms), offsets, "f8")
-    assert (np.abs(found - exact("sum", terms, offsets, "f8")) <= 1e-6 * magnitude).all()
+    assert (np.abs(result - exact("sum", terms, offsets, "f8")) <= 1e-6 * magnitude).all()
 
 
 def test_the_same_bits_every_time(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *ragged(rng, 3000, 12)])
-    values = drawn(rng, "sum", "f4", int(offsets[-1]))
+    values = random_values(rng, "sum", "f4", int(offsets[-1]))
     for op in ("sum", "logsumexp", "var"):
         first = segmented_reduce(values, offsets, op, context=cpu, mode="sequential").tobytes()
         for _ in range(20):
@@ -295,7 +295,7 @@ def test_this_is_the_scheme_that_cpus_take(cpu: cm.Context, rng: np.random.Gener
     name, operator = segment_operator("sum")
     prepared = prepare_segments(
         SegmentCall(name, operator, _same),
-        SegmentOperands(cpu, [Element(drawn(rng, "sum", "f4", 5000))], offsets, 5000, (), 1000, False),
+        SegmentOperands(cpu, [Element(random_values(rng, "sum", "f4", 5000))], offsets, 5000, (), 1000, False),
         Options("auto", cpu),
     )  # fmt: skip
     assert isinstance(prepared, Prepared)
@@ -310,8 +310,8 @@ def test_spreads_beside_large_means(name: str, length: int, context: cm.Context,
         pytest.skip("no float64 here")
     x = (1e4 + rng.normal(size=(50, length))).astype("f4")
     offsets = np.arange(51) * length
-    found = cm.segmented_reduce(x.ravel(), offsets, name, context=context, mode="sequential")
-    np.testing.assert_allclose(found, getattr(x.astype("f8"), name)(axis=1), rtol=1e-6)
+    result = cm.segmented_reduce(x.ravel(), offsets, name, context=context, mode="sequential")
+    np.testing.assert_allclose(result, getattr(x.astype("f8"), name)(axis=1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["var", "std"])
@@ -323,5 +323,5 @@ def test_spreads_of_what_is_infinite(name: str, dtype: str, context: cm.Context,
     for length in (1, 2, 3, 70, 3000):
         x = np.tile(np.arange(length, dtype=dtype), (3, 1))
         x[0, -1], x[1, 0], x[2, length // 2] = -np.inf, np.inf, np.inf
-        found = cm.segmented_reduce(x.ravel(), np.arange(4) * length, name, context=context, mode=mode)
-        assert np.isnan(found).all(), (length, found)
+        result = cm.segmented_reduce(x.ravel(), np.arange(4) * length, name, context=context, mode=mode)
+        assert np.isnan(result).all(), (length, result)

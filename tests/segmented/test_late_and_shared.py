@@ -28,10 +28,10 @@ class Late:
         queue = cl.CommandQueue(context.queue.context)
         self.array = cla.to_device(queue, np.array(before))
         queue.finish()
-        self._kept = np.array(behind)
+        self._behind = np.array(behind)
         start = cl.UserEvent(context.queue.context)
         self.event = cl.enqueue_copy(
-            queue, self.array.base_data, self._kept, wait_for=[start], is_blocking=False
+            queue, self.array.base_data, self._behind, wait_for=[start], is_blocking=False
         )  # fmt: skip
         queue.flush()
         threading.Timer(0.2, lambda: start.set_status(cl.command_execution_status.COMPLETE)).start()
@@ -41,18 +41,18 @@ def test_offsets_are_read_behind_what_a_call_waits_for(context: cm.Context) -> N
     """Right ones that were wrong before, and the other way round."""
     x = np.arange(4.0)
     late = Late(context, [0, 0, 0], [0, 2, 4])
-    found = cm.segmented_reduce(cm.array(x, context), late.array, wait_for=[late.event], context=context)
-    np.testing.assert_array_equal(found, [1, 5])
+    result = cm.segmented_reduce(cm.array(x, context), late.array, wait_for=[late.event], context=context)
+    np.testing.assert_array_equal(result, [1, 5])
     late = Late(context, [0, 2, 4], [0, 9, 4])
     with pytest.raises(cm.ShapeError, match=r"offsets\[1\] is 9"):
         cm.segmented_reduce(cm.array(x, context), late.array, wait_for=[late.event], context=context)
     late = Late(context, [0, 0, 0], [0, 2, 4])
     how = {"sources": cm.array(np.array([2, 0]), context), "wait_for": [late.event], "context": context}
-    found = cm.segmented_reduce(cm.array(x, context), late.array, **how)
-    np.testing.assert_array_equal(found, [5, 1])
+    result = cm.segmented_reduce(cm.array(x, context), late.array, **how)
+    np.testing.assert_array_equal(result, [5, 1])
     late = Late(context, np.zeros(3, "i2"), np.array([0, 2, 4], "i2"))
-    found = cm.segmented_reduce(cm.array(x, context), late.array, wait_for=[late.event], context=context)
-    np.testing.assert_array_equal(found, [1, 5])
+    result = cm.segmented_reduce(cm.array(x, context), late.array, wait_for=[late.event], context=context)
+    np.testing.assert_array_equal(result, [1, 5])
 
 
 def test_one_key_is_read_behind_what_a_call_waits_for(context: cm.Context) -> None:
@@ -72,9 +72,9 @@ def test_numbers_anywhere_in_host_memory(dtype: str, context: cm.Context, mode: 
         at = -raw.ctypes.data % 64 + shift
         x, out = (raw[begin : begin + 1000 * size].view(dtype) for begin in (at, at + 2000 * size))
         x[:] = 1 + rng.integers(2, size=1000)
-        wanted = np.add.reduceat(x, [0, 10, 500])
+        expected = np.add.reduceat(x, [0, 10, 500])
         how: dict[str, Any] = {"context": context, "mode": mode}
-        np.testing.assert_allclose(cm.segmented_reduce(x, [0, 10, 500, 1000], **how), wanted)
+        np.testing.assert_allclose(cm.segmented_reduce(x, [0, 10, 500, 1000], **how), expected)
         np.testing.assert_allclose(cm.Reduce("product")(x[:20], **how), np.prod(x[:20]))
         assert cm.Map(lambda a: a + 1)(x, out=out, **how) is out
         np.testing.assert_array_equal(out, x + 1)
@@ -83,13 +83,13 @@ def test_numbers_anywhere_in_host_memory(dtype: str, context: cm.Context, mode: 
 def test_keys_may_be_written_over_values(context: cm.Context, mode: str) -> None:
     """Values are read before: on the host and on the device."""
     keys, values = np.array([1, 1, 2, 2, 3, 3]), np.array([10, 20, 30, 40, 50, 60])
-    held = values.copy()
-    found = cm.reduce_by_key(keys, held, out=(held[:3], np.zeros(3, int)), context=context, mode=mode)
-    np.testing.assert_array_equal(np.stack(found), [[1, 2, 3], [30, 70, 110]])
-    own, taken = cm.array(np.arange(6), context), cm.array(values, context)
-    out = taken, cm.array(np.zeros(6, int), context)
-    told, reduced = cm.reduce_by_key(own, taken, out=out, mode=mode)
-    np.testing.assert_array_equal(told, np.arange(6))
+    buffer = values.copy()
+    results = cm.reduce_by_key(keys, buffer, out=(buffer[:3], np.zeros(3, int)), context=context, mode=mode)
+    np.testing.assert_array_equal(np.stack(results), [[1, 2, 3], [30, 70, 110]])
+    own, device_values = cm.array(np.arange(6), context), cm.array(values, context)
+    out = device_values, cm.array(np.zeros(6, int), context)
+    keys_of_runs, reduced = cm.reduce_by_key(own, device_values, out=out, mode=mode)
+    np.testing.assert_array_equal(keys_of_runs, np.arange(6))
     np.testing.assert_array_equal(reduced, values)
 
 
@@ -102,11 +102,11 @@ def test_keys_and_reductions_need_arrays_of_their_own(context: cm.Context) -> No
 
 
 def test_a_wrong_init_leaves_keys_as_they_were(context: cm.Context) -> None:
-    keys, told, reduced = (cm.array(given, context) for given in (np.arange(6), np.full(6, -7), np.full(6, -7)))
+    keys, keys_out, reduced = (cm.array(array, context) for array in (np.arange(6), np.full(6, -7), np.full(6, -7)))
     for init in (3.5, "abc"):
         with pytest.raises(cm.DTypeError, match="init"):
-            cm.reduce_by_key(keys, keys, init=init, out=(told, reduced))
-    np.testing.assert_array_equal(np.stack([told, reduced]), -7)
+            cm.reduce_by_key(keys, keys, init=init, out=(keys_out, reduced))
+    np.testing.assert_array_equal(np.stack([keys_out, reduced]), -7)
 
 
 def test_a_zero_has_a_sign(context: cm.Context) -> None:
@@ -119,7 +119,7 @@ def test_a_zero_has_a_sign(context: cm.Context) -> None:
 
 
 def test_a_number_on_the_device_is_read_in_every_call(context: cm.Context) -> None:
-    x, offsets, init = (cm.array(np.array(given), context) for given in ([1.0, 1, 1, 1], [0, 2, 4], 10.0))
+    x, offsets, init = (cm.array(np.array(array), context) for array in ([1.0, 1, 1, 1], [0, 2, 4], 10.0))
     plan = cm.SegmentPlan([0, 2, 4], 4, context=context)
     for number in (10.0, 20.0, 30.0):
         COPY(cm.array(np.array(number), context), out=init)
@@ -152,12 +152,12 @@ def test_functions_that_compare_equal_or_have_no_hash(context: cm.Context) -> No
     device, plan = cm.array(x, context), cm.SegmentPlan([0, 2, 4], 4, context=context)
     for factor, kind in ((2, "i8"), (2.0, "f8")):
         for make in (Times, Unhashable):
-            for found in (
+            for result in (
                 cm.segmented_reduce(x, [0, 2, 4], map=make(factor), context=context),
                 plan.reduce(device, map=make(factor)),
             ):
-                assert found.dtype == kind
-                np.testing.assert_array_equal(found, 4)
+                assert result.dtype == kind
+                np.testing.assert_array_equal(result, 4)
 
 
 @pytest.mark.parametrize("answer", [True, False, np.True_])
@@ -172,8 +172,8 @@ def test_a_mean_of_integers_that_no_sum_holds(dtype: str, context: cm.Context, m
     if not context.facts.fp64:
         pytest.skip("no float64 here")
     x = np.full(3000, np.iinfo(dtype).max // 2 + 1, dtype)
-    found = cm.segmented_reduce(x, [0, 3, 3000], "mean", context=context, mode=mode)
-    np.testing.assert_allclose(found, x[0].astype("f8"), rtol=1e-12)
+    result = cm.segmented_reduce(x, [0, 3, 3000], "mean", context=context, mode=mode)
+    np.testing.assert_allclose(result, x[0].astype("f8"), rtol=1e-12)
 
 
 INDEXED = cm.Operator(lambda a, b: a + b + cm.index, 0)
@@ -207,8 +207,8 @@ def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
         (lambda: cm.segmented_reduce(half, at, context=context), cm.DTypeError, "values has dtype bfloat16"),
         (lambda: cm.spmv((at, [0, 1, 2], half), x, context=context), cm.DTypeError, "data has dtype bfloat16"),
     ]
-    for call, kind, told in wrong:
-        with pytest.raises(kind, match=told):
+    for call, kind, message in wrong:
+        with pytest.raises(kind, match=message):
             call()
     record = np.dtype([("x", "i4")])
     op = cm.Operator(lambda a, b: {"x": a["x"] + b["x"]}, np.zeros((), record)[()], dtype=record)

@@ -30,12 +30,12 @@ def steps(a: Any, b: Any, c: Any) -> Any:
 def test_neighbours(length: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = np.sort(rng.integers(0, 1 << 30, length + 1)).astype("i4")
     options = Options(mode, context)
-    for given in (x, cm.array(x, context)):
-        on_device = isinstance(given, cm.DeviceArray)
-        differences, last = mapped(steps, [Row(given), Row(given, ahead=1), Row(np.int64(7))], length, options, on_device)
+    for array in (x, cm.array(x, context)):
+        on_device = isinstance(array, cm.DeviceArray)
+        differences, last = mapped(steps, [Row(array), Row(array, ahead=1), Row(np.int64(7))], length, options, on_device)
         assert_same(differences, np.diff(x))
         assert_same(last, np.full(length, 7))
-        assert not holds_anywhere(falls, [Row(given), Row(given, ahead=1)], length, options)
+        assert not holds_anywhere(falls, [Row(array), Row(array, ahead=1)], length, options)
     for at in {0, length // 2, length - 1}:
         wrong = x.copy()
         wrong[at] = x[at + 1] + 1
@@ -49,13 +49,13 @@ def test_samples(every: int, context: cm.Context, mode: str, rng: np.random.Gene
     for _ in range(3):
         x = rng.integers(0, 1 << 30, length).astype("i4")
         for ahead, part in ((0, x[:-1:every]), (1, x[1::every])):
-            for given in (x, cm.array(x, context)):
-                found = count_where(even, [Row(given, ahead, every)], len(part), options)
-                assert found == np.count_nonzero(part % 2 == 0)
+            for array in (x, cm.array(x, context)):
+                count = count_where(even, [Row(array, ahead, every)], len(part), options)
+                assert count == np.count_nonzero(part % 2 == 0)
 
 
 def test_one_element_of_a_device_array(context: cm.Context) -> None:
     x = np.arange(12.0, dtype="f4").reshape(3, 4)
-    held = cm.array(x, context)
+    device_array = cm.array(x, context)
     for place in (0, 5, 11, -1, -12):
-        assert_same(element(held, place), x.reshape(-1)[place])
+        assert_same(element(device_array, place), x.reshape(-1)[place])

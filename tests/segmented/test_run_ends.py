@@ -42,14 +42,14 @@ def test_sums_in_every_shape(shape: str, context: cm.Context, rng: np.random.Gen
     keys = (np.repeat(np.arange(len(lengths)), lengths) * 7 % 11).astype("i4")
     x = values(rng, "f4", keys.size)
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, sums = cm.reduce_by_key(keys, x, key=key, context=context)
-        assert_same(found, keys[at])
+        keys_of_runs, sums = cm.reduce_by_key(keys, x, key=key, context=context)
+        assert_same(keys_of_runs, keys[at])
         check_sums(x, ends, sums)
         plan = cm.KeyPlan(keys, key=key, context=context)
         assert_same(plan.reduce(x)[1], sums)
-        told, padded, count = cm.reduce_by_key(cm.array(keys, context), x, key=key, count="device")
-        assert int(count) == len(lengths) and told.shape == padded.shape == keys.shape
-        assert_same(told.to_numpy()[: len(lengths)], found)
+        padded_keys, padded, count = cm.reduce_by_key(cm.array(keys, context), x, key=key, count="device")
+        assert int(count) == len(lengths) and padded_keys.shape == padded.shape == keys.shape
+        assert_same(padded_keys.to_numpy()[: len(lengths)], keys_of_runs)
         assert_same(padded.to_numpy()[: len(lengths)], sums)
 
 
@@ -64,8 +64,8 @@ def test_keys_of_every_size(dtype: np.dtype, context: cm.Context, rng: np.random
     keys = kinds[np.repeat(np.arange(lengths.size) % 2, lengths)]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
-        found, counts = cm.reduce_by_key(keys, np.ones(keys.size, "i4"), key=key, context=context)
-        assert_same(found, keys[at])
+        keys_of_runs, counts = cm.reduce_by_key(keys, np.ones(keys.size, "i4"), key=key, context=context)
+        assert_same(keys_of_runs, keys[at])
         np.testing.assert_array_equal(counts, lengths)
 
 
@@ -76,9 +76,9 @@ def test_operators(context: cm.Context, rng: np.random.Generator) -> None:
     keys, x = np.repeat(np.arange(60) % 7, lengths), rng.standard_normal(ends[-1]).astype("f4")
     plan = cm.KeyPlan(keys, context=context)
     for op in ("maximum", "logsumexp", "mean", "argmin"):
-        found = cm.reduce_by_key(keys, x, op, context=context)[1]
-        check_segments(op, x, ends, found)
-        assert_same(plan.reduce(x, op)[1], found)
+        result = cm.reduce_by_key(keys, x, op, context=context)[1]
+        check_segments(op, x, ends, result)
+        assert_same(plan.reduce(x, op)[1], result)
     assert_same(
         cm.reduce_by_key(keys, np.arange(keys.size, dtype="i4"), LAST, context=context)[1], ends[1:].astype("i4") - 1
     )
@@ -104,8 +104,8 @@ def test_indices_of_64_bits(context: cm.Context, rng: np.random.Generator, monke
     lengths = np.concatenate([rng.integers(1, 90, 200), [5000]])
     keys, ends = np.repeat(np.arange(201) % 7, lengths), np.concatenate([[0], np.cumsum(lengths)])
     x = values(rng, "f4", keys.size)
-    found, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # its plans are not kept with others
-    assert_same(found, keys[ends[:-1]])
+    keys_of_runs, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # its plans are not kept with others
+    assert_same(keys_of_runs, keys[ends[:-1]])
     check_sums(x, ends, sums)
 
 

@@ -30,10 +30,10 @@ LAST = Operator(lambda a, b: a * 0 + b, 0, commutative=False, check=False, name=
 
 
 def run(context: cm.Context, box: Any, values: Any, offsets: Any, op: Any, out: Any, **how: Any) -> Any:
-    asked = SegmentCall(*segment_operator(op), identity, **how)
+    call = SegmentCall(*segment_operator(op), identity, **how)
     segments = offsets.size - 1
     prepared = prepare_segments(
-        asked,
+        call,
         SegmentOperands(context, [Element(values)], offsets, values.size, (), segments, False),
         Options("sequential" if isinstance(box, LanesBox) else "parallel", context, (), out),
         box,
@@ -53,9 +53,9 @@ def test_sums(box: str, geometry: str, context: cm.Context, rng: np.random.Gener
     values = rng.standard_normal(offsets[-1]).astype("f4")
     out = np.full(offsets.size - 1, np.nan, "f4")
     run(context, BOXES[box], values, offsets, "sum", out)
-    wanted = by_segment(values.astype(float), offsets, np.sum, 0.0)
+    expected = by_segment(values.astype(float), offsets, np.sum, 0.0)
     scale = by_segment(np.abs(values.astype(float)), offsets, np.sum, 0.0)
-    assert np.all(np.abs(out - wanted) <= 1e-6 * scale)
+    assert np.all(np.abs(out - expected) <= 1e-6 * scale)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_gathered_elements_of_several_numbers(
         ("sum", lambda part: part.sum(0), 0), ("argmax", lambda part: part.argmax(0), -1), (LAST, lambda part: part[-1], 5),
     ):  # fmt: skip
         out = np.full((offsets.size - 1, columns), -77, "i8" if op == "argmax" else "f4")
-        asked = SegmentCall(*segment_operator(op), lambda a, b: a * b, empty=5 if op is LAST else None)
+        call = SegmentCall(*segment_operator(op), lambda a, b: a * b, empty=5 if op is LAST else None)
         prepared = prepare_segments(
-            asked,
+            call,
             SegmentOperands(context, elements, offsets, count, (columns,), offsets.size - 1, False),
             Options("parallel", context, (), out),
             BOXES[box],
         )  # fmt: skip
         assert isinstance(prepared, Prepared)
         prepared.run()
-        wanted = [reduce(products[p]) if p.stop > p.start else np.full(columns, empty) for p in slices(offsets)]
-        np.testing.assert_array_equal(out, np.array(wanted).reshape(out.shape), str(op))
+        expected = [reduce(products[p]) if p.stop > p.start else np.full(columns, empty) for p in slices(offsets)]
+        np.testing.assert_array_equal(out, np.array(expected).reshape(out.shape), str(op))
 
 
 def test_how_many_teams_make_a_group_changes_no_bit(context: cm.Context, rng: np.random.Generator) -> None:
@@ -138,7 +138,7 @@ def test_indices_of_64_bits(
         offsets = shaped(geometry, rng, "i8")
         values = rng.integers(-5, 6, offsets[-1]).astype("f4")
         for op, reduce, empty in (("sum", np.sum, 0), ("argmin", np.argmin, -1)):
-            made = LanesBox(1, 2048, 128, bytes=64) if box == "lanes" else BOXES[box]
+            launch_box = LanesBox(1, 2048, 128, bytes=64) if box == "lanes" else BOXES[box]
             out = np.full(offsets.size - 1, -77, "i8" if op == "argmin" else "f4")
-            run(own, made, values, offsets, op, out)
+            run(own, launch_box, values, offsets, op, out)
             np.testing.assert_array_equal(out, by_segment(values, offsets, reduce, empty), (geometry, op))

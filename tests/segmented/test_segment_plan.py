@@ -43,10 +43,10 @@ def test_plans_give_the_bits_of_one_call(
     plan = cm.SegmentPlan(offsets, count, sources, context=context, mode=mode)
     x = values(rng, "f4", count if columns == 1 else (count, columns))
     expected = cm.segmented_reduce(x, offsets, op, sources=sources, context=context, mode=mode, **more)
-    for given in (x, cm.array(x, context)):
-        got = plan.reduce(given, op, mode=mode, **more)
-        assert isinstance(got, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
-        assert_same(got, expected)
+    for array in (x, cm.array(x, context)):
+        result = plan.reduce(array, op, mode=mode, **more)
+        assert isinstance(result, cm.DeviceArray) == isinstance(array, cm.DeviceArray)
+        assert_same(result, expected)
 
 
 @pytest.mark.drawn
@@ -69,7 +69,7 @@ def test_later_calls_check_and_plan_nothing(
     x = cm.array(np.ones(count, "f4"), context)
     first = plan.reduce(x).to_numpy()
 
-    def refused(*given: Any, **more: Any) -> Any:
+    def refused(*arguments: Any, **more: Any) -> Any:
         raise AssertionError("made again")
 
     for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "_expanded")):
@@ -90,8 +90,8 @@ def test_plans_tell_what_they_are(context: cm.Context, mode: str) -> None:
     plan = cm.SegmentPlan([0, 2, 2, 5], 5, context=context)
     assert repr(plan).startswith("SegmentPlan(3 segments of 5 values; 32 bytes kept on ")
     assert (plan.segments, plan.count, plan.context) == (3, 5, context)
-    told = plan.explain(np.zeros(5, "f4"), mode=mode)
-    assert f"mode {mode}" in told and "cmr_segmented" in told
+    text = plan.explain(np.zeros(5, "f4"), mode=mode)
+    assert f"mode {mode}" in text and "cmr_segmented" in text
     assert "__kernel" in plan.source(np.zeros(5, "f4"), "maximum", mode=mode)
     placed = cm.SegmentPlan([0, 2, 2, 5], 9, [3, 0, 6], context=context)
     assert "3 segments of 9 values, 5 elements through sources" in repr(placed)
@@ -112,7 +112,7 @@ def test_values_that_do_not_fit(context: cm.Context) -> None:
 
 
 @pytest.mark.drawn
-def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_cache_entries_differ_by_arguments(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([5, 0, 70, 9])
     plan = cm.SegmentPlan(offsets, 84, context=context)
     shapes = [((84,), "f4"), ((84,), "i4"), ((84, 3), "f4")]
@@ -129,10 +129,10 @@ def test_kept_calls_are_told_apart(context: cm.Context, mode: str, rng: np.rando
     pairs = cm.Operator(
         lambda p, q: {"a": p["a"] + q["a"], "b": q["b"]}, record[()], record.dtype, commutative=False, check=False
     )
-    held = np.full(84, record)
-    for given in (held, cm.array(held, context)):
-        got = plan.reduce(given, pairs, init=record[()], mode=mode)
-        assert_same(np.asarray(got)["b"], np.full(4, 2, "i4"))
+    records = np.full(84, record)
+    for array in (records, cm.array(records, context)):
+        result = plan.reduce(array, pairs, init=record[()], mode=mode)
+        assert_same(np.asarray(result)["b"], np.full(4, 2, "i4"))
 
 
 def test_a_plan_takes_its_calls_along(context: cm.Context) -> None:
@@ -143,14 +143,14 @@ def test_a_plan_takes_its_calls_along(context: cm.Context) -> None:
     for _ in range(2):
         np.testing.assert_array_equal(plan.reduce(x).to_numpy(), [2, 3])
     assert len(plan._calls) == 1
-    left, offsets = weakref.ref(plan), weakref.ref(plan._geometry.offsets)
+    reference, offsets = weakref.ref(plan), weakref.ref(plan._geometry.offsets)
     del plan
     gc.collect()
-    assert left() is None and offsets() is None
+    assert reference() is None and offsets() is None
 
 
 @pytest.mark.drawn
-def test_kept_calls_with_an_array_for_the_results(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_cache_entries_with_an_array_for_the_results(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """The same one again, one that is read as well, and some that do not fit; nothing is prepared twice for those."""
     rows = 90
     indptr = np.arange(0, 4 * rows + 1, 4, dtype="i4")
@@ -159,14 +159,14 @@ def test_kept_calls_with_an_array_for_the_results(context: cm.Context, mode: str
     )
     x, out = (cm.array(values(rng, "f4", rows), context) for _ in range(2))
     for _ in range(3):
-        wanted = plan.apply(x.to_numpy(), mode=mode)
+        expected = plan.apply(x.to_numpy(), mode=mode)
         assert plan.apply(x, mode=mode, out=out) is out
-        assert_same(out.to_numpy(), wanted)
+        assert_same(out.to_numpy(), expected)
         x = cm.array(values(rng, "f4", rows), context)
     for _ in range(3):  # in place: every row reads x
-        wanted = plan.apply(x.to_numpy(), mode=mode)
+        expected = plan.apply(x.to_numpy(), mode=mode)
         assert plan.apply(x, mode=mode, out=x) is x
-        assert_same(x.to_numpy(), wanted)
+        assert_same(x.to_numpy(), expected)
     assert len(plan._calls) == 1
     for wrong, error in ((values(rng, "f4", rows + 1), cm.ShapeError), (values(rng, "i4", rows), cm.DTypeError)):
         with pytest.raises(error, match="out has"):

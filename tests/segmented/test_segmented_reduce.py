@@ -59,7 +59,7 @@ def test_random_geometries(context: cm.Context, mode: str, offsets: np.ndarray, 
     offsets=geometries(), op=st.sampled_from(["sum", "argmin", "logsumexp"]), given_by=st.sampled_from(["offsets", "starts", "sources"]),
     dtype=st.sampled_from(["i4", "i8"]), on_device=st.booleans(), seed=st.integers(0, 2**32),
 )  # fmt: skip
-def test_random_geometries_said_in_every_way(
+def test_random_geometries_in_every_form(
     context: cm.Context, mode: str, offsets: np.ndarray, op: str, given_by: str, dtype: str, on_device: bool, seed: int
 ) -> None:
     """Floats, against float64."""
@@ -67,14 +67,14 @@ def test_random_geometries_said_in_every_way(
     x, sources = values(rng, "f4", max(length, 1) if given_by == "sources" else length), None
     if given_by == "sources":
         sources = rng.integers(0, x.size - lengths + 1).astype(dtype)
-    put = (lambda v: cm.array(v, context)) if on_device else (lambda v: v)
-    got = cm.segmented_reduce(
-        put(x), put((offsets[:-1] if given_by == "starts" else offsets).astype(dtype)), op, starts=given_by == "starts",
-        sources=None if sources is None else put(sources), context=context, mode=mode,
+    array_of = (lambda v: cm.array(v, context)) if on_device else (lambda v: v)
+    result = cm.segmented_reduce(
+        array_of(x), array_of((offsets[:-1] if given_by == "starts" else offsets).astype(dtype)), op, starts=given_by == "starts",
+        sources=None if sources is None else array_of(sources), context=context, mode=mode,
     )  # fmt: skip
     if sources is not None:
         x = x[np.arange(length) + np.repeat(sources - offsets[:-1], lengths)]
-    check_segments(op, x, offsets, got)
+    check_segments(op, x, offsets, result)
 
 
 @pytest.mark.parametrize("op", NAMES)
@@ -85,16 +85,16 @@ def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.r
     x = factors(rng, "f4", n) if op == "product" else rng.standard_normal(n).astype("f4")
     if op in ("any", "all"):
         x = rng.integers(0, 2, n).astype("f4")
-    got = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
-    check_segments(op, x, offsets, got, fp64=context.facts.fp64)
+    result = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
+    check_segments(op, x, offsets, result, fp64=context.facts.fp64)
     nothing = {"argmin": -1, "argmax": -1, "mean": np.nan, "var": np.nan, "std": np.nan, "product": 1, "any": False, "all": True}
     nothing |= {"sum": 0, "minimum": np.inf, "maximum": -np.inf, "logsumexp": -np.inf}
-    assert_same(got[[1, 4, 5]], np.full(3, nothing[op], got.dtype))
+    assert_same(result[[1, 4, 5]], np.full(3, nothing[op], result.dtype))
     if op not in ("sum", "argmin", "mean"):
         return
     filled = cm.segmented_reduce(x, offsets, op, empty=1, context=context, mode=mode)
-    assert_same(filled[[1, 4, 5]], np.ones(3, got.dtype))
-    assert_same(np.delete(filled, [1, 4, 5]), np.delete(got, [1, 4, 5]))
+    assert_same(filled[[1, 4, 5]], np.ones(3, result.dtype))
+    assert_same(np.delete(filled, [1, 4, 5]), np.delete(result, [1, 4, 5]))
 
 
 @pytest.mark.parametrize("op", ["sum", "product", "logsumexp", "mean", "std"])
@@ -104,7 +104,7 @@ def test_devices_without_float64(op: str, context: cm.Context, mode: str, rng: n
     check_segments(op, x, offsets, cm.segmented_reduce(x, offsets, op, context=poor, mode=mode), fp64=False)
 
 
-@pytest.mark.drawn(unless=lambda given: given["dtype"] == np.float16 and not given["context"].fp16)
+@pytest.mark.drawn(unless=lambda arguments: arguments["dtype"] == np.float16 and not arguments["context"].fp16)
 @pytest.mark.parametrize("dtype", [*PLAIN, np.dtype("f2")], ids=str)
 def test_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if dtype == np.float16 and not context.device.fp16:
@@ -120,10 +120,10 @@ def test_every_dtype(dtype: np.dtype, context: cm.Context, mode: str, rng: np.ra
 def test_offsets_of_every_integer_dtype(dtype: str, context: cm.Context, mode: str) -> None:
     x, offsets = np.arange(100, dtype="i4"), np.array([0, 30, 30, 99, 100], dtype)
     expected = np.array([435, 0, 4416, 99])
-    for given_ in (offsets, cm.array(offsets, context)):
-        got = cm.segmented_reduce(x, given_, context=context, mode=mode)
-        assert isinstance(got, cm.DeviceArray) == isinstance(given_, cm.DeviceArray)
-        assert_same(got, expected)
+    for array in (offsets, cm.array(offsets, context)):
+        result = cm.segmented_reduce(x, array, context=context, mode=mode)
+        assert isinstance(result, cm.DeviceArray) == isinstance(array, cm.DeviceArray)
+        assert_same(result, expected)
     assert_same(cm.segmented_reduce(x, offsets[:-1], starts=True, context=context, mode=mode), expected)
 
 
@@ -131,10 +131,10 @@ def test_offsets_of_every_integer_dtype(dtype: str, context: cm.Context, mode: s
 def test_elements_come_in_order(op: cm.Operator, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     offsets = offsets_of([*ragged(rng, 300, 30), 5000, 0, 1, 3000])
     x = rng.integers(0, 2, int(offsets[-1])) * rng.integers(1, 1000, int(offsets[-1]))
-    got = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
-    for value, part in zip(got, slices(offsets), strict=True):
-        held = x[part][x[part] != 0]
-        assert value == (held[0 if op is FIRST else -1] if held.size else 0)
+    result = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
+    for value, part in zip(result, slices(offsets), strict=True):
+        nonzero = x[part][x[part] != 0]
+        assert value == (nonzero[0 if op is FIRST else -1] if nonzero.size else 0)
 
 
 def test_records_and_operators_of_ones_own(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -142,16 +142,16 @@ def test_records_and_operators_of_ones_own(context: cm.Context, mode: str, rng: 
     x = np.zeros(int(offsets[-1]), AFFINE.dtype)
     x["a"], x["b"] = rng.integers(-1, 2, (2, x.size))
     first = np.array((3, 4), AFFINE.dtype)[()]
-    got = cm.segmented_reduce(x, offsets, AFFINE, init=first, context=context, mode=mode)
-    for value, part in zip(got, slices(offsets), strict=True):
+    result = cm.segmented_reduce(x, offsets, AFFINE, init=first, context=context, mode=mode)
+    for value, part in zip(result, slices(offsets), strict=True):
         a, b = 3, 4
         for p, q in x[part].tolist():
             a, b = a * p, b * p + q
         assert (value["a"], value["b"]) == (a, b)
-    made = np.zeros(x.size, PAIR)
-    made["a"], made["b"] = rng.integers(0, 9, (2, x.size))
-    dots = cm.segmented_reduce(made, offsets, map=lambda r: r["a"] * r["b"], context=context, mode=mode)
-    check_sums((made["a"] * made["b"]).astype("f8"), offsets, dots)
+    records = np.zeros(x.size, PAIR)
+    records["a"], records["b"] = rng.integers(0, 9, (2, x.size))
+    dots = cm.segmented_reduce(records, offsets, map=lambda r: r["a"] * r["b"], context=context, mode=mode)
+    check_sums((records["a"] * records["b"]).astype("f8"), offsets, dots)
 
 
 @pytest.mark.parametrize("trailing", [(1,), (3,), (4,), (17,), (2, 5), (63,), (100,), (0,)], ids=str)
@@ -173,8 +173,8 @@ def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, 
     x = rng.integers(-9, 9, int(offsets[-1]))
     plain = cm.segmented_reduce(x, offsets, context=context, mode=mode)
     assert_same(cm.segmented_reduce(x, offsets, init=100, context=context, mode=mode), plain + 100)
-    told = cm.segmented_reduce(x, offsets, init=100, empty=-5, context=context, mode=mode)
-    assert_same(told, np.where(np.diff(offsets) == 0, -5, plain + 100))
+    result = cm.segmented_reduce(x, offsets, init=100, empty=-5, context=context, mode=mode)
+    assert_same(result, np.where(np.diff(offsets) == 0, -5, plain + 100))
     assert_same(cm.segmented_reduce(x, offsets, "maximum", init=3, context=context, mode=mode)[1], np.int64(3))
 
 
@@ -198,9 +198,9 @@ def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mo
     sources = rng.integers(0, len(x) - lengths + 1).astype("i4")
     arrays = [cm.array(v, context) if on_device else v for v in (x, offsets, sources)]
     expected = np.array([x[s : s + k].sum(0) for s, k in zip(sources, lengths, strict=True)])
-    got = cm.segmented_reduce(arrays[0], arrays[1], sources=arrays[2], context=context, mode=mode)
-    assert isinstance(got, cm.DeviceArray) == on_device
-    assert_same(got, expected)
+    result = cm.segmented_reduce(arrays[0], arrays[1], sources=arrays[2], context=context, mode=mode)
+    assert isinstance(result, cm.DeviceArray) == on_device
+    assert_same(result, expected)
     flat = cm.segmented_reduce(x[:, 0], offsets, "argmin", sources=sources.astype("i8"), context=context, mode=mode)
     assert_same(flat, np.array([x[s : s + k, 0].argmin() if k else -1 for s, k in zip(sources, lengths, strict=True)]))
     nothing = cm.segmented_reduce(x, np.zeros(4, "i4"), sources=[0, 5, 2100], context=context, mode=mode)
@@ -212,11 +212,11 @@ def test_device_arrays_stay_on_the_device(context: cm.Context, mode: str, rng: n
     x = rng.standard_normal(int(offsets[-1])).astype("f4")
     expected = cm.segmented_reduce(x, offsets, context=context, mode=mode)
     device = [cm.array(v, context) for v in (x, offsets)]
-    got = cm.segmented_reduce(*device, mode=mode)
-    assert isinstance(got, cm.DeviceArray)
-    assert_same(got, expected)
+    result = cm.segmented_reduce(*device, mode=mode)
+    assert isinstance(result, cm.DeviceArray)
+    assert_same(result, expected)
     out = cm.array(np.full(6000, np.nan, "f4"), context)
-    assert cm.segmented_reduce(x, device[1], mode=mode, validate=False, wait_for=[got.event], out=out) is out
+    assert cm.segmented_reduce(x, device[1], mode=mode, validate=False, wait_for=[result.event], out=out) is out
     assert_same(out, expected)
     starts = cm.array(offsets[:-1], context)
     assert_same(cm.segmented_reduce(device[0], starts, starts=True, mode=mode), expected)
@@ -237,9 +237,9 @@ def test_widths_of_accumulators(context: cm.Context, mode: str, rng: np.random.G
     offsets = offsets_of([30_000, 0, 10_000])
     exact = np.array([x[part].astype("f8").sum() for part in slices(offsets)])
     for accumulate in ("fast", "compensated", *(["double"] if context.device.fp64 else [])):
-        got = cm.segmented_reduce(x, offsets, accumulate=accumulate, context=context, mode=mode)
+        result = cm.segmented_reduce(x, offsets, accumulate=accumulate, context=context, mode=mode)
         steps = 30_000 if accumulate == "fast" else 512
-        assert_near(got, exact, steps * unit("f4") * exact)
+        assert_near(result, exact, steps * unit("f4") * exact)
 
 
 def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

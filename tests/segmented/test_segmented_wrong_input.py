@@ -31,9 +31,9 @@ def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     launched: list[str] = []
     closed: list[str] = []
 
-    def watched(self: Any, kernel: Any, *given: Any, **more: Any) -> Any:
+    def watched(self: Any, kernel: Any, *arguments: Any, **more: Any) -> Any:
         launched.append(kernel.name)
-        return launch(self, kernel, *given, **more)
+        return launch(self, kernel, *arguments, **more)
 
     def settled(self: check.Check, wrong: bool | None = None) -> None:
         try:
@@ -50,9 +50,9 @@ def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def changed(at: int, value: int) -> np.ndarray:
-    made = LONG.copy()
-    made[at] = value
-    return made
+    copy = LONG.copy()
+    copy[at] = value
+    return copy
 
 
 OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
@@ -76,20 +76,20 @@ OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
 
 @pytest.mark.drawn(whole=["on_device"])
 @pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
-@pytest.mark.parametrize(("offsets", "more", "told"), OFFSETS, ids=[told[:40] for *_, told in OFFSETS])
+@pytest.mark.parametrize(("offsets", "more", "message"), OFFSETS, ids=[message[:40] for *_, message in OFFSETS])
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_the_first_wrong_position_is_named(
-    offsets: Any, more: dict[str, Any], told: str, dtype: str, on_device: bool, context: cm.Context, mode: str
+    offsets: Any, more: dict[str, Any], message: str, dtype: str, on_device: bool, context: cm.Context, mode: str
 ) -> None:
-    put = (lambda v: cm.array(v.astype(dtype), context)) if on_device else (lambda v: v.astype(dtype))
-    given = {name: put(v) if isinstance(v, np.ndarray) else v for name, v in more.items()}
+    array_of = (lambda v: cm.array(v.astype(dtype), context)) if on_device else (lambda v: v.astype(dtype))
+    arguments = {name: array_of(v) if isinstance(v, np.ndarray) else v for name, v in more.items()}
     out = np.full(len(offsets) - ("starts" not in more), 7.0)
-    with pytest.raises(cm.ShapeError, match=told):
+    with pytest.raises(cm.ShapeError, match=message):
         cm.segmented_reduce(
-            np.zeros(10_000), put(offsets), context=context, mode=mode, **given, **({} if on_device else {"out": out})
+            np.zeros(10_000), array_of(offsets), context=context, mode=mode, **arguments, **({} if on_device else {"out": out})
         )
-    with pytest.raises(cm.ShapeError, match=told):
-        cm.SegmentPlan(put(offsets), 10_000, context=context, mode=mode, **given)
+    with pytest.raises(cm.ShapeError, match=message):
+        cm.SegmentPlan(array_of(offsets), 10_000, context=context, mode=mode, **arguments)
     assert (out == 7).all()
 
 
@@ -124,12 +124,12 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given_", "more", "error", "told"), CALLS, ids=[f"{told[:30]}" for *_, told in CALLS])
+@pytest.mark.parametrize(("arguments", "more", "error", "message"), CALLS, ids=[f"{message[:30]}" for *_, message in CALLS])
 def test_wrong_calls(
-    given_: tuple[Any, ...], more: dict[str, Any], error: type[Exception], told: str, context: cm.Context
+    arguments: tuple[Any, ...], more: dict[str, Any], error: type[Exception], message: str, context: cm.Context
 ) -> None:
-    with pytest.raises(error, match=told):
-        cm.segmented_reduce(*given_, context=context, **more)
+    with pytest.raises(error, match=message):
+        cm.segmented_reduce(*arguments, context=context, **more)
 
 
 def test_arrays_of_two_contexts(context: cm.Context) -> None:
@@ -154,7 +154,7 @@ LIMITS = [-(2**63), -(2**31), -1, 0, 1, 2, 3, 4, 5, 6, 7, 2**31 - 1, 2**31, 2**6
     ends=st.lists(st.integers(0, 6), min_size=5, max_size=5), at=st.integers(0, 6), wrong=st.sampled_from(LIMITS),
     source=st.none() | st.sampled_from(LIMITS), dtype=st.sampled_from(["i4", "i8"]), starts=st.booleans(),
 )  # fmt: skip
-def test_devices_find_wrong_what_the_host_does(
+def test_devices_and_the_host_agree_on_wrong_offsets(
     context: cm.Context, mode: str, ends: list[int], at: int, wrong: int, source: int | None, dtype: str, starts: bool
 ) -> None:
     """Both against the definition, in Python's integers. source: of the third segment; the others begin at 0."""
@@ -173,11 +173,11 @@ def test_devices_find_wrong_what_the_host_does(
         right = right and all(
             s >= 0 and s + b - a <= count for s, a, b in zip(sources, numbers[:-1], numbers[1:], strict=True)
         )
-    made = [None if v is None else np.array(v, dtype) for v in (numbers, sources)]
-    held = [None if v is None else cm.array(v, context) for v in made]
-    assert bool(check._wrong_on_device(*held, length, count, starts, Options(mode, context))) != right
+    host_arrays = [None if v is None else np.array(v, dtype) for v in (numbers, sources)]
+    device_arrays = [None if v is None else cm.array(v, context) for v in host_arrays]
+    assert bool(check._wrong_on_device(*device_arrays, length, count, starts, Options(mode, context))) != right
     try:
-        check.check_on_host(*made, length, count, starts, "offsets")
+        check.check_on_host(*host_arrays, length, count, starts, "offsets")
     except cm.ShapeError:
         assert not right
     else:
@@ -196,11 +196,11 @@ def test_devices_look_at_many_numbers_of_the_host(
     sources: Any, context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where they share its memory; what is told is the same."""
-    asked: list[Any] = []
+    calls: list[Any] = []
 
-    def looked(*given: Any) -> Any:
-        asked.append(given)
-        return on_device(*given)
+    def looked(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return on_device(*arguments)
 
     on_device = check._wrong_on_device
     monkeypatch.setattr(check, "MANY", 4)
@@ -208,9 +208,9 @@ def test_devices_look_at_many_numbers_of_the_host(
     offsets = np.arange(7, dtype="i4")
     check.settled(check.check_offsets(offsets, sources, 6, 6, False, "offsets", Options(mode, context)))
     third = "[3] is 9" if sources is None else "[4] is 4, less"
-    for at, wrong, told in ((0, 1, "[0] is 1"), (3, 9, third), (6, 5, "[6] is 5")):
-        broken = offsets.copy()
-        broken[at] = wrong
-        with pytest.raises(cm.ShapeError, match=re.escape(f"offsets{told}")):
-            check.settled(check.check_offsets(broken, sources, 6, 6, False, "offsets", Options(mode, context)))
-    assert len(asked) == 4 * context.facts.lends_memory
+    for at, wrong, message in ((0, 1, "[0] is 1"), (3, 9, third), (6, 5, "[6] is 5")):
+        wrong_offsets = offsets.copy()
+        wrong_offsets[at] = wrong
+        with pytest.raises(cm.ShapeError, match=re.escape(f"offsets{message}")):
+            check.settled(check.check_offsets(wrong_offsets, sources, 6, 6, False, "offsets", Options(mode, context)))
+    assert len(calls) == 4 * context.facts.lends_memory

@@ -36,7 +36,7 @@ def short_ways(
     return calls
 
 
-def drawn(rng: np.random.Generator) -> tuple[Any, Any]:
+def random_segments(rng: np.random.Generator) -> tuple[Any, Any]:
     offsets = np.sort(rng.integers(0, COUNT + 1, SEGMENTS + 1)).astype("i4")
     offsets[0], offsets[-1] = 0, COUNT
     return offsets, rng.standard_normal(COUNT).astype("f4")
@@ -52,40 +52,40 @@ def test_reductions(
 ) -> None:
     """Other offsets and values each time; those of one call, and of a plan, from the host as from the device."""
     for k in range(4):
-        offsets, x = drawn(rng)
-        wanted = cm.segmented_reduce(x, offsets, op, context=context, mode="parallel", **more)
-        given = [cm.array(v, context) for v in (x, offsets)]
-        plan = cm.SegmentPlan(given[1], COUNT, mode="parallel")
-        out = cm.array(np.full(SEGMENTS, -77, wanted.dtype), context)
+        offsets, x = random_segments(rng)
+        expected = cm.segmented_reduce(x, offsets, op, context=context, mode="parallel", **more)
+        device_arrays = [cm.array(v, context) for v in (x, offsets)]
+        plan = cm.SegmentPlan(device_arrays[1], COUNT, mode="parallel")
+        out = cm.array(np.full(SEGMENTS, -77, expected.dtype), context)
         for target in (None, out):
-            found = cm.segmented_reduce(*given, op, mode="parallel", out=target, **more)
-            assert target is None or found is target
-            np.testing.assert_array_equal(found.to_numpy(), wanted)
+            result = cm.segmented_reduce(*device_arrays, op, mode="parallel", out=target, **more)
+            assert target is None or result is target
+            np.testing.assert_array_equal(result.to_numpy(), expected)
         for _ in range(2):
-            np.testing.assert_array_equal(plan.reduce(given[0], op, mode="parallel", **more).to_numpy(), wanted)
+            np.testing.assert_array_equal(plan.reduce(device_arrays[0], op, mode="parallel", **more).to_numpy(), expected)
         assert len(short_ways) == 2 * k + 1
 
 
 def test_products(context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator) -> None:
     for k in range(3):
-        indptr, data = drawn(rng)
+        indptr, data = random_segments(rng)
         columns = rng.integers(0, 700, COUNT).astype("i4")
         x = rng.standard_normal(700).astype("f4")
-        wanted = cm.spmv((indptr, columns, data), x, context=context, mode="parallel")
+        expected = cm.spmv((indptr, columns, data), x, context=context, mode="parallel")
         *matrix, vector = (cm.array(v, context) for v in (indptr, columns, data, x))
         for _ in range(2):
-            found = cm.spmv(tuple(matrix), vector, mode="parallel")
-            np.testing.assert_array_equal(found.to_numpy(), wanted)
+            result = cm.spmv(tuple(matrix), vector, mode="parallel")
+            np.testing.assert_array_equal(result.to_numpy(), expected)
         assert len(short_ways) == 2 * k + 1
 
 
-def test_what_is_wrong_is_told_on_the_short_way(
+def test_wrong_input_raises_on_the_short_way(
     context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
-    offsets, x = drawn(rng)
+    offsets, x = random_segments(rng)
     values, right = cm.array(x, context), cm.array(offsets, context)
     out = cm.array(np.full(SEGMENTS, 7, "f4"), context)
-    wanted = cm.segmented_reduce(values, right, mode="parallel").to_numpy()
+    expected = cm.segmented_reduce(values, right, mode="parallel").to_numpy()
     falls = offsets.copy()
     at = int(np.flatnonzero(np.diff(offsets) > 0)[700])
     falls[at], falls[at + 1] = offsets[at + 1], offsets[at]
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_told_on_the_short_way(
                 cm.segmented_reduce(values, cm.array(falls, context), mode="parallel", out=target)
     np.testing.assert_array_equal(out.to_numpy(), np.full(SEGMENTS, 7, "f4"))
     assert len(short_ways) == 4
-    np.testing.assert_array_equal(cm.segmented_reduce(values, right, mode="parallel").to_numpy(), wanted)
+    np.testing.assert_array_equal(cm.segmented_reduce(values, right, mode="parallel").to_numpy(), expected)
     far = np.full(COUNT, 5, "i4")
     far[-3] = 5000
     matrix = (right, cm.array(np.full(COUNT, 5, "i4"), context), values)
@@ -108,17 +108,17 @@ def test_what_is_wrong_is_told_on_the_short_way(
 def test_targets_that_do_not_fit_are_refused(
     context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
-    offsets, x = drawn(rng)
-    values, held = cm.array(x, context), cm.array(offsets, context)
-    wanted = cm.segmented_reduce(values, held, mode="parallel").to_numpy()
-    other = cm.array(wanted, cm.Context(context.device))
+    offsets, x = random_segments(rng)
+    values, device_offsets = cm.array(x, context), cm.array(offsets, context)
+    sums = cm.segmented_reduce(values, device_offsets, mode="parallel").to_numpy()
+    other = cm.array(sums, cm.Context(context.device))
     refused: list[tuple[Any, type[Exception]]] = [
-        (other, cm.DeviceError), (cm.array(wanted[1:], context), cm.ShapeError),
-        (cm.array(wanted.astype("f8"), context), cm.DTypeError), (np.zeros(3, "f4"), cm.ShapeError),
+        (other, cm.DeviceError), (cm.array(sums[1:], context), cm.ShapeError),
+        (cm.array(sums.astype("f8"), context), cm.DTypeError), (np.zeros(3, "f4"), cm.ShapeError),
     ]  # fmt: skip
     for out, error in refused:
         with pytest.raises(error, match="out "):
-            cm.segmented_reduce(values, held, mode="parallel", out=out)
+            cm.segmented_reduce(values, device_offsets, mode="parallel", out=out)
     same = cm.array(x[:SEGMENTS], context)  # read and written at once
     ends = cm.array(np.minimum(offsets, SEGMENTS).astype("i4"), context)
     expected = cm.segmented_reduce(same, ends, mode="parallel").to_numpy()
@@ -127,16 +127,16 @@ def test_targets_that_do_not_fit_are_refused(
 
 
 @pytest.mark.drawn(seldom="pocl")
-def test_calls_of_other_kinds_are_told_apart(
+def test_calls_of_other_kinds_have_entries_of_their_own(
     context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
     """Equal numbers of other types, other operators, dtypes and maps; records are not kept."""
-    offsets, x = drawn(rng)
-    held = cm.array(offsets, context)
+    offsets, x = random_segments(rng)
+    device_offsets = cm.array(offsets, context)
     for values in (x, (x * 100).astype("i4"), (x * 100).astype("i8")):
-        given = cm.array(values, context)
+        device_values = cm.array(values, context)
         for more in ({"init": 1}, {"init": True}, {"op": "maximum"}, {"map": "a * a"}, {"map": "a + 1"}):
-            wanted = cm.segmented_reduce(values, offsets, context=context, mode="parallel", **more)
+            expected = cm.segmented_reduce(values, offsets, context=context, mode="parallel", **more)
             for _ in range(2):
-                found = cm.segmented_reduce(given, held, mode="parallel", **more)
-                np.testing.assert_array_equal(found.to_numpy(), wanted)
+                result = cm.segmented_reduce(device_values, device_offsets, mode="parallel", **more)
+                np.testing.assert_array_equal(result.to_numpy(), expected)

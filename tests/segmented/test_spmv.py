@@ -27,30 +27,30 @@ def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype:
     return sparse.csr_array((values(rng, dtype, len(indices)), indices, indptr), shape=(rows, columns))
 
 
-def check_product(a: Any, x: np.ndarray, got: np.ndarray, told: object = "") -> None:
+def check_product(a: Any, x: np.ndarray, result: np.ndarray, label: object = "") -> None:
     """Asserts that `got` is a @ x, in float64 and rounded."""
-    assert got.dtype == np.result_type(a.dtype, x.dtype), told
+    assert result.dtype == np.result_type(a.dtype, x.dtype), label
     wide, size = (sparse.csr_array((v.astype("f8"), a.indices, a.indptr), shape=a.shape) for v in (a.data, np.abs(a.data)))
     size = size @ np.abs(x.astype("f8"))  # not abs(wide), which adds up what stands at one place first
-    assert_near(got, wide @ x.astype("f8"), 300 * unit(got.dtype) * size + 1e-30, told)
+    assert_near(result, wide @ x.astype("f8"), 300 * unit(result.dtype) * size + 1e-30, label)
 
 
 @pytest.mark.parametrize("trailing", [(), (1,), (3,), (16,), (32,), (87,)], ids=str)
 def test_products(trailing: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), values(rng, "f4", (300, *trailing))
-    got = cm.spmv(a, x, context=context, mode=mode)
-    assert got.shape == (400, *trailing)
-    check_product(a, x, got)
+    result = cm.spmv(a, x, context=context, mode=mode)
+    assert result.shape == (400, *trailing)
+    check_product(a, x, result)
     plan = cm.SpmvPlan(a, context=context, mode=mode)
     for vector in (x, cm.array(x, context)):
         again = plan.apply(vector, mode=mode)
         assert isinstance(again, cm.DeviceArray) == isinstance(vector, cm.DeviceArray)
-        assert_same(again, got)
+        assert_same(again, result)
     arrays = tuple(cm.array(v, context) for v in (a.indptr, a.indices, a.data))
-    assert_same(cm.spmv(arrays, cm.array(x, context), mode=mode), got)
-    out = np.empty_like(got)
+    assert_same(cm.spmv(arrays, cm.array(x, context), mode=mode), result)
+    out = np.empty_like(result)
     assert plan.apply(x, mode=mode, out=out) is out
-    assert_same(out, got)
+    assert_same(out, result)
 
 
 @RANDOM
@@ -73,8 +73,8 @@ def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.ra
     plan = cm.SpmvPlan(a, context=context)
     for trailing in ((), (3,)):
         x = values(rng, "f4", (300, *trailing))
-        held, first = cm.array(x, context), cm.spmv(a, x, context=context, mode=mode).tobytes()
-        assert {plan.apply(held, mode=mode).to_numpy().tobytes() for _ in range(200)} == {first}
+        device_x, first = cm.array(x, context), cm.spmv(a, x, context=context, mode=mode).tobytes()
+        assert {plan.apply(device_x, mode=mode).to_numpy().tobytes() for _ in range(200)} == {first}
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
@@ -82,19 +82,19 @@ def test_every_format(kind: str, context: cm.Context, mode: str, rng: np.random.
     a = matrix(rng, 60, 40)
     a.sum_duplicates()
     x = rng.standard_normal(40).astype("f4")
-    for made in (a.asformat(kind), sparse.csr_matrix(a).asformat(kind)):
-        check_product(a, x, cm.spmv(made, x, context=context, mode=mode), kind)
+    for variant in (a.asformat(kind), sparse.csr_matrix(a).asformat(kind)):
+        check_product(a, x, cm.spmv(variant, x, context=context, mode=mode), kind)
 
 
-def test_duplicates_meet_in_the_algebra_asked_for(context: cm.Context, mode: str) -> None:
+def test_duplicates_meet_in_the_algebra_of_the_call(context: cm.Context, mode: str) -> None:
     rows, columns, data = [1, 0, 1, 1], [2, 0, 2, 0], np.array([5.0, 1.0, 3.0, 9.0], "f4")
     coo = sparse.coo_array((data, (rows, columns)), shape=(3, 4))
     csc = sparse.csc_array((data[[1, 3, 0, 2]], [0, 1, 1, 1], [0, 2, 2, 4, 4]), shape=(3, 4))
     x = np.zeros(4, "f4")
-    for made in (coo, csc):
-        got = cm.spmv(made, x, multiply="sum", add="minimum", context=context, mode=mode)
-        assert_same(got, np.array([1, 3, np.inf], "f4"))
-        assert_same(cm.spmv(made, x + 1, context=context, mode=mode), np.array([1, 17, 0], "f4"))
+    for variant in (coo, csc):
+        result = cm.spmv(variant, x, multiply="sum", add="minimum", context=context, mode=mode)
+        assert_same(result, np.array([1, 3, np.inf], "f4"))
+        assert_same(cm.spmv(variant, x + 1, context=context, mode=mode), np.array([1, 17, 0], "f4"))
 
 
 SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = [
@@ -113,19 +113,19 @@ SEMIRINGS: list[tuple[Any, Any, Callable[..., Any], Callable[..., Any], Any]] = 
 def test_every_algebra(multiply: Any, add: Any, each: Any, whole: Any, none: Any, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), rng.integers(-9, 9, 300).astype("f4")
     a.data = rng.integers(-9, 9, a.data.size).astype("f4")
-    made = each(a.data, x[a.indices])
-    expected = [whole(made[part]) if part.start < part.stop else none for part in slices(a.indptr)]
-    got = cm.spmv(a, x, multiply=multiply, add=add, context=context, mode=mode)
-    assert_same(got, np.array(expected, got.dtype))
+    terms = each(a.data, x[a.indices])
+    expected = [whole(terms[part]) if part.start < part.stop else none for part in slices(a.indptr)]
+    result = cm.spmv(a, x, multiply=multiply, add=add, context=context, mode=mode)
+    assert_same(result, np.array(expected, result.dtype))
 
 
 def test_matrices_without_data(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = matrix(rng), rng.integers(-9, 9, (300, 2))
     expected = np.array([x[a.indices[part]].sum(0) for part in slices(a.indptr)])
-    given = (a.indptr, a.indices.astype("i8"), None)
-    assert_same(cm.spmv(given, x, context=context, mode=mode), expected)
-    assert_same(cm.SpmvPlan(given, context=context).apply(x, multiply="second", mode=mode), expected)
-    assert_same(cm.spmv(given, x, multiply=lambda v: 3 * v, context=context, mode=mode), 3 * expected)
+    triple = (a.indptr, a.indices.astype("i8"), None)
+    assert_same(cm.spmv(triple, x, context=context, mode=mode), expected)
+    assert_same(cm.SpmvPlan(triple, context=context).apply(x, multiply="second", mode=mode), expected)
+    assert_same(cm.spmv(triple, x, multiply=lambda v: 3 * v, context=context, mode=mode), 3 * expected)
 
 
 @pytest.mark.parametrize("unary", [False, True])
@@ -133,11 +133,11 @@ def test_sources_of_entries(unary: bool, context: cm.Context, mode: str, rng: np
     lengths = ragged(rng, 200, 6)
     indptr, sources = offsets_of(lengths), rng.integers(0, 1000 - lengths + 1)
     columns, data, x = rng.integers(0, 50, 1000), rng.integers(-9, 9, 1000), rng.integers(-9, 9, 50)
-    made = x[columns] * (1 if unary else data)
-    expected = np.array([made[s : s + k].sum() for s, k in zip(sources, lengths, strict=True)])
-    given = (indptr, columns, None if unary else data)
-    assert_same(cm.spmv(given, x, sources=sources, context=context, mode=mode), expected)
-    plan = cm.SpmvPlan(given, sources=sources, context=context)
+    terms = x[columns] * (1 if unary else data)
+    expected = np.array([terms[s : s + k].sum() for s, k in zip(sources, lengths, strict=True)])
+    triple = (indptr, columns, None if unary else data)
+    assert_same(cm.spmv(triple, x, sources=sources, context=context, mode=mode), expected)
+    plan = cm.SpmvPlan(triple, sources=sources, context=context)
     assert_same(plan.apply(cm.array(x, context), mode=mode), expected)
 
 
@@ -147,10 +147,10 @@ def test_dtypes_meet_as_in_numpy(data: str, x: str, context: cm.Context, mode: s
         pytest.skip("no float64")
     indptr, indices = offsets_of([3, 0, 9, 1]), rng.integers(0, 7, 13)
     entries, vector = rng.integers(0, 2, 13).astype(data), rng.integers(-9, 9, 7).astype(x)
-    made = entries * vector[indices]
-    expected = np.array([made[part].sum() for part in slices(indptr)])
-    got = cm.spmv((indptr, indices, entries), vector, context=context, mode=mode)
-    assert_same(got, expected.astype(expected.dtype if made.dtype.kind in "iu" else made.dtype))
+    terms = entries * vector[indices]
+    expected = np.array([terms[part].sum() for part in slices(indptr)])
+    result = cm.spmv((indptr, indices, entries), vector, context=context, mode=mode)
+    assert_same(result, expected.astype(expected.dtype if terms.dtype.kind in "iu" else terms.dtype))
 
 
 def test_nothing_to_multiply(context: cm.Context, mode: str) -> None:
@@ -192,26 +192,26 @@ WRONG: list[tuple[Any, Any, dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("a", "x", "more", "error", "told"), WRONG, ids=[f"{k}-{told[:24]}" for k, (*_, told) in enumerate(WRONG)])
-def test_wrong_calls(a: Any, x: Any, more: dict[str, Any], error: type[Exception], told: str, context: cm.Context) -> None:
-    with pytest.raises(error, match=told):
+@pytest.mark.parametrize(("a", "x", "more", "error", "message"), WRONG, ids=[f"{k}-{message[:24]}" for k, (*_, message) in enumerate(WRONG)])
+def test_wrong_calls(a: Any, x: Any, more: dict[str, Any], error: type[Exception], message: str, context: cm.Context) -> None:
+    with pytest.raises(error, match=message):
         cm.spmv(a, x, context=context, **more)
     if isinstance(a, tuple) and all(isinstance(v, np.ndarray) for v in a):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             cm.spmv(tuple(cm.array(v, context) for v in a), x, **more)
 
 
-@pytest.mark.parametrize(("kind", "array", "wrong", "told"), [
+@pytest.mark.parametrize(("kind", "array", "wrong", "message"), [
     ("coo", "row", 6, r"row\[2\] is 6; there are 6 rows"), ("coo", "row", -1, r"row\[2\] is -1; there are 6 rows"),
     ("coo", "col", 4, r"col\[2\] is 4; there are 4 columns"), ("csc", "indices", 6, r"indices\[2\] is 6; there are 6 rows"),
     ("csc", "indptr", 9, r"indptr\[2\] is 9, but there are 5"), ("csc", "indptr", -1, r"indptr\[2\] is -1, less than"),
     ("csr", "indices", 4, r"indices\[2\] is 4; there are 4 columns"),
 ])  # fmt: skip
-def test_matrices_of_scipy_that_point_outside(kind: str, array: str, wrong: int, told: str, context: cm.Context) -> None:
+def test_matrices_of_scipy_that_point_outside(kind: str, array: str, wrong: int, message: str, context: cm.Context) -> None:
     """Positions are those of the caller's arrays, although the entries are sorted."""
     a = sparse.coo_array((np.ones(5, "f4"), ([5, 0, 3, 3, 1], [3, 2, 0, 1, 2])), shape=(6, 4)).asformat(kind)
     getattr(a, array)[2] = wrong
-    with pytest.raises(cm.ShapeError, match=told):
+    with pytest.raises(cm.ShapeError, match=message):
         cm.spmv(a, np.ones(4, "f4"), context=context)
 
 
@@ -226,16 +226,16 @@ def test_plans_check_the_vectors_they_meet(context: cm.Context) -> None:
         plan.apply(cm.array(np.zeros(5, "f4"), cm.Context(context.device)))
 
 
-def test_near_columns_are_told(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_near_columns_are_recognized(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Not those side by side, nor those anywhere; a few that are far do not matter, nor where they are held."""
     count = 300_000
     side_by_side, anywhere = np.arange(count) // 16 + np.arange(count) % 16, rng.integers(0, 1 << 22, count)
     near = np.arange(count) // 16 + rng.integers(0, 1 << 16, count)
     some = np.where(np.arange(count) % 16 == 0, 1 << 21, near)
-    for columns, told in ((side_by_side, False), (anywhere, False), (near, True), (some, True), (near[:2000], True)):
+    for columns, expected in ((side_by_side, False), (anywhere, False), (near, True), (some, True), (near[:2000], True)):
         for code in ("i4", "i8"):
-            kept, options = columns.astype(code), Options(mode, context)
-            assert are_near(kept, options) == are_near(cm.array(kept, context), options) == told
+            host_columns, options = columns.astype(code), Options(mode, context)
+            assert are_near(host_columns, options) == are_near(cm.array(host_columns, context), options) == expected
 
 
 def test_products_of_near_columns(
@@ -252,8 +252,8 @@ def test_products_of_near_columns(
     plan = cm.SpmvPlan(a, mode=mode, context=context)
     check_product(a, x, plan.apply(x, mode=mode, out=out))
     np.testing.assert_array_equal(out, cm.spmv(a, x, mode=mode, context=context))
-    held = [cm.array(v, context) for v in (a.indptr, a.indices, a.data, x)]
-    np.testing.assert_array_equal(out, cm.spmv(tuple(held[:3]), held[3], mode=mode))
+    device_arrays = [cm.array(v, context) for v in (a.indptr, a.indices, a.data, x)]
+    np.testing.assert_array_equal(out, cm.spmv(tuple(device_arrays[:3]), device_arrays[3], mode=mode))
     parts, terms = slices(a.indptr), a.data * x[a.indices]
     largest = [terms[part].max(initial=-np.inf) for part in parts]
     np.testing.assert_array_equal(plan.apply(x, add="maximum", mode=mode), np.array(largest, "f4"))

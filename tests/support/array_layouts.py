@@ -8,18 +8,18 @@ import numpy as np
 
 
 def readonly(x: np.ndarray) -> np.ndarray:
-    made = x.copy()
-    made.flags.writeable = False
-    return made
+    copy = x.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def misaligned(x: np.ndarray) -> np.ndarray:
     """A copy of `x` one byte past every alignment."""
     raw = np.empty(x.nbytes + 1, np.uint8)
-    made = raw[1:].view(x.dtype).reshape(x.shape)
-    made[...] = x
-    assert not made.flags.aligned
-    return made
+    copy = raw[1:].view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    assert not copy.flags.aligned
+    return copy
 
 
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -31,22 +31,22 @@ def dtype_pairs(rng: np.random.Generator, count: int) -> Iterator[tuple[np.dtype
         yield PLAIN[first], PLAIN[second]
 
 
-def assert_as_numpy(result: Any, expected: Any, units: float = 0.0, told: object = "", terms: Any = None) -> None:
+def assert_as_numpy(result: Any, expected: Any, units: float = 0.0, case: object = "", terms: Any = None) -> None:
     """Asserts that a DeviceArray has NumPy's shape, dtype and values; floats may be so many units in the last place off,
     of themselves, or of the magnitudes that were added up.
     """
-    assert isinstance(result, cm.DeviceArray), (told, type(result))
+    assert isinstance(result, cm.DeviceArray), (case, type(result))
     expected = np.asarray(expected)
-    assert result.shape == expected.shape, (told, result.shape, expected.shape)
-    assert result.dtype == expected.dtype, (told, result.dtype, expected.dtype)
-    got = result.to_numpy()
+    assert result.shape == expected.shape, (case, result.shape, expected.shape)
+    assert result.dtype == expected.dtype, (case, result.dtype, expected.dtype)
+    actual = result.to_numpy()
     if not units or expected.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, expected, err_msg=str(told))
+        np.testing.assert_array_equal(actual, expected, err_msg=str(case))
         return
     with np.errstate(all="ignore"):
-        same = (got == expected) | ((got != got) & (expected != expected))
-        near = np.abs(got - expected) <= 2 * units * unit(expected.real.dtype) * np.abs(expected if terms is None else terms) + 1e-37
-    assert np.all(same | near), (told, got[~(same | near)][:5], expected[~(same | near)][:5])
+        same = (actual == expected) | ((actual != actual) & (expected != expected))
+        near = np.abs(actual - expected) <= 2 * units * unit(expected.real.dtype) * np.abs(expected if terms is None else terms) + 1e-37
+    assert np.all(same | near), (case, actual[~(same | near)][:5], expected[~(same | near)][:5])
 
 
 def outcome(call: Any) -> tuple[Any, type[Exception] | None]:

@@ -16,7 +16,7 @@ from support.oracles import unit
 
 
 class UnclearError(Exception):
-    """Rounding, overflow or a missing meaning leaves open what the result is; another operator must be chosen."""
+    """Rounding, overflow or a missing meaning leaves open what the result is; choose another operator."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Known:
 
     @classmethod
     def exact(cls, x: Any) -> Known:
-        """An array as it was given."""
+        """The numbers of an array, without an error."""
         x = np.asarray(x)
         return cls(
             x.astype(np.longdouble if x.dtype.kind == "f" else np.int64), x.dtype, np.zeros(x.shape, np.longdouble)
@@ -46,9 +46,9 @@ class Known:
             return self
         if dtype.kind == "f":
             digits = np.finfo(dtype).nmant + 1
-            kept = not self.floats and bool((np.abs(self.numbers) < 2**digits).all())
-            kept = kept or (self.floats and dtype.itemsize > self.dtype.itemsize)
-            return computed(self.numbers.astype(np.longdouble), self.error, dtype, 0 if kept else 1)
+            exact = not self.floats and bool((np.abs(self.numbers) < 2**digits).all())
+            exact = exact or (self.floats and dtype.itemsize > self.dtype.itemsize)
+            return computed(self.numbers.astype(np.longdouble), self.error, dtype, 0 if exact else 1)
         if dtype.kind == "b":
             return Known((self.numbers != 0).astype(np.int64), dtype, undecided(self.numbers, self.error))
         if self.floats and not (np.isfinite(self.numbers) & (np.abs(self.numbers) < np.iinfo(dtype).max)).all():
@@ -87,8 +87,8 @@ class Known:
         room = np.abs(b.numbers) - b.error
         if not (room > 0).all():
             raise UnclearError("a division by what may be 0")
-        found = a.numbers / b.numbers
-        return computed(found, (a.error + np.abs(found) * b.error) / room, a.dtype, 5)  # OpenCL: within 2.5 ulp
+        quotient = a.numbers / b.numbers
+        return computed(quotient, (a.error + np.abs(quotient) * b.error) / room, a.dtype, 5)  # OpenCL: within 2.5 ulp
 
     def __mod__(self, other: int) -> Known:
         assert not self.floats
@@ -128,8 +128,8 @@ def computed(numbers: Any, error: Any, dtype: np.dtype, roundings: int = 1) -> K
     """A result of `dtype`, rounded so many times; integers wrap."""
     if dtype.kind != "f":
         return Known(np.asarray(numbers).astype(dtype).astype(np.int64), dtype, error)
-    lost = roundings * (unit(dtype) * (np.abs(numbers) + error) + float(np.finfo(dtype).tiny))
-    return Known(numbers, dtype, error + lost)
+    rounding = roundings * (unit(dtype) * (np.abs(numbers) + error) + float(np.finfo(dtype).tiny))
+    return Known(numbers, dtype, error + rounding)
 
 
 def undecided(distance: Any, error: Any) -> Any:
@@ -151,8 +151,8 @@ class Meaning:
         self.index = Known.exact(np.arange(length))
 
     @staticmethod
-    def where(condition: Known, chosen: Known, otherwise: Known) -> Known:
-        a, b = chosen._both(otherwise)
+    def where(condition: Known, value: Known, otherwise: Known) -> Known:
+        a, b = value._both(otherwise)
         picked = condition.numbers != 0
         numbers, error = np.where(picked, a.numbers, b.numbers), np.where(picked, a.error, b.error)
         other, its = np.where(picked, b.numbers, a.numbers), np.where(picked, b.error, a.error)
@@ -168,11 +168,11 @@ class Meaning:
     @staticmethod
     def exp(x: Known) -> Known:
         x = x.astype(x.dtype if x.floats else np.float64)
-        found = np.exp(x.numbers)
-        return computed(found, found * np.expm1(x.error), x.dtype, 6)  # OpenCL: within 3 ulp
+        power = np.exp(x.numbers)
+        return computed(power, power * np.expm1(x.error), x.dtype, 6)  # OpenCL: within 3 ulp
 
     @staticmethod
     def floor(x: Known) -> Known:
         low, high = np.floor(x.numbers - x.error), np.floor(x.numbers + x.error)
-        found = np.floor(x.numbers)
-        return Known(found, x.dtype, np.maximum(high - found, found - low))
+        middle = np.floor(x.numbers)
+        return Known(middle, x.dtype, np.maximum(high - middle, middle - low))

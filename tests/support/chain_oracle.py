@@ -40,13 +40,13 @@ SCALARS = ("reduce", "one")
 """The kinds that give one value for the line."""
 
 
-def legal(length: int, begun: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def legal(length: int, start: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every legal sequence of `length` kinds."""
-    if len(begun) == length:
-        yield begun
+    if len(start) == length:
+        yield start
         return
-    for kind in FOLLOWS[begun[-1] if begun else ""]:
-        yield from legal(length, (*begun, kind))
+    for kind in FOLLOWS[start[-1] if start else ""]:
+        yield from legal(length, (*start, kind))
 
 
 # ---------------------------------------------------------------------------------------------------------- functions
@@ -88,31 +88,31 @@ class Interpreter:
         self.length, self.fp64 = length, fp64
         self._meaning = Meaning(length)
 
-    def run(self, chain: Chain, given: Known) -> Known:
+    def run(self, chain: Chain, line: Known) -> Known:
         """What a chain gives: a vector, one value (0-d), or for partials every prefix (length + 1 of them)."""
-        current = self.begun(given)
+        current = self.start(line)
         for link in chain:
             current = self.step(link, *current)
         return current[0]
 
-    def begun(self, given: Known) -> tuple[Known, Known]:
-        return given, given
+    def start(self, line: Known) -> tuple[Known, Known]:
+        return line, line
 
     def step(self, link: Link, value: Known, behind: Known) -> tuple[Known, Known]:
         """(value, vector behind it) after a link. Raises UnclearError."""
         kind, name = link
         with np.errstate(all="ignore"):
             if kind == "reduce":
-                found, behind = self._reduced(name, value), value
+                result, behind = self._reduced(name, value), value
             elif kind == "scan":
-                found = self._scanned(name, value)
+                result = self._scanned(name, value)
             elif kind == "partials":
-                found = self._kept(name, value)
+                result = self._partials(name, value)
             elif kind == "unfold":
-                found = self._unfolded(name, value)
+                result = self._unfolded(name, value)
             else:
-                found = FUNCTIONS[name](self._meaning, *((value, behind) if kind == "join" else (value,)))
-        return _checked(found, self.length), behind
+                result = FUNCTIONS[name](self._meaning, *((value, behind) if kind == "join" else (value,)))
+        return _checked(result, self.length), behind
 
     # ----------------------------------------------------------------------------------------------- reductions
     def _reduced(self, name: str, x: Known) -> Known:
@@ -132,10 +132,10 @@ class Interpreter:
             return Known.exact(np.bool_(sure))
         if not decided.all():
             raise UnclearError("what is 0 is open")
-        found = np.flatnonzero(x.numbers != 0)
-        if not found.size:
+        places = np.flatnonzero(x.numbers != 0)
+        if not places.size:
             return Known.exact(np.zeros((), x.dtype))
-        return x.part(found[0 if name == "first" else -1])
+        return x.part(places[0 if name == "first" else -1])
 
     def _total(self, name: str, x: Known) -> Known:
         dtype = wide(x.dtype)
@@ -164,7 +164,7 @@ class Interpreter:
         if name in ("first", "last"):
             if undecided(x.numbers, x.error).any():
                 raise UnclearError("what is 0 is open")
-            return _held(name, x)
+            return _nonzero_values(name, x)
         ufunc = np.multiply if name == "product" else np.add
         numbers = ufunc.accumulate(x.numbers)
         if not x.floats:
@@ -175,7 +175,7 @@ class Interpreter:
         carried = np.abs(numbers) * np.expm1(np.cumsum(np.log1p(x.error / np.abs(x.numbers))))
         return _not_tiny(Known(numbers, dtype, carried + product_tolerance(dtype, numbers, self.length, fp64=False)))
 
-    def _kept(self, name: str, x: Known) -> Known:
+    def _partials(self, name: str, x: Known) -> Known:
         upto = self._scanned(name, x)
         first = {
             "product": 1,
@@ -211,8 +211,8 @@ def _extremum(name: str, x: Known) -> Known:
         low = -np.inf if x.floats else 0 if x.dtype.kind == "b" else np.iinfo(x.dtype).min
         kind = np.longdouble if x.floats else np.int64
         return Known(np.array(limit if name == "minimum" else low, kind), x.dtype, np.zeros(()))
-    found = least(x.numbers)
-    return Known(found, x.dtype, np.maximum(least(x.numbers + x.error) - found, found - least(x.numbers - x.error)))
+    best = least(x.numbers)
+    return Known(best, x.dtype, np.maximum(least(x.numbers + x.error) - best, best - least(x.numbers - x.error)))
 
 
 def _place(name: str, x: Known) -> Known:
@@ -237,52 +237,52 @@ def _log_sum_exp(x: Known) -> Known:
     return Known(total, dtype, carried + added + logsumexp_tolerance(dtype, total, x.numbers.size))
 
 
-def _held(name: str, x: Known) -> Known:
+def _nonzero_values(name: str, x: Known) -> Known:
     """At every place the first, or the latest, value up to it that is not 0."""
     if not x.numbers.size:
         return x
-    seen = x.numbers != 0
+    nonzero = x.numbers != 0
     if name == "last":
-        at = np.maximum.accumulate(np.where(seen, np.arange(seen.size), 0))
+        at = np.maximum.accumulate(np.where(nonzero, np.arange(nonzero.size), 0))
     else:
-        at = np.where(np.logical_or.accumulate(seen), np.argmax(seen), 0)
-    held = x.part(at)
-    none = ~np.logical_or.accumulate(seen)
-    return Known(np.where(none, 0, held.numbers), x.dtype, np.where(none, 0, held.error))
+        at = np.where(np.logical_or.accumulate(nonzero), np.argmax(nonzero), 0)
+    values = x.part(at)
+    none = ~np.logical_or.accumulate(nonzero)
+    return Known(np.where(none, 0, values.numbers), x.dtype, np.where(none, 0, values.error))
 
 
-def _not_tiny(found: Known) -> Known:
-    if found.numbers.size and not (np.abs(found.numbers) > 1e-20).all():
+def _not_tiny(product: Known) -> Known:
+    if product.numbers.size and not (np.abs(product.numbers) > 1e-20).all():
         raise UnclearError("a product that vanishes")
-    return found
+    return product
 
 
-def _checked(found: Known, length: int) -> Known:
+def _checked(result: Known, length: int) -> Known:
     """The result itself, where floats stay far from overflow; of empty lines also what is infinite."""
-    if found.floats and length:
-        limit = 1e30 if found.dtype.itemsize == 4 else 1e200
-        inner = found.numbers[1:] if np.ndim(found.numbers) and found.numbers.size > length else found.numbers
+    if result.floats and length:
+        limit = 1e30 if result.dtype.itemsize == 4 else 1e200
+        inner = result.numbers[1:] if np.ndim(result.numbers) and result.numbers.size > length else result.numbers
         if not (np.abs(inner) < limit).all():
             raise UnclearError("an overflow")
-    if length and not np.isfinite(found.error).all():
+    if length and not np.isfinite(result.error).all():
         raise UnclearError("an error that may be anything")
-    return found
+    return result
 
 
-def chosen(
+def choose_chain(
     kinds: Sequence[str], lines: Sequence[Known], interpreter: Interpreter, pick: Callable[[list[str]], str]
 ) -> Chain:
     """A chain of these kinds whose every step has a clear result on all lines; `pick` takes one of some names."""
-    current = [interpreter.begun(line) for line in lines]
+    current = [interpreter.start(line) for line in lines]
     chain: list[Link] = []
     for kind in kinds:
-        left = list(NAMES[kind])
-        while left:
-            name = pick(left)
+        names = list(NAMES[kind])
+        while names:
+            name = pick(names)
             try:
                 current = [interpreter.step((kind, name), *state) for state in current]
                 break
             except UnclearError:
-                left.remove(name)
+                names.remove(name)
         chain.append((kind, name))
     return tuple(chain)

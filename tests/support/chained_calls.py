@@ -16,7 +16,7 @@ from clmapreduce.vector import Variable, Vector
 from support.long_vectors import PROMISED, F
 
 SIZE = 20
-"""Of the weights of most tests: kernels of equal text are built once."""
+"""Of the weights of most tests: each kernel text is built once."""
 
 
 def box_of(context: cm.Context, **more: Any) -> MatrixChainedBox:
@@ -25,21 +25,21 @@ def box_of(context: cm.Context, **more: Any) -> MatrixChainedBox:
 
 
 def prepared(
-    call: PairCall, given: Any, context: cm.Context, box: MatrixChainedBox | None = None, ranges: Any = None
+    call: PairCall, arrays: Any, context: cm.Context, box: MatrixChainedBox | None = None, ranges: Any = None
 ) -> Prepared[Any]:  # fmt: skip
     """A call by the scheme."""
-    made = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
-    assert isinstance(made, Prepared)
-    templates = [stage.spec.template for stage in made.executable.plan.stages]
+    call_by_scheme = prepare_pairs(call, arrays, Options("parallel", context), box or box_of(context), ranges)
+    assert isinstance(call_by_scheme, Prepared)
+    templates = [stage.spec.template for stage in call_by_scheme.executable.plan.stages]
     assert "kernel/matrix/pairwise_matrix_chained" in templates and "kernel/pairs/pairwise_wide" in templates
-    return made
+    return call_by_scheme
 
 
 def run(
-    call: PairCall, given: Any, context: cm.Context, box: MatrixChainedBox | None = None, ranges: Any = None
+    call: PairCall, arrays: Any, context: cm.Context, box: MatrixChainedBox | None = None, ranges: Any = None
 ) -> Any:  # fmt: skip
     """The results of the scheme."""
-    return prepared(call, given, context, box, ranges).run()[0]
+    return prepared(call, arrays, context, box, ranges).run()[0]
 
 
 def slope(dim: int, by: int = 0) -> tuple[Vector, tuple[Variable, ...]]:
@@ -51,20 +51,20 @@ def slope(dim: int, by: int = 0) -> tuple[Vector, tuple[Variable, ...]]:
 
 
 def assert_slopes(
-    found: Any, rows: Any, columns: Any, factors: Any, told: Any = "", least: float = 0.0
+    actual: Any, rows: Any, columns: Any, factors: Any, case: Any = "", least: float = 0.0
 ) -> None:  # fmt: skip
     """Every gradient, as a vector, within what its terms may be off by. factors: of every pair's difference. least:
     what the device may take for 0.
     """
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
-    wanted = np.einsum("ij,ijd->id", factors, difference)
+    expected = np.einsum("ij,ijd->id", factors, difference)
     exponent = np.square(difference).sum(-1)
     off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * PROMISED
     off += 2.0**-122 * np.sqrt(exponent).sum(1)  # exponentials below 2^-126 may be 0
     off += 4 * least * rows.shape[1] ** 0.5 * (1 + np.abs(factors)).sum(1)
-    assert found.shape == wanted.shape
-    error = np.linalg.norm(found - wanted, axis=1)
-    assert np.all(error <= off), (told, np.nanmax(error / off))
+    assert actual.shape == expected.shape
+    error = np.linalg.norm(actual - expected, axis=1)
+    assert np.all(error <= off), (case, np.nanmax(error / off))
 
 
 BOXES = [

@@ -61,7 +61,7 @@ def run_on(index: int, lines: str, seconds: float = 120, **environment: str) -> 
     )  # fmt: skip
 
 
-def ended_well(done: subprocess.CompletedProcess[str], *lines: str) -> None:
+def ended_well(process: subprocess.CompletedProcess[str], *lines: str) -> None:
     """Asserts that a program printed these lines and ended with code 0, saying nothing else."""
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split("\n")[:-1] == list(lines) and not done.stderr, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert process.stdout.split("\n")[:-1] == list(lines) and not process.stderr, process.stdout + process.stderr

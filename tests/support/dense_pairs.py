@@ -93,25 +93,25 @@ class Case:
         return FORMULAS[self.name]
 
     def call(self) -> tuple[PairCall, tuple[Variable, Variable, Variable]]:
-        """What is asked, and the variables x, y and b."""
+        """The call, and the variables x, y and b."""
         aliases = (f"x=Vi(0,{self.dim})", f"y=Vj(1,{self.dim})", "b=Vj(2,2)")
         formula = vector(self.formula.text.replace("D", str(self.dim)).replace(f"Sq{self.dim}ist", "SqDist"), *aliases)
         weight = vector(self.formula.weight, *aliases) if self.formula.weight else None
         k = K if "KMin" in self.name else None
         reduction = pair_reduction(OPERATORS.get(self.name, self.name))
         options = PairOptions(k=k, **self.options)
-        asked = PairCall(formula, reduction, self.axis, weight, options, self.backend)
-        return asked, (Variable(0, self.dim, 0), Variable(1, self.dim, 1), Variable(2, 2, 1))
+        request = PairCall(formula, reduction, self.axis, weight, options, self.backend)
+        return request, (Variable(0, self.dim, 0), Variable(1, self.dim, 1), Variable(2, 2, 1))
 
     def arrays(self, rng: np.random.Generator, rows: int, columns: int) -> tuple[Any, Any, Any]:
         """x, y and b for so many results and so many numbers each."""
         m, n = (rows, columns) if self.axis == 1 else (columns, rows)
         shapes = ((*self.batch[0], m, self.dim), (*self.batch[1], n, self.dim), (*self.batch[1], n, 2))
         if self.formula.whole:
-            made = [rng.integers(-3, 4, shape).astype(float) for shape in shapes]
+            points = [rng.integers(-3, 4, shape).astype(float) for shape in shapes]
         else:
-            made = [rng.normal(size=shape) for shape in shapes]
-        x, y, b = (array.astype(self.code) for array in (made[0] + self.centre, made[1] + self.centre, made[2]))
+            points = [rng.normal(size=shape) for shape in shapes]
+        x, y, b = (array.astype(self.code) for array in (points[0] + self.centre, points[1] + self.centre, points[2]))
         for array in (x, y):
             for _ in range(self.not_finite):
                 array.reshape(-1)[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -np.inf])
@@ -119,37 +119,37 @@ class Case:
 
     def check(self, rng: np.random.Generator, context: cm.Context, mode: str, sizes: Sequence[tuple[int, int]]) -> None:
         """One kernel, all sizes: shapes, dtypes and every number, in outputs that held something else."""
-        asked, variables = self.call()
+        call, variables = self.call()
         for rows, columns in sizes:
             if "KMin" in self.name:
                 columns = max(columns, K)
-            given = self.arrays(rng, rows, columns)
-            used = {v: a for v, a in zip(variables, given, strict=True) if v in _read(asked)}
+            arrays = self.arrays(rng, rows, columns)
+            used = {v: a for v, a in zip(variables, arrays, strict=True) if v in _read(call)}
             blocks = drawn_blocks(rng, rows, columns) if self.sparse else None
             ranges = None if blocks is None else Halves(self.axis, blocks)
-            wanted, allowed = self.expected(*given, blocks)
+            expected, allowed = self.expected(*arrays, blocks)
             batch = np.broadcast_shapes(*self.batch)
-            outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._stored(w)) for w in wanted]
+            outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._stored(w)) for w in expected]
             out = outs[0] if len(outs) == 1 else tuple(outs)
-            reduce_pairs(asked, used, Options(mode, context, out=out), ranges=ranges)
-            told = f"{self}, {rows} of {columns}"
-            for made, right, far in zip(outs, wanted, allowed, strict=True):
-                compare(made.reshape(-1, *right.shape[1:]), right, far, told)
+            reduce_pairs(call, used, Options(mode, context, out=out), ranges=ranges)
+            case = f"{self}, {rows} of {columns}"
+            for actual, right, far in zip(outs, expected, allowed, strict=True):
+                compare(actual.reshape(-1, *right.shape[1:]), right, far, case)
 
-    def _stored(self, wanted: Any) -> Any:
-        return wanted.dtype if wanted.dtype.kind in "ib" else np.dtype(self.code)
+    def _stored(self, expected: Any) -> Any:
+        return expected.dtype if expected.dtype.kind in "ib" else np.dtype(self.code)
 
     def expected(self, x: Any, y: Any, b: Any, blocks: Any = None) -> tuple[list[Any], list[Any]]:
         """Every output, its batch and rows in one axis, and how far from it a result may be. blocks: the pairs that
-        count, all where not given.
+        count; None counts all.
         """
         wide = [a.astype(float) for a in (x, y, b)]
         batch = np.broadcast_shapes(*self.batch)
         x, y, b = (np.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(-1, *a.shape[-2:]) for a in wide)
         outputs, far = [], []
         for one in zip(x, y, b, strict=True):
-            made, tolerances = self._one(*one, blocks)
-            outputs.append(made)
+            results, tolerances = self._one(*one, blocks)
+            outputs.append(results)
             far.append(tolerances)
         return [np.concatenate(parts) for parts in zip(*outputs, strict=True)], [
             np.concatenate([np.broadcast_to(t, o.shape) for t, o in zip(ts, os, strict=True)])
@@ -167,28 +167,28 @@ class Case:
             return self._reduced(f, w)
         parts = []
         for first, end, columns in columns_of(blocks):
-            made, far = self._reduced(f[:, first:end, columns], w[:, first:end, columns], columns)
-            parts.append((made, [np.broadcast_to(t, m.shape) for t, m in zip(far, made, strict=True)]))
+            results, far = self._reduced(f[:, first:end, columns], w[:, first:end, columns], columns)
+            parts.append((results, [np.broadcast_to(t, m.shape) for t, m in zip(far, results, strict=True)]))
         return tuple([np.concatenate(each) for each in zip(*side, strict=True)] for side in zip(*parts, strict=True))  # type: ignore[return-value]
 
     def _reduced(self, f: Any, w: Any, columns: Any = None) -> tuple[list[Any], list[Any]]:
-        """The outputs and how far off they may be. columns: the indices of those that are given."""
+        """The outputs and how far off they may be. columns: the indices of those in `f` and `w`."""
         if self.name == "last":
             last = f[..., -1] if f.shape[-1] else np.zeros(f.shape[:-1])
-            made = [np.moveaxis(last, 0, -1)]
+            results = [np.moveaxis(last, 0, -1)]
         elif self.name == "either":
             with np.errstate(all="ignore"):
-                made = [np.moveaxis(1 - np.prod(1 - f, -1), 0, -1)]
+                results = [np.moveaxis(1 - np.prod(1 - f, -1), 0, -1)]
         elif columns is None or "Arg" not in self.name:
-            made = dense(self.name, f, w, K)
+            results = dense(self.name, f, w, K)
         else:
-            made = self._placed(f, w, columns)
+            results = self._placed(f, w, columns)
         if self.formula.whole:  # as exact as memory holds them
-            made = [each.astype(self._stored(each)) for each in made]
-        return made, self._allowed(made, f, w) if f.shape[-1] else [0.0 for _ in made]
+            results = [each.astype(self._stored(each)) for each in results]
+        return results, self._allowed(results, f, w) if f.shape[-1] else [0.0 for _ in results]
 
     def _placed(self, f: Any, w: Any, columns: Any) -> list[Any]:
-        """The outputs of a reduction that tells places, where only some columns are given."""
+        """The outputs of a reduction that gives places, where only some columns count."""
         both = {"ArgMin": "Min_ArgMin", "ArgMax": "Max_ArgMax", "ArgKMin": "KMin_ArgKMin"}.get(self.name, self.name)
         best, places = dense(both, f, w, K)
         if len(columns):  # what finds nothing better than the worst value gives place 0
@@ -196,49 +196,49 @@ class Case:
             places = np.where(best == worst, 0, columns[np.minimum(places, len(columns) - 1)])
         return [best, places] if both == self.name else [places]
 
-    def _allowed(self, made: list[Any], f: Any, w: Any) -> list[Any]:
+    def _allowed(self, results: list[Any], f: Any, w: Any) -> list[Any]:
         """How far rounding may lead: of every term a few units, as many more as its exponent is long; and of sums
         that are added in blocks a few units of the sum of what they add.
         """
         eps, count = float(np.finfo("f4" if self.code in HALVES else self.code).eps), f.shape[-1]
         if self.formula.whole:
-            return [0.0 for _ in made]
+            return [0.0 for _ in results]
         with np.errstate(all="ignore"):
             finite = np.where(np.isfinite(f), np.abs(f), 0)
             top = finite.max(-1, initial=0).T
             unit = 64 * eps
             near = {
                 "Sum": lambda: unit * finite.sum(-1).T, "Mean": lambda: unit * finite.mean(-1).T,
-                "Product": lambda: (4 * count + 64) * eps * np.abs(made[0]), "either": lambda: (count + 64) * eps,
+                "Product": lambda: (4 * count + 64) * eps * np.abs(results[0]), "either": lambda: (count + 64) * eps,
                 "Var": lambda: unit * (finite**2).mean(-1).T,
-                "Std": lambda: np.minimum(np.sqrt(unit) * top, unit * (finite**2).mean(-1).T / made[0]),
+                "Std": lambda: np.minimum(np.sqrt(unit) * top, unit * (finite**2).mean(-1).T / results[0]),
                 "LogSumExp": lambda: unit * (1 + top), "SumSoftMaxWeight": lambda: unit * (1 + top) * w.max(),
                 "LogSumExpWeight": lambda: unit * (1 + top),
             }  # fmt: skip
             if self.name in near:
                 far = near[self.name]()
             else:
-                far = unit * (1 + top) * np.where(np.isfinite(made[0]), np.abs(made[0]), 0) + unit
+                far = unit * (1 + top) * np.where(np.isfinite(results[0]), np.abs(results[0]), 0) + unit
             if self.code in HALVES:
                 numbers = ml_dtypes.finfo(self.code)
-                far = far + float(numbers.eps) / 2 * np.abs(made[0]) + float(numbers.smallest_subnormal) / 2
+                far = far + float(numbers.eps) / 2 * np.abs(results[0]) + float(numbers.smallest_subnormal) / 2
         return [far]
 
 
-def _read(asked: PairCall) -> tuple[Variable, ...]:
-    weights = asked.weight.variables if asked.weight is not None else ()
-    return (*asked.formula.variables, *weights)
+def _read(call: PairCall) -> tuple[Variable, ...]:
+    weights = call.weight.variables if call.weight is not None else ()
+    return (*call.formula.variables, *weights)
 
 
-def compare(made: Any, wanted: Any, far: Any, told: str) -> None:
+def compare(actual: Any, expected: Any, far: Any, case: str) -> None:
     """Within `far`; NaN and infinities where they belong, whole numbers exactly."""
-    assert made.shape == wanted.shape, (made.shape, wanted.shape, told)
+    assert actual.shape == expected.shape, (actual.shape, expected.shape, case)
     with np.errstate(all="ignore"):
-        right = np.abs(made.astype(float) - wanted) <= far
-        right |= (made == wanted) | (np.isnan(made) & np.isnan(wanted))
+        right = np.abs(actual.astype(float) - expected) <= far
+        right |= (actual == expected) | (np.isnan(actual) & np.isnan(expected))
     if not right.all():
         at = tuple(int(i) for i in np.argwhere(~right)[0])
-        off = np.broadcast_to(far, wanted.shape)[at]
+        off = np.broadcast_to(far, expected.shape)[at]
         raise AssertionError(
-            f"{told}: {(~right).sum()} of {right.size} differ, first {at}: {made[at]} for {wanted[at]}, within {off:.3g}"
+            f"{case}: {(~right).sum()} of {right.size} differ, first {at}: {actual[at]} for {expected[at]}, within {off:.3g}"
         )

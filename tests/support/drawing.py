@@ -3,9 +3,9 @@
 A test marked `drawn` runs in a few combinations of its parameters: every value of every one of them occurs, both modes
 and every device but one among them. PoCL builds kernels twice as slowly as Intel's runtime: where there are others, it
 is drawn more seldom, and left out of two tests of three, other ones in every run. `-m sweep` runs all combinations. A
-combination asked for by its name always runs.
+combination that the command line names always runs.
 
-`mark_the_rest` parts what is left in two: `make test` runs one case in four of each test, `make test-rest` the others.
+`mark_the_rest` splits the tests that still run in two: `make test` runs one case in four of each test, `make test-rest` the others.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
@@ -37,22 +37,22 @@ def covering(
     groups: defaultdict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for place, case in enumerate(cases):
         groups[tuple(case.get(name) for name in whole)].append(place)
-    taken: set[int] = set()
+    places_to_run: set[int] = set()
     for places in groups.values():
         own = {place: {(k, v) for k, v in cases[place].items() if k not in whole} for place in places}
         missing = set().union(*own.values())
         rng.shuffle(places)
         places.sort(key=lambda place: place in slow and rng.random() < 0.5)
-        taken |= set() if missing else {places[0]}
+        places_to_run |= set() if missing else {places[0]}
         while missing:
             best = max(places, key=lambda place: len(own[place] & missing))
             missing -= own[best]
-            taken.add(best)
-    return taken
+            places_to_run.add(best)
+    return places_to_run
 
 
 def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, seed: str) -> None:
-    """Marks as `sweep` what a run leaves out of the tests marked `drawn`; all of them where a sweep is asked for."""
+    """Marks as `sweep` the cases of tests marked `drawn` that a run leaves out; all of them for a sweep."""
     tests: defaultdict[str, list[Any]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("drawn") is not None and hasattr(item, "callspec"):
@@ -60,24 +60,24 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
     if any("[" in argument for argument in config.args):
         return
     for name, cases in tests.items():
-        asked = cases[0].get_closest_marker("drawn").kwargs
-        drawn: set[Any] = set()
+        options = cases[0].get_closest_marker("drawn").kwargs
+        cases_to_run: set[Any] = set()
         if "not sweep" in config.option.markexpr:
-            whole = asked.get("whole", ())
-            possible = [case for case in cases if not asked.get("unless", _never)(case.callspec.params)]
+            whole = options.get("whole", ())
+            possible = [case for case in cases if not options.get("unless", _never)(case.callspec.params)]
             rng = random.Random(f"{seed} {name}")
             possible = _without_seldom(possible, rng)
             slow = {place for place, case in enumerate(possible) if _is_on(SLOW, case)}
-            taken = covering([_values(case) for case in possible], whole, rng, slow)
-            drawn = {possible[place] for place in taken}
+            places = covering([_values(case) for case in possible], whole, rng, slow)
+            cases_to_run = {possible[place] for place in places}
         for case in cases:
-            if case not in drawn:
+            if case not in cases_to_run:
                 case.add_marker(pytest.mark.sweep)
 
 
 def mark_the_rest(items: Sequence[pytest.Item], config: pytest.Config, seed: str) -> None:
     """Marks as `rest` what `make test` leaves to `make test-rest`: of each test three cases in four, other ones in
-    every run. A case asked for by its name has no mark.
+    every run. A case that the command line names has no mark.
     """
     if any("[" in argument for argument in config.args):
         return
@@ -107,13 +107,13 @@ def _is_on(device: str, case: Any) -> bool:
 
 
 def _values(case: Any) -> dict[str, Hashable]:
-    """What stands for the values of a test's parameters; those given together are one."""
-    left = {name: id(value) for name, value in case.callspec.params.items()}
+    """What stands for the values of a test's parameters; those of one mark are one."""
+    single = {name: id(value) for name, value in case.callspec.params.items()}
     together: dict[str, Hashable] = {}
     for mark in case.iter_markers("parametrize"):
         names = mark.args[0] if isinstance(mark.args[0], str) else ",".join(mark.args[0])
-        together[names] = tuple(left.pop(name.strip()) for name in names.split(","))
-    return {**left, **together}
+        together[names] = tuple(single.pop(name.strip()) for name in names.split(","))
+    return {**single, **together}
 
 
 def _never(parameters: Mapping[str, Any]) -> bool:

@@ -74,10 +74,10 @@ class Driver:
 
     def _call(self, name: str, real: Callable[..., Any], *args: Any, **more: Any) -> Any:
         with self._lock:
-            chosen = self._fails in ((name, self.counts[name]), (name, None))
+            fails = self._fails in ((name, self.counts[name]), (name, None))
             self.counts[name] += 1
-            self.fired = self.fired or chosen
-        if chosen and not self._late:
+            self.fired = self.fired or fails
+        if fails and not self._late:
             raise error_of(self._fault, name)
         if name in ("status", "wait") and args[0].int_ptr in self._failed:
             self._real["wait"](args[0])  # it runs for real: until it has ended its memory is nobody else's
@@ -85,19 +85,19 @@ class Driver:
             if name == "status":
                 return code
             raise cl.RuntimeError(_ErrorRecord("the wait failed", -14, "clWaitForEvents"))
-        made = real(*args, **more)
+        result = real(*args, **more)
         if name in ENQUEUED:
-            if chosen:
-                self._failed[made.int_ptr] = (made, int(CODES[self._fault]))
+            if fails:
+                self._failed[result.int_ptr] = (result, int(CODES[self._fault]))
             elif any(event.int_ptr in self._failed for event in _waits(args, more)):
-                self._failed[made.int_ptr] = (made, -14)
-        return made
+                self._failed[result.int_ptr] = (result, -14)
+        return result
 
 
 def _waits(args: Sequence[Any], more: dict[str, Any]) -> list[cl.Event]:
     """The wait list among the arguments of a call: the last one, or by name."""
-    found = more.get("wait_for", args[-1])
-    return [event for event in found if isinstance(event, cl.Event)] if isinstance(found, list) else []
+    events = more.get("wait_for", args[-1])
+    return [event for event in events if isinstance(event, cl.Event)] if isinstance(events, list) else []
 
 
 def in_use(queue: Queue) -> int:
@@ -115,9 +115,9 @@ def nothing_lost(queue: Queue) -> Iterator[None]:
     queue.finish()
     if in_use(queue) > before:
         gc.collect()
-    assert in_use(queue) <= before, "device memory was lost"
-    held = [entry.owned for entry in queue._in_flight.all()]
-    assert not held, f"host memory is still held for commands that have ended: {held}"
+    assert in_use(queue) <= before, "device memory was not released"
+    memory = [entry.owned for entry in queue._in_flight.all()]
+    assert not memory, f"host memory is still held for commands that have ended: {memory}"
 
 
 def places(context: cm.Context, family: Family, every: bool = False) -> list[tuple[str, int]]:
@@ -136,11 +136,11 @@ def fails_cleanly(context: cm.Context, family: Family, driver: Driver) -> str:
     words = ""
     with driver:
         try:
-            got = family.call(context)
+            result = family.call(context)
         except cm.ClMapReduceError as error:
             words = str(error)
             assert driver.fired and (" failed" in words or isinstance(error, cm.BuildError)), error
         else:
-            assert_same(got, family.expected)
+            assert_same(result, family.expected)
     assert_same(family.call(context), family.expected)
     return words

@@ -32,16 +32,16 @@ def primitives(seed: int, length: int) -> dict[str, Family]:
 
     def chain(context: cm.Context) -> Any:
         """Results that stay on the device, one made from the other."""
-        held = cm.array(x, context)
+        array = cm.array(x, context)
         for k in range(3):
-            held = step(held, k)
-        return held.to_numpy()
+            array = step(array, k)
+        return array.to_numpy()
 
     def into(context: cm.Context) -> Any:
         """Results in arrays of the caller's, on the device and on the host."""
-        held, out = cm.array(x, context), np.empty_like(x)
-        step(held, 1, out=held)
-        cm.Map("x + 0")(held, out=out)
+        array, out = cm.array(x, context), np.empty_like(x)
+        step(array, 1, out=array)
+        cm.Map("x + 0")(array, out=out)
         return out
 
     return {
@@ -69,9 +69,9 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
 
     def compiled(context: cm.Context) -> Any:
         ready = dot.compile([y.shape, y.shape], np.float32, context=context)
-        held = cm.array(y, context)
-        first = ready(held, held)
-        return np.float32([first.to_numpy(), ready(held, held).to_numpy()])
+        array = cm.array(y, context)
+        first = ready(array, array)
+        return np.float32([first.to_numpy(), ready(array, array).to_numpy()])
 
     square = np.float32(y.astype("f8") @ y)
     return {
@@ -123,8 +123,8 @@ def segments(seed: int, length: int) -> dict[str, Family]:
 
     def planned(context: cm.Context) -> Any:
         plan = cm.SpmvPlan((bounds, columns, values), context=context)
-        held = cm.array(vector, context)
-        return np.stack([plan.apply(held).to_numpy(), plan.apply(held).to_numpy()])
+        array = cm.array(vector, context)
+        return np.stack([plan.apply(array).to_numpy(), plan.apply(array).to_numpy()])
 
     return {
         "segments": Family(lambda c: cm.segmented_reduce(values, bounds, context=c), parts),

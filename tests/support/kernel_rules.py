@@ -13,14 +13,14 @@ DEFINITION = re.compile(r"^INLINE \w+ (cmr_\w+)\(", re.M)
 
 
 def assert_rules(name: str, stage: Stage, source: str, facts: Facts, mode: ComputeMode) -> None:
-    """All of them, for the text of one stage. name: told when one is broken."""
+    """All of them, for the text of one stage. name: named in the message when one is broken."""
     text = without_comments(source)
     kernel = kernel_of(text)
     assert_complete(name, text)
     assert "\n\n" not in source.strip(), f"{name}: empty lines"
     assert text.count("__kernel ") == 1 and f"void {stage.spec.kernel}(" in kernel, name
-    told = f"reqd_work_group_size({stage.group_size}, 1, 1)" in kernel
-    assert told or any("maxrregcount" in option for option in stage.spec.options), name
+    has_size = f"reqd_work_group_size({stage.group_size}, 1, 1)" in kernel
+    assert has_size or any("maxrregcount" in option for option in stage.spec.options), name
     assert not re.search(r"\breturn\b", kernel), f"{name}: PoCL miscompiles a return before a barrier"
     assert (re.search(r"\basm\b", text) is not None) <= (facts.vocabulary == "nvidia"), name
     if mode is SEQUENTIAL:
@@ -47,23 +47,23 @@ def without_comments(text: str) -> str:
 
 
 def assert_complete(name: str, text: str) -> None:
-    for left, right in ("()", "[]", "{}"):
-        assert text.count(left) == text.count(right), name
-    for left in ("${", "<%", "%>", "UNDEFINED", "object at 0x"):
-        assert left not in text, name
+    for opening, closing in ("()", "[]", "{}"):
+        assert text.count(opening) == text.count(closing), name
+    for opening in ("${", "<%", "%>", "UNDEFINED", "object at 0x"):
+        assert opening not in text, name
     assert not re.search(r"^[ \t]*%|\b(None|True|False|lambda)\b", text, re.M), name
 
 
 def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
     """For each place, the heads of the blocks around it and of its own statement, outermost first."""
-    found: dict[int, list[str]] = {}
+    heads: dict[int, list[str]] = {}
     stack: list[str] = []
-    left = sorted(places, reverse=True)
+    remaining = sorted(places, reverse=True)
     head, depth = 0, 0
     for sign in re.finditer(r"[(){};]", text):
-        while left and left[-1] <= sign.start():
-            found[left[-1]] = [*stack, text[head : left[-1]].strip()]
-            left.pop()
+        while remaining and remaining[-1] <= sign.start():
+            heads[remaining[-1]] = [*stack, text[head : remaining[-1]].strip()]
+            remaining.pop()
         match sign[0]:
             case "(":
                 depth += 1
@@ -75,7 +75,7 @@ def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
                 stack.pop()
         if sign[0] in "{}" or (sign[0] == ";" and depth == 0):
             head = sign.end()
-    return found
+    return heads
 
 
 def assert_all_items_meet(name: str, kernel: str) -> None:
@@ -100,7 +100,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
             r"|if \(!with_end\)|if \(t \+ \d+ < n\)|if \(ended\)|if \((start|behind) < end\)"
             r"|if \(!is_far\)|(#pragma unroll 1\s+)?for \(int pass = 0; pass < 2; pass\+\+\)"
         )
-    places = {found.start(): found[0] for found in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
+    places = {match.start(): match[0] for match in re.finditer(r"\bbarrier(?=\()|\bcmr_shuffle_\w+(?=\()", kernel)}
     for at, heads in enclosing(kernel, set(places)).items():
         for head in heads[1:]:
             declares = re.fullmatch(r"(const )?\w+ \w+ =", head) is not None
@@ -117,33 +117,33 @@ def assert_local_memory_is_arrays(name: str, kernel: str) -> None:
 
 def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
     """A kernel declares the arrays of its spec, and no others, in any order."""
-    written = [
+    declared_arrays = [
         LocalArray(array, kind, int(count), bool(aligned))
         for kind, array, count, aligned in re.findall(
             r"__local\s+(\w+)\s+(\w+)\[(\d+)\]( __attribute__\(\(aligned\(16\)\)\))?;", text
         )
     ]
-    assert len(re.findall(r"__local\s+\w+\s+\w+\[", text)) == len(written), name
-    assert sorted(written, key=str) == sorted(spec.local_arrays, key=str), name
+    assert len(re.findall(r"__local\s+\w+\s+\w+\[", text)) == len(declared_arrays), name
+    assert sorted(declared_arrays, key=str) == sorted(spec.local_arrays, key=str), name
 
 
 def assert_helpers_are_what_is_called(name: str, text: str) -> None:
     """Each helper once, before its first call, and none that nobody calls."""
-    defined = {found[1]: found.start() for found in DEFINITION.finditer(text)}
+    defined = {match[1]: match.start() for match in DEFINITION.finditer(text)}
     assert len(defined) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
-    called: dict[str, int] = {}
-    for found in HELPER.finditer(text):
-        function = found[0]
-        if re.search(r"^INLINE \w+ $", text[: found.start()].rpartition("\n")[2]):
+    first_calls: dict[str, int] = {}
+    for match in HELPER.finditer(text):
+        function = match[0]
+        if re.search(r"^INLINE \w+ $", text[: match.start()].rpartition("\n")[2]):
             continue  # its own definition
-        called.setdefault(function, found.start())
+        first_calls.setdefault(function, match.start())
     kernel = re.search(r"^void (cmr_\w+)\(", text, re.M)
     assert kernel
-    called.pop(kernel[1])
-    assert set(called) == set(defined), (
-        f"{name}: called {set(called) - set(defined)}, idle {set(defined) - set(called)}"
+    first_calls.pop(kernel[1])
+    assert set(first_calls) == set(defined), (
+        f"{name}: called {set(first_calls) - set(defined)}, idle {set(defined) - set(first_calls)}"
     )
-    assert all(defined[function] < called[function] for function in called), (
+    assert all(defined[function] < first_calls[function] for function in first_calls), (
         f"{name}: a helper is called before it is there"
     )
 

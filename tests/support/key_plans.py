@@ -37,13 +37,13 @@ def every_key_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tup
     for dtype, last, padded in ((INT32, False, False), (np.dtype("f2"), True, False), (KEY, True, True)):
         problem = RunsProblem(changes_of(dtype), bound, length, mode, *boxes)
         counting, writing = problem.plan_counts(facts), problem.plan_runs(last, padded, facts)
-        told = f"runs of {dtype.name}{' padded' if padded else ''}"
-        yield f"count {told}", counting
-        yield told, writing
+        label = f"runs of {dtype.name}{' padded' if padded else ''}"
+        yield f"count {label}", counting
+        yield label, writing
         if mode is ComputeMode.PARALLEL:
-            for kept in (False, True):
+            for keeps in (False, True):
                 line, base = marked(length + 1, 4096), launch_box("bases", mode, facts)
-                yield f"mark {told}", plan_marks(changes_of(dtype), line, last, kept, mode, facts, base)
+                yield f"mark {label}", plan_marks(changes_of(dtype), line, last, keeps, mode, facts, base)
     box = launch_box("prefix", mode, facts)
     for offsets, sources, places in ((INT32, INT32, INT32), (INT32, INT64, INT64), (INT64, INT64, INT32)):
         plan = plan_expand(Segments(length, 1000), offsets, sources, places, mode, facts, box)

@@ -1,4 +1,4 @@
-"""Chains of launches on a line: what they are told as, their plans, and what every plan and its text must keep."""
+"""Chains of launches on a line: their labels, their plans, and what every plan and its text must keep."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ ONE = ("f4", Access.ARGUMENT)
 LENGTH = 10**6
 
 
-def told(link: Link) -> str:
+def label_of(link: Link) -> str:
     steps = ", ".join(step.label.split("(")[0] + ":" + step.bound.__class__.__name__[5:].lower() for step in link.steps)
-    made = f"{steps} of powers" if link.powers is not None else steps
-    return made or ("ones" if link.ones else "map")
+    label = f"{steps} of powers" if link.powers is not None else steps
+    return label or ("ones" if link.ones else "map")
 
 
 def links(function: Callable[..., Any], *inputs: Any) -> list[str]:
-    return [told(link) for link in chain_of(function, *inputs).links]
+    return [label_of(link) for link in chain_of(function, *inputs).links]
 
 
 def stored(function: Callable[..., Any], *inputs: Any) -> list[str]:
     """The names of the arrays between launches."""
-    return [kept.variable.name for kept in chain_of(function, *inputs).stored.values()]
+    return [array.variable.name for array in chain_of(function, *inputs).stored.values()]
 
 
 def plan_of(function: Callable[..., Any], *inputs: Any, length: int = LENGTH, mode: ComputeMode = SEQUENTIAL) -> Plan:
     return chain_of(function, *inputs).plan(Line(length), mode, INTEL, True)
 
 
-def assert_sound(plan: Plan, given: set[str], outputs: set[str]) -> None:
+def assert_sound(plan: Plan, inputs: set[str], outputs: set[str]) -> None:
     """Arrays are written before they are read, by stages that do not read them, and each output once."""
-    known = set(given)
+    known = set(inputs)
     writers: Counter[str] = Counter()
     for stage in plan.stages:
         named = [a for a in stage.arguments if isinstance(a, str)]
-        assert len(set(named)) == len(named), f"{stage.spec.kernel} is given an array twice"
+        assert len(set(named)) == len(named), f"{stage.spec.kernel} has an array twice"
         assert set(named) == {*stage.reads, *stage.writes}, stage.spec.kernel
         if stage.spec.kernel != "cmr_upsweep":  # which builds its levels in place
             assert not set(stage.reads) & set(stage.writes), stage.spec.kernel
@@ -55,7 +55,7 @@ def assert_sound(plan: Plan, given: set[str], outputs: set[str]) -> None:
         )
         writers.update(stage.writes)
         known |= set(stage.writes)
-    assert known <= {*given, *outputs, *plan.scratch}
+    assert known <= {*inputs, *outputs, *plan.scratch}
     assert outputs <= set(writers)
     if not any(stage.spec.kernel == "cmr_upsweep" for stage in plan.stages):
         assert all(count == 1 for count in writers.values()), writers

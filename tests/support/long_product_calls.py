@@ -22,10 +22,10 @@ def box_of(context: cm.Context, **more: Any) -> MatrixLongBox:
 
 
 def run(
-    call: PairCall, given: Any, context: cm.Context, box: MatrixLongBox | None = None, ranges: Any = None
+    call: PairCall, arrays: Any, context: cm.Context, box: MatrixLongBox | None = None, ranges: Any = None
 ) -> Any:  # fmt: skip
     """The results of the scheme."""
-    prepared = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
+    prepared = prepare_pairs(call, arrays, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(prepared, Prepared)
     templates = [stage.spec.template for stage in prepared.executable.plan.stages]
     assert "kernel/matrix/pairwise_matrix_long" in templates

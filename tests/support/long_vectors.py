@@ -10,7 +10,7 @@ from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 F = OPERATIONS
 DIM = 37
-"""Of most tests: kernels of equal text are built once; five coordinates are left for the last step."""
+"""Of most tests: each kernel text is built once; the last step has five coordinates."""
 PROMISED = 3e-6
 """What a term may be off by, and an exponent relative to itself."""
 
@@ -32,11 +32,11 @@ def gaussian(dim: int, size: int = 1, axis: int = 1) -> tuple[Vector, tuple[Vari
     return F["Exp"](-F["SqDist"](x, y) * s) * b, (x, y, s, b)
 
 
-def assert_sums(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
+def assert_sums(actual: Any, exponent: Any, weights: Any, case: Any = "") -> None:
     """Every number within what its terms may be off by."""
     terms = np.exp(exponent)
     with np.errstate(invalid="ignore"):
         off = np.where(terms > 0, terms * PROMISED * (1 + np.abs(exponent)), 0) @ np.abs(weights)
-    wanted = terms @ weights
-    assert found.shape == wanted.shape
-    assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.nanmax(np.abs(found - wanted) / (off + 1e-37)))
+    expected = terms @ weights
+    assert actual.shape == expected.shape
+    assert np.all(np.abs(actual - expected) <= off + 1e-37), (case, np.nanmax(np.abs(actual - expected) / (off + 1e-37)))

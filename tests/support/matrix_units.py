@@ -34,16 +34,16 @@ SMALL = {
 
 
 def units_everywhere(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every device has them, and no problem is too small; the boxes that will be chosen, as they are."""
-    found: list[Any] = []
+    """Every device has them, and no problem is too small; returns the list of the boxes that the calls choose."""
+    boxes: list[Any] = []
     default = MatrixScheme.default
 
     def with_units(scheme: MatrixScheme[Any]) -> Any:
         box = default(replace(scheme, facts=replace(scheme.facts, matrix_units=True)))
         if box is not None:
-            found.append(box if scheme.facts.kind != "cpu" else SMALL[type(box)])
-        return box and found[-1]
+            boxes.append(box if scheme.facts.kind != "cpu" else SMALL[type(box)])
+        return box and boxes[-1]
 
     monkeypatch.setattr(MatrixScheme, "default", with_units)
     monkeypatch.setattr(matrix_boxes, "MANY_PAIRS", 0)
-    return found
+    return boxes

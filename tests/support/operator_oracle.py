@@ -79,8 +79,8 @@ class Walk:
             return acc
         self.adjusted += 1
         new = self.call("adjust", acc, numbers, indices)
-        for name, kept in acc.items():
-            np.testing.assert_array_equal(np.where(rare, 0, new[name]), np.where(rare, 0, kept))
+        for name, old in acc.items():
+            np.testing.assert_array_equal(np.where(rare, 0, new[name]), np.where(rare, 0, old))
         return new
 
     def merge(self, a: Acc, b: Acc) -> Acc:
@@ -134,9 +134,9 @@ class Walk:
         arguments: list[Any] = {"rarely": [values], "seed": [], "widened": []}.get(name, [values, places])
         result = getattr(bound, name)(symbols, *arguments)
         if name != "rarely":
-            wanted = bound.block if name == "seed" else bound
-            assert wanted is not None
-            assert {n: node.dtype for n, node in result.items()} == {c.name: c.dtype for c in wanted.components}
+            target = bound.block if name == "seed" else bound
+            assert target is not None
+            assert {n: node.dtype for n, node in result.items()} == {c.name: c.dtype for c in target.components}
         return ({"": result} if isinstance(result, Node) else dict(result)), symbols, (values, places)
 
     def _computed(self, nodes: dict[str, Node], known: dict[Node, Any]) -> Acc:
@@ -196,18 +196,18 @@ _PLAIN: dict[str, Any] = {
 
 def _extremum(f: Any, largest: bool) -> tuple[Any, Any]:
     worst = -np.inf if largest else np.inf
-    given = np.where(np.isnan(f), worst, f)
-    best = np.max(given, -1, initial=worst) if largest else np.min(given, -1, initial=worst)
+    values = np.where(np.isnan(f), worst, f)
+    best = np.max(values, -1, initial=worst) if largest else np.min(values, -1, initial=worst)
     place = np.zeros(f.shape[:2], int)
     if f.shape[-1]:
-        place = np.where(best == worst, 0, np.argmax(given == best[..., None], -1))
+        place = np.where(best == worst, 0, np.argmax(values == best[..., None], -1))
     return best.T, place.T
 
 
 def _least(f: Any, k: int) -> tuple[Any, Any]:
-    given = np.concatenate([np.where(np.isnan(f), np.inf, f), np.full((*f.shape[:2], k), np.inf)], -1)
-    places = np.argsort(given, -1, kind="stable")[..., :k]
-    least = np.take_along_axis(given, places, -1)
+    values = np.concatenate([np.where(np.isnan(f), np.inf, f), np.full((*f.shape[:2], k), np.inf)], -1)
+    places = np.argsort(values, -1, kind="stable")[..., :k]
+    least = np.take_along_axis(values, places, -1)
     places = np.where(least == np.inf, 0, places)
     shaped = (np.moveaxis(a, 0, -1) for a in (least, places))
     least, places = (a[..., 0] if len(f) == 1 else a for a in shaped)

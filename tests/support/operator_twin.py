@@ -101,11 +101,11 @@ def numpys(name: str, values: Any) -> Any:
     return own(values, dtype=wide) if wide else own(values)
 
 
-def assert_close(given: Any, wanted: Any, terms: int = 16) -> None:
+def assert_close(actual: Any, expected: Any, terms: int = 16) -> None:
     """Equal; floats to the rounding of as many operations in their own dtype."""
-    given, wanted = np.asarray(given), np.asarray(wanted)
-    if given.dtype.kind in "fc":
-        eps = np.finfo(given.dtype).eps
-        np.testing.assert_allclose(given, wanted.astype(given.dtype), rtol=terms * eps, atol=terms * eps)
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.dtype.kind in "fc":
+        eps = np.finfo(actual.dtype).eps
+        np.testing.assert_allclose(actual, expected.astype(actual.dtype), rtol=terms * eps, atol=terms * eps)
     else:
-        np.testing.assert_array_equal(given, wanted)
+        np.testing.assert_array_equal(actual, expected)

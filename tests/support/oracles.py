@@ -29,11 +29,11 @@ def values(rng: np.random.Generator, dtype: Any, shape: Any) -> np.ndarray:
     if not dtype.isnative and dtype.names is None:
         return values(rng, dtype.newbyteorder("="), shape).astype(dtype)
     if dtype.names is not None:
-        made = np.zeros(shape, dtype)
+        records = np.zeros(shape, dtype)
         for name in dtype.names:
             part = dtype[name]
-            made[name] = values(rng, part.base, (*np.atleast_1d(shape), *part.shape) if part.shape else shape)
-        return made
+            records[name] = values(rng, part.base, (*np.atleast_1d(shape), *part.shape) if part.shape else shape)
+        return records
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind in "iu":
@@ -54,10 +54,10 @@ def factors(rng: np.random.Generator, dtype: Any, length: int) -> np.ndarray:
     if dtype.kind == "b":
         return np.ones(length, bool)
     signs = rng.choice([-1.0, 1.0], length)
-    made = signs * np.exp(rng.uniform(-1, 1, length) / math.sqrt(max(length, 1)))
+    numbers = signs * np.exp(rng.uniform(-1, 1, length) / math.sqrt(max(length, 1)))
     if dtype.kind == "c":
-        made = made * np.exp(1j * rng.uniform(0, 2 * math.pi, length))
-    return made.astype(dtype)
+        numbers = numbers * np.exp(1j * rng.uniform(0, 2 * math.pi, length))
+    return numbers.astype(dtype)
 
 
 def special_values(dtype: Any) -> list[Any]:
@@ -117,38 +117,38 @@ def logsumexp_tolerance(dtype: Any, total: Any, length: int) -> Any:
     return own * (np.abs(total) * 1.001 + 2 * math.log(max(length, 1)) + 16)
 
 
-def assert_near(got: Any, expected: Any, allowed: Any, told: object = "") -> None:
-    """Asserts |got − expected| ≤ allowed everywhere, NaN and infinities where they belong; complex numbers part by part."""
-    got, expected = np.asarray(got), np.asarray(expected)
-    assert got.shape == expected.shape, (got.shape, expected.shape, told)
-    if got.dtype.kind == "c" or expected.dtype.kind == "c":
-        assert_near(got.real, expected.real, allowed, (told, "real"))
-        assert_near(got.imag, expected.imag, allowed, (told, "imag"))
+def assert_near(actual: Any, expected: Any, allowed: Any, case: object = "") -> None:
+    """Asserts |actual − expected| ≤ allowed everywhere, NaN and infinities where they belong; complex numbers part by part."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape, (actual.shape, expected.shape, case)
+    if actual.dtype.kind == "c" or expected.dtype.kind == "c":
+        assert_near(actual.real, expected.real, allowed, (case, "real"))
+        assert_near(actual.imag, expected.imag, allowed, (case, "imag"))
         return
     wide = np.longdouble
     with np.errstate(invalid="ignore"):
-        error = np.abs(got.astype(wide) - expected.astype(wide))
-        right = (error <= allowed) | (np.isnan(got) & np.isnan(expected)) | (np.isinf(expected) & (got == expected))
+        error = np.abs(actual.astype(wide) - expected.astype(wide))
+        right = (error <= allowed) | (np.isnan(actual) & np.isnan(expected)) | (np.isinf(expected) & (actual == expected))
     wrong = np.flatnonzero(~np.atleast_1d(right))
     if wrong.size:
         at = int(wrong[0])
         where = np.broadcast_to(np.asarray(allowed, np.float64), np.shape(right)).reshape(-1)
         raise AssertionError(
-            f"{wrong.size} of {got.size} differ, first at {at}: {got.reshape(-1)[at]!r}, expected {expected.reshape(-1)[at]!r} "
-            f"within {where[at]:.3g} {told}"
+            f"{wrong.size} of {actual.size} differ, first at {at}: {actual.reshape(-1)[at]!r}, expected {expected.reshape(-1)[at]!r} "
+            f"within {where[at]:.3g} {case}"
         )
 
 
-def assert_same(got: Any, expected: Any, told: object = "") -> None:
+def assert_same(actual: Any, expected: Any, case: object = "") -> None:
     """Asserts equal shape, dtype and values, NaN equal to NaN; records field by field."""
-    got, expected = np.asarray(got), np.asarray(expected)
+    actual, expected = np.asarray(actual), np.asarray(expected)
     if expected.dtype.names is not None:
-        assert got.dtype.names == expected.dtype.names, (got.dtype, expected.dtype, told)
+        assert actual.dtype.names == expected.dtype.names, (actual.dtype, expected.dtype, case)
         for name in expected.dtype.names:
-            assert_same(got[name], expected[name], (told, name))
+            assert_same(actual[name], expected[name], (case, name))
         return
-    assert got.dtype == expected.dtype, (got.dtype, expected.dtype, told)
-    np.testing.assert_array_equal(got, expected, err_msg=str(told))
+    assert actual.dtype == expected.dtype, (actual.dtype, expected.dtype, case)
+    np.testing.assert_array_equal(actual, expected, err_msg=str(case))
 
 
 def into_poison(call: Callable[..., Any], shape: Any, dtype: Any) -> np.ndarray:
@@ -200,35 +200,35 @@ def wide(dtype: Any) -> np.dtype:
     return np.dtype({"b": "i8", "i": "i8", "u": "u8"}.get(dtype.kind, dtype))
 
 
-def check_reduced(name: str, x: np.ndarray, got: Any, accumulate: str = "auto", fp64: bool = True, told: object = "") -> None:
-    """Asserts that `got` is the named reduction of all of `x`, of the right dtype."""
-    told = (name, x.dtype, x.shape, told)
-    got = np.asarray(got)
-    assert got.shape == (), told
+def check_reduced(name: str, x: np.ndarray, actual: Any, accumulate: str = "auto", fp64: bool = True, case: object = "") -> None:
+    """Asserts that `actual` is the named reduction of all of `x`, of the right dtype."""
+    case = (name, x.dtype, x.shape, case)
+    actual = np.asarray(actual)
+    assert actual.shape == (), case
     if name in ("minimum", "maximum"):
-        assert_same(got, {"minimum": np.min, "maximum": np.max}[name](x), told)
+        assert_same(actual, {"minimum": np.min, "maximum": np.max}[name](x), case)
     elif name in ("any", "all"):
-        assert_same(got, {"any": np.any, "all": np.all}[name](x), told)
+        assert_same(actual, {"any": np.any, "all": np.all}[name](x), case)
     elif name in ("argmin", "argmax"):
-        assert_same(got, np.int64({"argmin": np.argmin, "argmax": np.argmax}[name](x)), told)
+        assert_same(actual, np.int64({"argmin": np.argmin, "argmax": np.argmax}[name](x)), case)
     elif name == "logsumexp":
         result = np.dtype({1: "f4", 2: "f4"}.get(x.dtype.itemsize, "f8")) if x.dtype.kind in "biu" else x.dtype
-        assert got.dtype == result, (got.dtype, told)
+        assert actual.dtype == result, (actual.dtype, case)
         total = logsumexp(x)
-        assert_near(got, total, logsumexp_tolerance(result, total, x.size), told)
+        assert_near(actual, total, logsumexp_tolerance(result, total, x.size), case)
     elif x.dtype.kind in "biu":
         flat = x.reshape(-1).tolist()
         total = sum(flat) if name == "sum" else product(flat)
-        assert_same(got, wrapped(total, wide(x.dtype)), told)
+        assert_same(actual, wrapped(total, wide(x.dtype)), case)
     elif name == "sum":
-        assert got.dtype == x.dtype, (got.dtype, told)
+        assert actual.dtype == x.dtype, (actual.dtype, case)
         total, magnitude = exact_sum(x)
-        assert_near(got, total, tolerance(x.dtype, total, magnitude, x.size, accumulate, fp64), told)
+        assert_near(actual, total, tolerance(x.dtype, total, magnitude, x.size, accumulate, fp64), case)
     else:
         assert name == "product"
-        assert got.dtype == x.dtype, (got.dtype, told)
+        assert actual.dtype == x.dtype, (actual.dtype, case)
         total = np.prod(x.reshape(-1).astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble))
-        assert_near(got, total, product_tolerance(x.dtype, total, x.size, fp64), told)
+        assert_near(actual, total, product_tolerance(x.dtype, total, x.size, fp64), case)
 
 
 def product(numbers: Iterable[int]) -> int:
@@ -241,7 +241,7 @@ def product(numbers: Iterable[int]) -> int:
 
 def prefixes(combine: Callable[[Any, Any], Any], identity: Any, items: Sequence[Any]) -> list[Any]:
     """identity, identity ∘ items[0], …: len(items) + 1 results of a plain Python loop."""
-    found = [identity]
+    results = [identity]
     for item in items:
-        found.append(combine(found[-1], item))
-    return found
+        results.append(combine(results[-1], item))
+    return results

@@ -62,8 +62,8 @@ def inputs_of(
         role = Role.ROW if (v.category is Category.I) == (axis == 1) else Role.COLUMN
         role = Role.PARAMETER if v.category is Category.PARAMETER else role
         slot = v.position >= FIRST
-        given = (dtype, symbols, 0, v.dim == 1) if slot else (stored, symbols, rank, False)
-        inputs[v] = PairInput(f"in{k}", role, v.dim, *given)
+        layout = (dtype, symbols, 0, v.dim == 1) if slot else (stored, symbols, rank, False)
+        inputs[v] = PairInput(f"in{k}", role, v.dim, *layout)
     return inputs
 
 
@@ -102,7 +102,7 @@ def form_of(
 ) -> PairRequest:  # fmt: skip
     """What a call asks of arrays without a batch."""
     formula, weights, inputs = _read(text, weight, code, 1, 0, aliases)
-    arrays = tuple((variable, given.dtype, 0, given.scalar) for variable, given in inputs.items())
+    arrays = tuple((variable, array.dtype, 0, array.scalar) for variable, array in inputs.items())
     dtype = np.dtype("f4" if code == "f2" else code)
     return PairRequest(formula, weights, pair_reduction(op), PairOptions(**options), 1, arrays, dtype, np.dtype("i4"))
 
@@ -110,12 +110,12 @@ def form_of(
 def _read(
     text: str, weight: str | None, code: str, axis: int, rank: int, aliases: Sequence[str] = ()
 ) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
-    asked, variables = parse(text, aliases)
+    unslotted, variables = parse(text, aliases)
     weights = None
     if weight is not None:
         weights, more = parse(weight, aliases)
         variables += tuple(v for v in more if v not in variables)
-    (formula, weights), slots = slotted((asked, weights))
+    (formula, weights), slots = slotted((unslotted, weights))
     assert formula is not None
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
@@ -140,8 +140,8 @@ def pair_plan(
 
 def matrix_default(layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Box | None:
     """The default box of the first scheme by matrix instructions that has one."""
-    found = (kind(layout, domain, mode, facts).default() for kind in MATRIX)
-    return next((box for box in found if box is not None), None)
+    boxes = (kind(layout, domain, mode, facts).default() for kind in MATRIX)
+    return next((box for box in boxes if box is not None), None)
 
 
 def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
@@ -272,49 +272,49 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
 
 
 # ------------------------------------------------------------------------------------------------- pairs on numbers
-def drawn(pair: Pair, rng: np.random.Generator, rows: int = 5, columns: int = 4) -> dict[str, Any]:
+def random_arrays(pair: Pair, rng: np.random.Generator, rows: int = 5, columns: int = 4) -> dict[str, Any]:
     """Random numbers in [0.5, 1.5] for a pair's inputs, by name: (rows or columns, dim), or (dim,)."""
     counts = {Role.ROW: (rows,), Role.COLUMN: (columns,), Role.PARAMETER: ()}
     return {g.name: rng.uniform(0.5, 1.5, (*counts[g.role], g.dim)).astype(g.symbols[0].dtype) for g in pair.inputs}
 
 
-def computed(pair: Pair, given: Mapping[str, Any]) -> list[Any]:
+def computed(pair: Pair, arrays: Mapping[str, Any]) -> list[Any]:
     """A pair's values, each (rows, columns), computed as kernels do: every term once, from inputs of its own role and
-    the parameters' terms alone; then what is left, and contractions as loops.
+    the parameters' terms alone; then the other nodes, and contractions as loops.
     """
     memo: dict[int, Any] = {}
     uniform: dict[int, Any] = {}
     for role in (Role.PARAMETER, Role.ROW, Role.COLUMN):
-        own = _symbols(pair, given, role)
-        found = {id(node): evaluate(node, own, dict(uniform)) for node in pair.terms.of(role)}
-        uniform = uniform or found
-        memo |= found
+        own = _symbols(pair, arrays, role)
+        values = {id(node): evaluate(node, own, dict(uniform)) for node in pair.terms.of(role)}
+        uniform = uniform or values
+        memo |= values
     results: dict[Any, Any] = {}
     for contraction in pair.contractions:
         total: Any = 0
         for d in range(contraction.size):
-            turn = {symbol: _placed(g, given[g.name][..., d]) for g, symbol in contraction.wide}
+            turn = {symbol: _placed(g, arrays[g.name][..., d]) for g, symbol in contraction.wide}
             total = total + evaluate(contraction.term, results | turn, dict(memo))
         results[contraction.result] = total
-    shape = np.broadcast_shapes(*(np.shape(_placed(g, given[g.name][..., 0])) for g in pair.inputs))
+    shape = np.broadcast_shapes(*(np.shape(_placed(g, arrays[g.name][..., 0])) for g in pair.inputs))
     return [np.broadcast_to(evaluate(node, results, dict(memo)), shape) for node in pair.values]
 
 
-def _symbols(pair: Pair, given: Mapping[str, Any], role: Role) -> dict[Any, Any]:
+def _symbols(pair: Pair, arrays: Mapping[str, Any], role: Role) -> dict[Any, Any]:
     return {
-        symbol: _placed(g, given[g.name][..., d])
+        symbol: _placed(g, arrays[g.name][..., d])
         for g in pair.inputs if g.role is role
         for d, symbol in enumerate(g.symbols)
     }  # fmt: skip
 
 
-def _placed(given: PairInput, values: Any) -> Any:
+def _placed(array: PairInput, values: Any) -> Any:
     """One coordinate of every row, column or of the parameter, as it broadcasts."""
-    return {Role.ROW: lambda: values[:, None], Role.COLUMN: lambda: values[None, :]}.get(given.role, lambda: values)()
+    return {Role.ROW: lambda: values[:, None], Role.COLUMN: lambda: values[None, :]}.get(array.role, lambda: values)()
 
 
 def steps(nodes: Sequence[Node], known: Sequence[Node] = ()) -> list[str]:
-    """The names of the functions that are applied below some nodes, arguments first, where `known` ones are given."""
+    """The names of the functions that are applied below some nodes, arguments first, but not below `known` ones."""
     below = postorder(nodes, {id(node) for node in known})
     return [node.function.name for node in below if isinstance(node, Apply)]
 

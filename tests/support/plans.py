@@ -66,13 +66,13 @@ def formula_of(function: Callable[..., Any], *inputs: Any) -> Formula:
 
 
 def inputs_of(inputs: Sequence[Any]) -> list[Input]:
-    made = []
-    for i, given in enumerate(inputs):
-        code, access, rank = (*(given if isinstance(given, tuple) else (given,)), Access.VECTOR, 0)[:3]
+    traced_inputs = []
+    for i, description in enumerate(inputs):
+        code, access, rank = (*(description if isinstance(description, tuple) else (description,)), Access.VECTOR, 0)[:3]
         dtype = np.dtype(code)
         value = symbol(f"argument {i + 1}", dtype)
-        made.append(Input(f"in{i}", dtype, value, access, rank if access is Access.STRIDED else 0))
-    return made
+        traced_inputs.append(Input(f"in{i}", dtype, value, access, rank if access is Access.STRIDED else 0))
+    return traced_inputs
 
 
 def layout_of(formula: Formula, streaming: bool = False) -> Layout:
@@ -130,14 +130,14 @@ def program_of(
     function: Callable[..., Any], *inputs: Any, fp64: bool = True, accumulate: Any = "auto", plain: bool = False
 ) -> Program:
     """A traced function of vectors; inputs as for `formula_of`. plain: as it was traced, before equal parts are shared."""
-    given = tuple(replace(i, value=symbol(i.name, i.dtype, i.access in VARYING)) for i in inputs_of(inputs))
+    traced_inputs = tuple(replace(i, value=symbol(i.name, i.dtype, i.access in VARYING)) for i in inputs_of(inputs))
     with tracing(fp64, accumulate) as line:
-        result = function(*(i.value for i in given))
+        result = function(*(i.value for i in traced_inputs))
     if isinstance(result, Step):
-        program = Program(given, (), line.length, result)
+        program = Program(traced_inputs, (), line.length, result)
     else:
         outputs = result if isinstance(result, tuple) else (result,)
-        program = Program(given, tuple(as_value(output, "a test") for output in outputs), line.length)
+        program = Program(traced_inputs, tuple(as_value(output, "a test") for output in outputs), line.length)
     return program if plain else shared(program)
 
 
@@ -180,8 +180,8 @@ def prefix_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts
     queries = how.pop("queries", length + 1)
     box = box_for("prefix", mode, facts)
     bound = bound_of(op, formula, facts)
-    asked = Queries(Line(queries), length + 1, queried, how.pop("whole", True))
-    return plan_prefix(bound, asked, mode, facts, box)
+    requests = Queries(Line(queries), length + 1, queried, how.pop("whole", True))
+    return plan_prefix(bound, requests, mode, facts, box)
 
 
 def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: Facts) -> Plan:
@@ -301,11 +301,11 @@ _SHARE = re.compile(r"const idx (?:begin|first) = (.*?), (?:end|last) = (.*?);")
 def share_of(source: str, group: int, length: int, share: int) -> tuple[int, int]:
     """[begin, end) of a group, computed as the kernel's own text says, in the kernel's own index type."""
     bits = 32 if "typedef int idx;" in source else 64
-    found = _SHARE.search(source)
-    assert found, source
+    match = _SHARE.search(source)
+    assert match, source
     names: dict[str, Any] = {"n": Checked(length, bits), "share": Checked(share, bits), "g": Checked(group, bits)}
     names["min"] = lambda a, b: a if a < b else b
-    texts = [text.replace("CMR_GROUP", "g").replace("(idx)(", "(") for text in found.groups()]
+    texts = [text.replace("CMR_GROUP", "g").replace("(idx)(", "(") for text in match.groups()]
     assert all(re.fullmatch(r"[\w\s+\-*(),]*", text) for text in texts), texts
     begin = eval(texts[0], {"__builtins__": {}}, names)
     end = eval(texts[1], {"__builtins__": {}}, {**names, "begin": begin, "first": begin})

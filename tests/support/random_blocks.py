@@ -51,13 +51,13 @@ def _columns(rng: np.random.Generator, columns: int) -> Any:
         ends = np.sort(rng.integers(0, columns + 1, 2 * int(rng.integers(1, 6))))
         places = np.arange(columns)
         return ((places[:, None] >= ends[0::2]) & (places[:, None] < ends[1::2])).any(1)
-    chosen = np.full(columns, kind == "whole")
-    chosen[-1] = kind != "none"
-    return chosen
+    flags = np.full(columns, kind == "whole")
+    flags[-1] = kind != "none"
+    return flags
 
 
-def _intervals(chosen: Any) -> Any:
-    return np.flatnonzero(np.diff(np.concatenate([[0], chosen, [0]]).astype(int))).reshape(-1, 2)
+def _intervals(flags: Any) -> Any:
+    return np.flatnonzero(np.diff(np.concatenate([[0], flags, [0]]).astype(int))).reshape(-1, 2)
 
 
 def columns_of(blocks: Blocks) -> Iterator[tuple[int, int, Any]]:

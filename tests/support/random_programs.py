@@ -25,15 +25,15 @@ Known = dict[Node, Any]
 
 # ----------------------------------------------------------------------------------------------------- random programs
 @dataclass(frozen=True)
-class Written:
-    """A program, the arrays it is given (by name), what NumPy makes of them, and the most reduces that wait for each
+class RandomProgram:
+    """A program, its arrays (by name), NumPy's outputs for them, and the most reduces that wait for each
     other.
     """
 
     program: Program
     length: int
-    given: dict[str, Any]
-    wanted: tuple[Any, ...]
+    arrays: dict[str, Any]
+    expected: tuple[Any, ...]
     depth: int
 
 
@@ -41,7 +41,7 @@ LAST = cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0, commutative=False, na
 """The last value that is not 0, an operator that keeps an order."""
 
 
-def _held(values: Any) -> Any:
+def _last_nonzero(values: Any) -> Any:
     """For each index the last value up to it that is not 0."""
     places = np.maximum.accumulate(np.where(values != 0, np.arange(len(values)), -1))
     return np.where(places < 0, 0, values[places])
@@ -49,11 +49,11 @@ def _held(values: Any) -> Any:
 
 _REDUCES: list[tuple[Any, Any]] = [
     (cm.Reduce("sum"), np.sum), (cm.Reduce("minimum"), np.min), (cm.Reduce("maximum"), np.max),
-    (cm.Reduce("argmin"), np.argmin), (cm.Reduce(LAST), lambda v: _held(v)[-1]),
+    (cm.Reduce("argmin"), np.argmin), (cm.Reduce(LAST), lambda v: _last_nonzero(v)[-1]),
 ]  # fmt: skip
 _SCANS: list[tuple[Any, Any]] = [
     (cm.Scan("sum"), np.cumsum), (cm.Scan("maximum"), np.maximum.accumulate),
-    (cm.Scan("sum", exclusive=True), lambda v: np.cumsum(v) - v), (cm.Scan(LAST), _held),
+    (cm.Scan("sum", exclusive=True), lambda v: np.cumsum(v) - v), (cm.Scan(LAST), _last_nonzero),
 ]  # fmt: skip
 _UNFOLDS: list[tuple[Any, Any]] = [(cm.Unfold("product"), np.multiply), (cm.Unfold("sum"), np.add)]
 
@@ -68,7 +68,7 @@ class _Known:
 
 
 @st.composite
-def written(draw: st.DrawFn, steps: int = 16) -> Written:
+def random_programs(draw: st.DrawFn, steps: int = 16) -> RandomProgram:
     """Integers, which wrap as NumPy's do, so that every order of work gives the same bits."""
     length = draw(st.integers(1, 6))
     place = st.sampled_from([0, 1, 0, 2, 3])  # counted from the newest
@@ -76,22 +76,22 @@ def written(draw: st.DrawFn, steps: int = 16) -> Written:
     moves = draw(st.lists(move, min_size=steps - 4, max_size=steps))
     ends = draw(st.lists(place, min_size=1, max_size=3))
     numbers = np.random.default_rng(draw(st.integers(0, 999)))
-    given = {f"in{k}": numbers.integers(-4, 5, length) for k in (0, 1)} | {"in2": np.int64(draw(st.integers(-3, 3)))}
-    made: list[_Known] = []
+    arrays = {f"in{k}": numbers.integers(-4, 5, length) for k in (0, 1)} | {"in2": np.int64(draw(st.integers(-3, 3)))}
+    outputs: list[_Known] = []
 
     def function(x: Any, y: Any, s: Any) -> Any:
-        vectors, scalars = [_Known(x, given["in0"]), _Known(y, given["in1"])], [_Known(s, given["in2"])]
-        found: list[_Known] = []
+        vectors, scalars = [_Known(x, arrays["in0"]), _Known(y, arrays["in1"])], [_Known(s, arrays["in2"])]
+        values: list[_Known] = []
         for move in moves:
             with np.errstate(over="ignore"):
                 new = _move(*move, vectors, scalars, length)
             (vectors if np.ndim(new.numbers) else scalars).insert(0, new)
-            found.insert(0, new)
-        made[:] = [found[k % len(found)] for k in ends]
-        return tuple(known.traced for known in made)
+            values.insert(0, new)
+        outputs[:] = [values[k % len(values)] for k in ends]
+        return tuple(known.traced for known in outputs)
 
     program = program_of(function, "i8", "i8", ("i8", Access.ARGUMENT))
-    return Written(program, length, given, tuple(k.numbers for k in made), max(k.depth for k in made))
+    return RandomProgram(program, length, arrays, tuple(k.numbers for k in outputs), max(k.depth for k in outputs))
 
 
 def _move(kind: str, which: int, i: int, j: int, vectors: list[_Known], scalars: list[_Known], length: int) -> _Known:
@@ -112,8 +112,8 @@ def _move(kind: str, which: int, i: int, j: int, vectors: list[_Known], scalars:
         case "d":
             return _Known(v.traced - w.traced * 2, v.numbers - w.numbers * 2, max(v.depth, w.depth))
         case "w":
-            chosen = np.where(v.numbers < w.numbers, np.arange(length), v.numbers)
-            return _Known(cm.where(v.traced < w.traced, cm.index, v.traced), chosen, max(v.depth, w.depth))
+            numbers = np.where(v.numbers < w.numbers, np.arange(length), v.numbers)
+            return _Known(cm.where(v.traced < w.traced, cm.index, v.traced), numbers, max(v.depth, w.depth))
         case _:
             return _Known(s.traced * 2 - t.traced + 1, s.numbers * 2 - t.numbers + 1, max(s.depth, t.depth))
 
@@ -177,6 +177,6 @@ def computed(step: Step, known: Mapping[Node, Any], length: int) -> Known:
     return {result: np.asarray(parts[leaf]).astype(result.dtype)[()] for leaf, result in step.results.items()}
 
 
-def inputs_known(program: Program, given: Mapping[str, Any]) -> Known:
+def inputs_known(program: Program, arrays: Mapping[str, Any]) -> Known:
     """What the symbols of a program's inputs stand for."""
-    return {node: given[i.name] for i in program.inputs for node in components(i.value).values()}
+    return {node: arrays[i.name] for i in program.inputs for node in components(i.value).values()}

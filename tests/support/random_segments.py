@@ -105,37 +105,37 @@ def slices(offsets: np.ndarray) -> list[slice]:
 
 def summed(x: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(sum, sum of magnitudes) of every segment in float64 (int64 and uint64 for integers), in extended precision."""
-    kept = np.longdouble if x.dtype.kind == "f" else np.clongdouble if x.dtype.kind == "c" else wide(x.dtype)
-    before = [np.concatenate([np.zeros((1, *x.shape[1:]), kept), np.cumsum(v, 0, dtype=kept)]) for v in (x, np.abs(x))]
+    wide_dtype = np.longdouble if x.dtype.kind == "f" else np.clongdouble if x.dtype.kind == "c" else wide(x.dtype)
+    before = [np.concatenate([np.zeros((1, *x.shape[1:]), wide_dtype), np.cumsum(v, 0, dtype=wide_dtype)]) for v in (x, np.abs(x))]
     return tuple((v[offsets[1:]] - v[offsets[:-1]]) for v in before)  # type: ignore[return-value]
 
 
-def check_sums(x: np.ndarray, offsets: np.ndarray, got: Any, told: object = "") -> None:
-    """Asserts that `got` holds every segment's sum, of the right dtype."""
-    got = np.asarray(got)
+def check_sums(x: np.ndarray, offsets: np.ndarray, actual: Any, case: object = "") -> None:
+    """Asserts that `actual` holds every segment's sum, of the right dtype."""
+    actual = np.asarray(actual)
     if x.dtype.kind not in "fc":
-        assert_same(got, summed(x, offsets)[0], told)
+        assert_same(actual, summed(x, offsets)[0], case)
         return
-    assert got.dtype == x.dtype, (got.dtype, told)
+    assert actual.dtype == x.dtype, (actual.dtype, case)
     exact = [exact_sum(x[part]) for part in slices(offsets)]
     totals, sizes = (np.array([e[k] for e in exact], np.clongdouble if k == 0 and x.dtype.kind == "c" else float) for k in (0, 1))
-    assert_near(got, totals, tolerance(x.dtype, totals, sizes, 512, "fast"), told)
+    assert_near(actual, totals, tolerance(x.dtype, totals, sizes, 512, "fast"), case)
 
 
-def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, got: Any, told: object = "", fp64: bool = True) -> None:
-    """Asserts that `got` holds every segment's reduction by name; empty segments are looked at elsewhere."""
-    got = np.asarray(got)
-    assert got.shape == (len(offsets) - 1,), (got.shape, told)
+def check_segments(name: str, x: np.ndarray, offsets: np.ndarray, actual: Any, case: object = "", fp64: bool = True) -> None:
+    """Asserts that `actual` holds every segment's reduction by name; empty segments are looked at elsewhere."""
+    actual = np.asarray(actual)
+    assert actual.shape == (len(offsets) - 1,), (actual.shape, case)
     if name == "sum":
-        check_sums(x, offsets, got, told)
+        check_sums(x, offsets, actual, case)
         return
-    for value, part in zip(got, slices(offsets), strict=True):
+    for value, part in zip(actual, slices(offsets), strict=True):
         if part.stop == part.start:
             continue
         if name in ("mean", "var", "std"):
             values = x[part].astype(np.float64)
-            own = unit(got.dtype)
+            own = unit(actual.dtype)
             scale = np.abs(values).max() ** (2 if name == "var" else 1)
-            assert_near(value, getattr(np, name)(values), 64 * own * scale + (own**0.5 * scale if name == "std" else 0), told)
+            assert_near(value, getattr(np, name)(values), 64 * own * scale + (own**0.5 * scale if name == "std" else 0), case)
         else:
-            check_reduced(name, x[part], value, "fast", fp64, told)
+            check_reduced(name, x[part], value, "fast", fp64, case)

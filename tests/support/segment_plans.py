@@ -33,24 +33,24 @@ FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0),
 
 def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
     """What is reduced. codes: dtypes of the element's arrays; gathered: the last one through an array of int32; op;
-    init, empty: given or not; offsets: their dtype; closed; trailing; vectors: only what is gathered is.
+    init, empty: whether there is one; offsets: their dtype; closed; trailing; vectors: only the last array is trailing.
     """
     codes, gathered = how.get("codes", ["f4"]), how.get("gathered", False)
-    made = []
+    elements = []
     for i, code in enumerate(codes, 1):
         last = gathered and i == len(codes)
         access = Access.GATHERED if last else Access.VECTOR
         through = (f"in{len(codes) + 1}",) if last else ()
-        given = Signature(np.dtype(code), access, varies=True).input(i)
-        made.append(replace(given, through=through, trailing=how.get("trailing", False) and (last or not how.get("vectors"))))
+        element = Signature(np.dtype(code), access, varies=True).input(i)
+        elements.append(replace(element, through=through, trailing=how.get("trailing", False) and (last or not how.get("vectors"))))
     front = how.get("front", lambda *values: values[0] if len(values) == 1 else values[0] * values[1])
-    formula = trace(front, made, "the elements")
+    formula = trace(front, elements, "the elements")
     if gathered:
         places = Signature(np.dtype("i4"), Access.VECTOR, varies=True).input(len(codes) + 1)
         formula = type(formula)((*formula.inputs, places), formula.outputs)
     op = bind_segment(*segment_operator(how.get("op", "sum")), value_dtype(formula.outputs[0]), "auto", facts.fp64)
     numbers = [Signature(dtype, Access.ARGUMENT).input(7 + i) for i, dtype in enumerate((op.whole.value, op.result))]
-    init, empty = (given if how.get(name) else None for name, given in zip(("init", "empty"), numbers, strict=True))
+    init, empty = (element if how.get(name) else None for name, element in zip(("init", "empty"), numbers, strict=True))
     offsets = np.dtype(how.get("offsets", "i4"))
     return SegmentLayout(formula, op, offsets, op.result, how.get("closed", True), init, empty)
 
@@ -75,17 +75,17 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
             if mode is ComputeMode.PARALLEL and suits_teams(layout, facts):
                 for near in (False, True):
                     box = team_box(length / segments, facts, near)
-                    told = f"segments {name}, {length}, by teams{', near' if near else ''}"
-                    yield told, Teams(layout, domain, mode, facts).plan(box)
-                    yield f"{told}, looking", Teams(layout, domain, mode, facts).plan(box, looks=True)
+                    label = f"segments {name}, {length}, by teams{', near' if near else ''}"
+                    yield label, Teams(layout, domain, mode, facts).plan(box)
+                    yield f"{label}, looking", Teams(layout, domain, mode, facts).plan(box, looks=True)
                 share, closed = box.share(domain.weight), layout.closed
-                told = f"cuts for {name}, {length}"
-                yield told, plan_cuts(layout.offsets, closed, domain, share, box.tile, mode, facts)
+                label = f"cuts for {name}, {length}"
+                yield label, plan_cuts(layout.offsets, closed, domain, share, box.tile, mode, facts)
             if mode is ComputeMode.PARALLEL and suits_marks(layout, facts) and not how.get("empty"):
                 line, box = marked(length, TeamBox().share(length)), TeamBox()
                 for key, last in ((None, False), (np.dtype("i4"), True), (PAIR, False)):
-                    told = f"runs {name}, {length}, keys of {key}"
-                    yield told, plan_keyed(layout, line, key, last, mode, facts, box)
+                    label = f"runs {name}, {length}, keys of {key}"
+                    yield label, plan_keyed(layout, line, key, last, mode, facts, box)
             if takes_lanes(layout, domain, mode, facts):
                 yield f"segments {name}, {length}, in lanes", Lanes(layout, domain, mode, facts).plan(lanes_box())
     layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)
@@ -97,5 +97,5 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
         if mode is ComputeMode.PARALLEL and suits_teams(vectors, facts, columns):
             for length, near in ((1000, False), (1_000_000, False), (1_000_000, True)):
                 domain, box = Segments(length, 500, columns), team_box(length / 500, facts, near)
-                told = f"segments of {columns} columns, {length}, by teams{', near' if near else ''}"
-                yield told, Teams(vectors, domain, mode, facts).plan(box)
+                label = f"segments of {columns} columns, {length}, by teams{', near' if near else ''}"
+                yield label, Teams(vectors, domain, mode, facts).plan(box)

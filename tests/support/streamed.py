@@ -20,8 +20,8 @@ LENGTH = 900_001
 def tiles_of(function: Any, *values: Any, **keywords: Any) -> tuple[int, int, int]:
     """(tiles, elements of one, passes) of a call, as it explains itself; (0, 0, 0) where it is not streamed."""
     text = function.explain(*values, **keywords)
-    found = re.search(r"streamed: ([\d,]+) tiles? of ([\d,]+) \w+, .* (\d+) pass", text)
-    return tuple(int(number.replace(",", "")) for number in found.groups()) if found else (0, 0, 0)  # type: ignore[return-value]
+    match = re.search(r"streamed: ([\d,]+) tiles? of ([\d,]+) \w+, .* (\d+) pass", text)
+    return tuple(int(number.replace(",", "")) for number in match.groups()) if match else (0, 0, 0)  # type: ignore[return-value]
 
 
 def streamed(function: Any, *values: Any, **keywords: Any) -> Any:

@@ -22,13 +22,13 @@ def signatures(name: str) -> dict[str, str]:
     return dict(re.findall(r'^<%def name="([a-z]\w*)(\(.*?\))">', text, re.M))
 
 
-def said(template: str, word: str, *args: Any, **context: Any) -> str:
+def rendering_of(template: str, word: str, *args: Any, **context: Any) -> str:
     """What a def renders to."""
-    found = LOOKUP.get_template(f"{template}.cl.mako").get_def(word)
-    names = list(inspect.signature(found.callable_).parameters)[1:]
-    return str(found.render_unicode(**dict(zip(names, args, strict=False)), **context))
+    definition = LOOKUP.get_template(f"{template}.cl.mako").get_def(word)
+    names = list(inspect.signature(definition.callable_).parameters)[1:]
+    return str(definition.render_unicode(**dict(zip(names, args, strict=False)), **context))
 
 
 def helper(vendor: str, function: str, kind: str) -> str:
     file = next(file for file in vocabularies(vendor) if function in signatures(f"vendor/{file}"))
-    return said(f"vendor/{file}", function, kind)
+    return rendering_of(f"vendor/{file}", function, kind)

@@ -30,18 +30,18 @@ def check_derivatives(f: Vector, arrays: Arrays, rng: np.random.Generator, toler
         matrix = jacobian(f, v, arrays)
         leading = matrix.shape[:-2]
         g = fresh(f.dim, f)
-        given = rng.standard_normal((*leading, f.dim))
-        found = evaluate(gradient(f, v, g), {**arrays, g: given})
-        close(found, np.einsum("...k,...kl->...l", given, matrix), tolerance)
+        cotangents = rng.standard_normal((*leading, f.dim))
+        actual = evaluate(gradient(f, v, g), {**arrays, g: cotangents})
+        close(actual, np.einsum("...k,...kl->...l", cotangents, matrix), tolerance)
         u = fresh(v.dim, f)
         along = rng.standard_normal((*leading, v.dim))
-        found = evaluate(directional(f, v, u), {**arrays, u: along})
-        close(found, np.einsum("...kl,...l->...k", matrix, along), tolerance)
+        actual = evaluate(directional(f, v, u), {**arrays, u: along})
+        close(actual, np.einsum("...kl,...l->...k", matrix, along), tolerance)
 
 
-def close(found: np.ndarray, wanted: np.ndarray, tolerance: float = 1e-12) -> None:
-    """Equal up to `tolerance` of the largest wanted number, shapes up to broadcasting of leading axes."""
-    found, wanted = np.broadcast_arrays(found, wanted)
-    finite = wanted[np.isfinite(wanted)]
+def close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    """Equal up to `tolerance` of the largest expected number, shapes up to broadcasting of leading axes."""
+    actual, expected = np.broadcast_arrays(actual, expected)
+    finite = expected[np.isfinite(expected)]
     scale = max(1.0, float(np.abs(finite).max(initial=0.0)))
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)

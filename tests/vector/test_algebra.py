@@ -68,11 +68,11 @@ def arrays(rng: np.random.Generator) -> dict[Variable, np.ndarray]:
 def test_operations_and_their_derivatives(
     name: str, args: tuple[Variable, ...], oracle: Callable[..., Any], rng: np.random.Generator
 ) -> None:
-    given = arrays(rng)
+    values = arrays(rng)
     f = O[name](*args)
-    found = evaluate(f, given)
-    close(found, oracle(*(np.broadcast_to(given[v], (6, 5, v.dim)) for v in args)), 1e-14)
-    check_derivatives(f, given, rng)
+    actual = evaluate(f, values)
+    close(actual, oracle(*(np.broadcast_to(values[v], (6, 5, v.dim)) for v in args)), 1e-14)
+    check_derivatives(f, values, rng)
 
 
 def test_norms_are_sums_of_elementwise_terms() -> None:
@@ -82,36 +82,36 @@ def test_norms_are_sums_of_elementwise_terms() -> None:
 
 
 def test_coordinates(rng: np.random.Generator) -> None:
-    given = arrays(rng)
-    x = given[X]
+    values = arrays(rng)
+    x = values[X]
     pad = np.zeros_like(x[..., :1])
-    for f, wanted in [
+    for f, expected in [
         (O["Elem"](X, 2), x[..., 2:3]),
-        (O["ElemT"](S1, 3, 1), np.array([0.0, given[S1][0], 0.0])),
+        (O["ElemT"](S1, 3, 1), np.array([0.0, values[S1][0], 0.0])),
         (O["Extract"](X, 1, 2), x[..., 1:3]),
         (O["ExtractT"](X, 1, 6), np.concatenate([pad, x, pad], -1)),
-        (O["SumT"](S1, 3), np.repeat(given[S1], 3)),
+        (O["SumT"](S1, 3), np.repeat(values[S1], 3)),
         (O["Select"](X, 3, -1, 0), np.concatenate([x[..., 3:], pad, x[..., :1]], -1)),
-        (O["Elem"](O["Concat"](X, Y), 5), given[Y][..., 1:2]),
+        (O["Elem"](O["Concat"](X, Y), 5), values[Y][..., 1:2]),
         (O["Extract"](O["Concat"](X, X * 2), 2, 4), np.concatenate([x[..., 2:], 2 * x[..., :2]], -1)),
     ]:
-        close(evaluate(f, given), wanted, 1e-15)
-        check_derivatives(f * f + 2 * f, given, rng)
+        close(evaluate(f, values), expected, 1e-15)
+        check_derivatives(f * f + 2 * f, values, rng)
 
 
 def test_spread_coordinates_absorb_and_join(rng: np.random.Generator) -> None:
-    given = arrays(rng)
+    values = arrays(rng)
     a, b = O["ElemT"](O["Elem"](X, 0), 4, 1), O["ElemT"](O["Elem"](Y, 3), 4, 2)
-    for f, wanted in [
+    for f, expected in [
         (a * Y, "Select"), (Y * a, "Select"), (-a, "Select"), (a + b, "Select"), (a * S1, "Select"), (a * b, "Zero"),
     ]:  # fmt: skip
-        assert f.operation.name == wanted
-        check_derivatives(f * X, given, rng)
+        assert f.operation.name == expected
+        check_derivatives(f * X, values, rng)
     full_a, full_b = (np.zeros((6, 5, 4)) for _ in range(2))
-    full_a[..., 1], full_b[..., 2] = given[X][..., 0], given[Y][..., 3]
-    close(evaluate((a + b) * Y, given), (full_a + full_b) * given[Y], 1e-15)
-    close(evaluate(O["Sum"](a * Y), given), _sum(full_a * given[Y]), 1e-15)
-    close(evaluate(a + a * 2, given), 3 * full_a, 1e-15)
+    full_a[..., 1], full_b[..., 2] = values[X][..., 0], values[Y][..., 3]
+    close(evaluate((a + b) * Y, values), (full_a + full_b) * values[Y], 1e-15)
+    close(evaluate(O["Sum"](a * Y), values), _sum(full_a * values[Y]), 1e-15)
+    close(evaluate(a + a * 2, values), 3 * full_a, 1e-15)
 
 
 def test_extrema_take_the_first_of_equals_and_pass_over_nan() -> None:
@@ -124,14 +124,14 @@ def test_extrema_take_the_first_of_equals_and_pass_over_nan() -> None:
 
 def test_one_hot_rounds_and_leaves_out_what_is_outside() -> None:
     values = np.array([0.0, 1.4, 1.6, 2.5, -1.0, 3.0, np.nan])[:, None]
-    wanted = np.zeros((7, 3))
-    wanted[0, 0] = wanted[1, 1] = wanted[2, 2] = 1
-    np.testing.assert_array_equal(evaluate(O["OneHot"](S1, 3), {S1: values}), wanted)
+    expected = np.zeros((7, 3))
+    expected[0, 0] = expected[1, 1] = expected[2, 2] = 1
+    np.testing.assert_array_equal(evaluate(O["OneHot"](S1, 3), {S1: values}), expected)
     assert gradient(O["OneHot"](S1, 3), S1, Constant((1, 2, 3))).operation is ZERO
 
 
 def test_wrong_dimensions_are_named() -> None:
-    for make, told in [
+    for make, message in [
         (lambda: O["Scalprod"](X, O["Extract"](Y, 0, 2)), "Scalprod: dimensions 4, 2"),
         (
             lambda: O["WeightedSqNorm"](O["Extract"](S16, 0, 5), X),
@@ -151,7 +151,7 @@ def test_wrong_dimensions_are_named() -> None:
         (lambda: O["Concat"](), "at least one"),
         (lambda: O["Zero"](0), "a vector has 1 to"),
     ]:
-        with pytest.raises(ShapeError, match=told):
+        with pytest.raises(ShapeError, match=message):
             make()
     with pytest.raises(FormulaError, match="place must be an integer"):
         O["Elem"](X, 1.0)

@@ -57,10 +57,10 @@ def test_functions_of_one(
 )
 def test_from_real_numbers(name: str, oracle: Callable[..., Any], rng: np.random.Generator) -> None:
     x = Variable(0, 3, 0)
-    given = {x: rng.standard_normal((5, 3))}
+    values = {x: rng.standard_normal((5, 3))}
     f = OPERATIONS[name](x)
-    close(evaluate(f, given), _pairs(oracle(given[x])), 1e-14)
-    check_derivatives(f, given, rng)
+    close(evaluate(f, values), _pairs(oracle(values[x])), 1e-14)
+    check_derivatives(f, values, rng)
 
 
 @pytest.mark.parametrize(
@@ -76,21 +76,21 @@ def test_functions_of_two(
 ) -> None:
     x, y = Variable(0, 2 * counts[0], 0), Variable(1, 2 * counts[1], 1)
     a, b = _numbers(rng, 4, 1, counts[0]), _numbers(rng, 1, 3, counts[1])
-    given = {x: _pairs(a), y: _pairs(b)}
+    values = {x: _pairs(a), y: _pairs(b)}
     f = OPERATIONS[name](x, y)
-    close(evaluate(f, given), _pairs(oracle(a, b)), 1e-14)
-    check_derivatives(f, given, rng)
+    close(evaluate(f, values), _pairs(oracle(a, b)), 1e-14)
+    check_derivatives(f, values, rng)
 
 
 def test_real_scales_and_repetition(rng: np.random.Generator) -> None:
     s, x, one = Variable(0, 1, 2), Variable(1, 6, 0), Variable(2, 2, 0)
     z, w = _numbers(rng, 4, 3), _numbers(rng, 4, 1)
-    given = {s: np.array([0.7]), x: _pairs(z), one: _pairs(w)}
+    values = {s: np.array([0.7]), x: _pairs(z), one: _pairs(w)}
     for f in (OPERATIONS["ComplexRealScal"](s, x), OPERATIONS["ComplexRealScal"](x, s)):
-        close(evaluate(f, given), _pairs(0.7 * z), 1e-15)
+        close(evaluate(f, values), _pairs(0.7 * z), 1e-15)
     f = OPERATIONS["ComplexSumT"](one, 6)
-    close(evaluate(f, given), _pairs(np.repeat(w, 3, -1)), 0)
-    check_derivatives(f, given, rng)
+    close(evaluate(f, values), _pairs(np.repeat(w, 3, -1)), 0)
+    check_derivatives(f, values, rng)
 
 
 def test_odd_dimensions_are_refused() -> None:

@@ -52,53 +52,53 @@ def test_gradients_agree_with_finite_differences(name: str, rng: np.random.Gener
 @pytest.mark.parametrize("name", list(formulas()))
 def test_second_derivatives_agree_with_finite_differences(name: str, rng: np.random.Generator) -> None:
     f = formulas()[name]
-    given = arrays(rng)
+    values = arrays(rng)
     g = fresh(f.dim, f)
-    given[g] = rng.standard_normal(f.dim)
+    values[g] = rng.standard_normal(f.dim)
     for v in f.variables:
-        check_derivatives(gradient(f, v, g), given, rng, 1e-5)
+        check_derivatives(gradient(f, v, g), values, rng, 1e-5)
 
 
 @pytest.mark.parametrize("name", list(formulas()))
 def test_grad_matrix_is_the_jacobian_row_by_row(name: str, rng: np.random.Generator) -> None:
-    f, given = formulas()[name], arrays(rng)
+    f, values = formulas()[name], arrays(rng)
     for v in (X, S):
-        wanted = jacobian(f, v, given)
-        close(evaluate(grad_matrix(f, v), given), wanted.reshape(*wanted.shape[:-2], -1), 1e-6)
+        expected = jacobian(f, v, values)
+        close(evaluate(grad_matrix(f, v), values), expected.reshape(*expected.shape[:-2], -1), 1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name, f in formulas().items() if f.dim == 3])
 def test_divergence_is_the_trace_of_the_jacobian(name: str, rng: np.random.Generator) -> None:
-    f, given = formulas()[name], arrays(rng)
-    wanted = np.einsum("...kk->...", jacobian(f, X, given))[..., None]
-    close(evaluate(divergence(f, X), given), wanted, 1e-6)
+    f, values = formulas()[name], arrays(rng)
+    expected = np.einsum("...kk->...", jacobian(f, X, values))[..., None]
+    close(evaluate(divergence(f, X), values), expected, 1e-6)
 
 
 def test_the_divergence_of_what_mixes_coordinates(rng: np.random.Generator) -> None:
-    given = arrays(rng)
+    values = arrays(rng)
     turned = concat(OPERATIONS["Extract"](X * Y, 1, 2), OPERATIONS["Elem"](X, 0) ** 2)
     matrix = OPERATIONS["MatVecMult"](OPERATIONS["TensorProd"](X, Y), X)
     for f in (turned * X, matrix - turned, -turned / S):
-        wanted = np.einsum("...kk->...", jacobian(f, X, given))[..., None]
-        close(evaluate(divergence(f, X), given), wanted, 1e-6)
+        expected = np.einsum("...kk->...", jacobian(f, X, values))[..., None]
+        close(evaluate(divergence(f, X), values), expected, 1e-6)
 
 
 def test_the_laplacian_of_a_gaussian(rng: np.random.Generator) -> None:
-    given = arrays(rng)
+    values = arrays(rng)
     f = exp(-sqdist(X, Y) / S)
-    found = evaluate(laplacian(f, X), given)
-    s, d2 = given[S], ((given[X] - given[Y]) ** 2).sum(-1, keepdims=True)
-    close(found, (4 * d2 / s**2 - 6 / s) * np.exp(-d2 / s), 1e-12)
+    actual = evaluate(laplacian(f, X), values)
+    s, d2 = values[S], ((values[X] - values[Y]) ** 2).sum(-1, keepdims=True)
+    close(actual, (4 * d2 / s**2 - 6 / s) * np.exp(-d2 / s), 1e-12)
 
 
 def test_adjoint_and_trace_of_linear_maps(rng: np.random.Generator) -> None:
-    given = arrays(rng)
+    values = arrays(rng)
     f = (X | Y) * Y - 2 * X + OPERATIONS["SumT"](OPERATIONS["Elem"](X, 2), 3) / S
     g = fresh(3, f)
-    given[g] = rng.standard_normal(3)
-    matrix = jacobian(f, X, given)
-    close(evaluate(trace_operator(f, X), given), np.einsum("...kk->...", matrix)[..., None], 1e-7)
-    close(evaluate(adjoint_operator(f, X, g), given), np.einsum("...k,...kl->...l", given[g], matrix), 1e-7)
+    values[g] = rng.standard_normal(3)
+    matrix = jacobian(f, X, values)
+    close(evaluate(trace_operator(f, X), values), np.einsum("...kk->...", matrix)[..., None], 1e-7)
+    close(evaluate(adjoint_operator(f, X, g), values), np.einsum("...k,...kl->...l", values[g], matrix), 1e-7)
     for other in (X * X, X + 1, X + Y):
         with pytest.raises(FormulaError, match="not linear"):
             trace_operator(other, X)
@@ -108,14 +108,14 @@ def test_adjoint_and_trace_of_linear_maps(rng: np.random.Generator) -> None:
 
 def test_what_does_not_depend_on_the_variable_has_a_structural_zero() -> None:
     f = exp(Y) * OPERATIONS["Sign"](X)
-    for found, dim in [
+    for actual, dim in [
         (gradient(f, S, Y), 1),
         (gradient(f, X, Y), 3),
         (directional(f, X, Y), 3),
         (grad_matrix(f, X), 9),
     ]:
-        assert found.operation is ZERO
-        assert found.dim == dim
+        assert actual.operation is ZERO
+        assert actual.dim == dim
 
 
 def test_gradients_share_the_formulas_parts() -> None:
@@ -126,9 +126,9 @@ def test_gradients_share_the_formulas_parts() -> None:
 
 def test_structural_zeros_absorb_nan(rng: np.random.Generator) -> None:
     f = OPERATIONS["Elem"](X, 0) / OPERATIONS["Elem"](Y, 0)
-    given = {X: np.ones(3), Y: np.array([2.0, np.nan, np.inf])}
-    close(evaluate(gradient(f, X), given), np.array([0.5, 0, 0]))
-    close(evaluate(gradient(X * Y, X, gradient(f, X)), given), np.array([1.0, 0, 0]))
+    values = {X: np.ones(3), Y: np.array([2.0, np.nan, np.inf])}
+    close(evaluate(gradient(f, X), values), np.array([0.5, 0, 0]))
+    close(evaluate(gradient(X * Y, X, gradient(f, X)), values), np.array([1.0, 0, 0]))
 
 
 def test_substitution() -> None:

@@ -101,12 +101,12 @@ def test_powers_are_exact_products(rng: np.random.Generator) -> None:
     x = Variable(0, 4, 0)
     values = rng.uniform(0.2, 3, (10, 4)) * rng.choice([-1, 1], (10, 4))
     for exponent in (-7, -3, -1, 0, 1, 2, 3, 5, 20, 64):
-        wanted = np.array([[math.prod([abs(v)] * abs(exponent)) for v in row] for row in values])
-        wanted = wanted * np.where(values < 0, (-1.0) ** exponent, 1)
-        wanted = 1 / wanted if exponent < 0 else wanted
+        expected = np.array([[math.prod([abs(v)] * abs(exponent)) for v in row] for row in values])
+        expected = expected * np.where(values < 0, (-1.0) ** exponent, 1)
+        expected = 1 / expected if exponent < 0 else expected
         for f in (x**exponent, OPERATIONS["Pow"](x, exponent)):
-            found = np.broadcast_to(evaluate(f, {x: values}), wanted.shape)
-            np.testing.assert_allclose(found, wanted, rtol=2e-14)
+            actual = np.broadcast_to(evaluate(f, {x: values}), expected.shape)
+            np.testing.assert_allclose(actual, expected, rtol=2e-14)
             if abs(exponent) < 8:
                 check_derivatives(f, {x: values}, rng)
 
@@ -135,17 +135,17 @@ def test_a_negative_base_keeps_the_derivative_of_a_whole_real_power() -> None:
     x = Variable(0, 1, 0)
     from clmapreduce.vector.derivative import gradient
 
-    found = evaluate(gradient(OPERATIONS["Powf"](x, 3.0), x), {x: np.array([-2.0])})
-    close(found, np.array([12.0]))
+    actual = evaluate(gradient(OPERATIONS["Powf"](x, 3.0), x), {x: np.array([-2.0])})
+    close(actual, np.array([12.0]))
 
 
 @pytest.mark.parametrize("digits", [-1, 0, 1, 3])
 def test_round_takes_halves_away_from_zero(digits: int, rng: np.random.Generator) -> None:
     x = Variable(0, 7, 0)
     halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999999999999994])
-    wanted = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 0.0])
+    expected = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 0.0])
     if digits == 0:
-        np.testing.assert_array_equal(evaluate(OPERATIONS["Round"](x), {x: halves}), wanted)
+        np.testing.assert_array_equal(evaluate(OPERATIONS["Round"](x), {x: halves}), expected)
     values = rng.uniform(-100, 100, 7)
     close(evaluate(OPERATIONS["Round"](x, digits), {x: values}), _rounded(values, digits), 1e-13)
 
@@ -154,9 +154,9 @@ def test_mod_has_its_offset(rng: np.random.Generator) -> None:
     x, m, o = Variable(0, 5, 0), Variable(1, 1, 2), Variable(2, 5, 2)
     values, modulus, offset = rng.uniform(-9, 9, (4, 5)), np.array([2.5]), rng.uniform(-1, 1, 5)
     arrays = {x: values, m: modulus, o: offset}
-    wanted = values - modulus * np.floor((values - offset) / modulus)
-    close(evaluate(OPERATIONS["Mod"](x, m, o), arrays), wanted, 1e-14)
-    assert ((wanted >= offset - 1e-12) & (wanted < offset + modulus + 1e-12)).all()
+    expected = values - modulus * np.floor((values - offset) / modulus)
+    close(evaluate(OPERATIONS["Mod"](x, m, o), arrays), expected, 1e-14)
+    assert ((expected >= offset - 1e-12) & (expected < offset + modulus + 1e-12)).all()
     close(evaluate(OPERATIONS["Mod"](x, m), {x: values, m: modulus}), np.mod(values, modulus), 1e-14)
     periods = rng.integers(-3, 4, (4, 5)) + rng.uniform(0.1, 0.9, (4, 5))
     check_derivatives(OPERATIONS["Mod"](x, m, o), {**arrays, x: offset + modulus * periods}, rng)
@@ -198,11 +198,11 @@ def test_derivatives_at_corners() -> None:
     from clmapreduce.vector.derivative import gradient
 
     x = Variable(0, 1, 0)
-    for name, at, wanted in [
+    for name, at, expected in [
         ("Sqrt", 0.0, 0.0), ("Rsqrt", 0.0, 0.0), ("SinXDivX", 0.0, 0.0), ("Abs", 0.0, 0.0), ("Norm2", 0.0, 0.0),
     ]:  # fmt: skip
         f = OPERATIONS[name](x)
-        close(evaluate(gradient(f, x), {x: np.array([at])}), np.array([wanted]), 0)
+        close(evaluate(gradient(f, x), {x: np.array([at])}), np.array([expected]), 0)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 8])
@@ -217,8 +217,8 @@ def test_all_derivatives_of_sinxdivx_are_accurate_near_zero(order: int) -> None:
     # sin(x)/x is the integral of cos(t x) over t in [0, 1]
     nodes, weights = np.polynomial.legendre.leggauss(60)
     t, weights = (nodes + 1) / 2, weights / 2
-    wanted = (weights * t**order * np.cos(t * at + order * np.pi / 2)).sum(-1, keepdims=True)
-    close(evaluate(f, {x: at}), wanted, 1e-12)
+    expected = (weights * t**order * np.cos(t * at + order * np.pi / 2)).sum(-1, keepdims=True)
+    close(evaluate(f, {x: at}), expected, 1e-12)
 
 
 def test_dimensions_that_do_not_fit_are_named() -> None:

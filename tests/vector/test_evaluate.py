@@ -113,11 +113,11 @@ def test_random_formulas(recipe: Recipe, seed: int) -> None:
     values = {variable: rng.uniform(-1, 1, shape) for variable, shape in ARRAYS.items()}
     f = built(recipe)
     assert built(recipe) is f
-    wanted = interpreted(recipe, values)
-    assert f.dim == wanted.shape[-1]
-    close(evaluate(f, values), wanted, 1e-11)
+    expected = interpreted(recipe, values)
+    assert f.dim == expected.shape[-1]
+    close(evaluate(f, values), expected, 1e-11)
     assert parse(text(f))[0] is f
-    if np.abs(wanted).max() < 1e3:
+    if np.abs(expected).max() < 1e3:
         check_derivatives(f, values, rng, 1e-4)
     x, y = LEAVES[3]
     close(evaluate(substitute(f, {x: y}), values), evaluate(f, {**values, x: values[y]}), 1e-11)
@@ -160,9 +160,9 @@ def test_computing_stays_in_the_arrays_dtype(dtype: type, rng: np.random.Generat
     formulas += [x**-3, OPERATIONS["IfElse"](x, y, x), OPERATIONS["Clamp"](x, 0, y), OPERATIONS["OneHot"](x.sum(), 3)]
     formulas += [OPERATIONS["ElemT"](x.sum(), 3, 1), OPERATIONS["Sinc"](x), OPERATIONS["BSpline"](x, y.sum(), 1)]
     for f in formulas:
-        found = evaluate(f, values)
-        assert found.dtype == dtype, f
-        close(found.astype(float), evaluate(f, values, np.float64), 30 * float(np.finfo(dtype).eps))
+        actual = evaluate(f, values)
+        assert actual.dtype == dtype, f
+        close(actual.astype(float), evaluate(f, values, np.float64), 30 * float(np.finfo(dtype).eps))
         (lowered,) = scalars([f], lambda part: nodes.get(part, constant * part.dim))  # type: ignore[call-overload]
         assert {part.dtype for part in lowered} == {np.dtype(dtype)}, f
 

@@ -55,21 +55,21 @@ def test_nobodys_formulas_are_collected() -> None:
 
 
 def test_threads_get_one_object() -> None:
-    start, found = threading.Barrier(8), [[] for _ in range(8)]
+    start, actual = threading.Barrier(8), [[] for _ in range(8)]
 
     def build(place: int) -> None:
         start.wait()
         for k in range(300):
             x = Variable(k % 7, 2 + k % 3, 0)
-            found[place].append(exp(x * float(k)) + x.sum())
+            actual[place].append(exp(x * float(k)) + x.sum())
 
     threads = [threading.Thread(target=build, args=(place,)) for place in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(len(others) == 300 for others in found)
-    for same in zip(*found, strict=True):
+    assert all(len(others) == 300 for others in actual)
+    for same in zip(*actual, strict=True):
         assert all(other is same[0] for other in same)
 
 
@@ -80,10 +80,10 @@ def test_thousands_of_steps_need_no_recursion(rng: np.random.Generator) -> None:
     for factor in factors:
         f = f + f * float(factor)
     assert len(list(postorder([f]))) > 2 * steps
-    given = {x: np.array([0.5])}
-    wanted = np.prod(1 + factors)
-    close(evaluate(f, given), np.array([0.5 * wanted]), 1e-10)
-    close(evaluate(gradient(f, x), given), np.array([wanted]), 1e-10)
+    values = {x: np.array([0.5])}
+    expected = np.prod(1 + factors)
+    close(evaluate(f, values), np.array([0.5 * expected]), 1e-10)
+    close(evaluate(gradient(f, x), values), np.array([expected]), 1e-10)
     assert len(text(f, 300)) == 300
     before = len(node._INTERNED)
     del f
@@ -98,9 +98,9 @@ def test_shared_parts_are_computed_once() -> None:
     value, slope = 0.5, 1.0
     for _ in range(200):
         value, slope = math.sin(value) + math.cos(value), slope * (math.cos(value) - math.sin(value))
-    given = {x: np.array([0.5])}
-    close(evaluate(f, given), np.array([value]))
-    close(evaluate(gradient(f, x), given), np.array([slope]))
+    values = {x: np.array([0.5])}
+    close(evaluate(f, values), np.array([value]))
+    close(evaluate(gradient(f, x), values), np.array([slope]))
     assert len(repr(f)) <= 400
     assert len(list(postorder([f]))) == 601
 

@@ -52,14 +52,14 @@ def test_operations_on_every_device(dtype: type, context: cm.Context, rng: np.ra
 
     random = np.stack([rng.uniform(-3, 3, 200), rng.uniform(0.05, 1, 200), rng.uniform(-1, 1, 200)], -1)
     table = np.concatenate([random, CORNERS]).astype(dtype)
-    found = cm.Map(map_all)(*table.T.copy(), context=context)
-    given = {v: table[:, v.position, None].astype(float) for v in (X, Y, Z)}
-    for f, values in zip(FORMULAS, found, strict=True):
+    actual = cm.Map(map_all)(*table.T.copy(), context=context)
+    numbers = {v: table[:, v.position, None].astype(float) for v in (X, Y, Z)}
+    for f, values in zip(FORMULAS, actual, strict=True):
         assert values.dtype == dtype, f
-        wanted = evaluate(f, given)[:, 0]
+        expected = evaluate(f, numbers)[:, 0]
         with np.errstate(all="ignore"):
-            same_dtype = evaluate(f, {v: array.astype(dtype) for v, array in given.items()})[:, 0].astype(float)
-        finite = np.isfinite(wanted) & np.isfinite(same_dtype)
+            same_dtype = evaluate(f, {v: array.astype(dtype) for v, array in numbers.items()})[:, 0].astype(float)
+        finite = np.isfinite(expected) & np.isfinite(same_dtype)
         np.testing.assert_array_equal(np.isfinite(values), finite, err_msg=repr(f))
-        rounding = np.abs(same_dtype[finite] - wanted[finite]).max()
-        close(values[finite].astype(float), wanted[finite], 50 * float(np.finfo(dtype).eps) + 4 * float(rounding))
+        rounding = np.abs(same_dtype[finite] - expected[finite]).max()
+        close(values[finite].astype(float), expected[finite], 50 * float(np.finfo(dtype).eps) + 4 * float(rounding))

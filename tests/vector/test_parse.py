@@ -20,7 +20,7 @@ exp, sqdist = OPERATIONS["Exp"], OPERATIONS["SqDist"]
 
 
 @pytest.mark.parametrize(
-    ("string", "wanted"),
+    ("string", "expected"),
     [
         ("Exp(-SqDist(x,y)/g) * b", exp(-sqdist(X, Y) / G) * B),
         ("x + y * g", X + Y * G),
@@ -54,18 +54,18 @@ exp, sqdist = OPERATIONS["Exp"], OPERATIONS["SqDist"]
         ("  x\n +\ty ", X + Y),
     ],
 )
-def test_strings_mean_what_python_means(string: str, wanted: object) -> None:
-    found, variables = parse(string, ALIASES)
-    assert found is wanted
+def test_strings_mean_what_python_means(string: str, expected: object) -> None:
+    actual, variables = parse(string, ALIASES)
+    assert actual is expected
     assert variables == (X, Y, G, B)
 
 
 def test_aliases_say_their_place_or_have_it_from_the_list() -> None:
-    found, variables = parse("a * c + Vi(7, 2)", ["a=Vj(4, 2)", " c = Pm( 1 )", "d = Var(3, 5, 0)", "e = Vi(0, 1)"])
+    actual, variables = parse("a * c + Vi(7, 2)", ["a=Vj(4, 2)", " c = Pm( 1 )", "d = Var(3, 5, 0)", "e = Vi(0, 1)"])
     assert [v.position for v in variables] == [0, 1, 3, 4, 7]
     assert [v.dim for v in variables] == [1, 1, 5, 2, 2]
     assert variables[3].category is Category.J
-    assert found is Variable(4, 2, 1) * Variable(1, 1, 2) + Variable(7, 2, 0)
+    assert actual is Variable(4, 2, 1) * Variable(1, 1, 2) + Variable(7, 2, 0)
 
 
 def test_variables_that_simplification_drops_are_still_told() -> None:
@@ -73,7 +73,7 @@ def test_variables_that_simplification_drops_are_still_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("string", "error", "told"),
+    ("string", "error", "message"),
     [
         ("Exp(x", FormulaError, r"'\)' is missing"),
         ("x + ", FormulaError, "the end"),
@@ -105,10 +105,10 @@ def test_variables_that_simplification_drops_are_still_told() -> None:
         ("x = y", FormulaError, "'=' cannot stand here"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(string: str, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told) as caught:
+def test_what_is_wrong_is_refused_with_its_place(string: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
         parse(string, ALIASES)
-    assert "two variables" in told or "at most" in told or str(caught.value).endswith("^")
+    assert "two variables" in message or "at most" in message or str(caught.value).endswith("^")
 
 
 @pytest.mark.parametrize(

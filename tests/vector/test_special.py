@@ -42,9 +42,9 @@ def test_bsplines_on_any_knots(name: str, order: int, rng: np.random.Generator) 
     f = OPERATIONS["BSpline"](t, x, order)
     assert f.dim == len(knots) - order - 1
     for dtype, tolerance in ((np.float64, 1e-13), (np.float32, 2e-6)):
-        found = evaluate(f, {t: knots.astype(dtype), x: at[:, None].astype(dtype)})
-        assert found.dtype == dtype
-        close(found, _basis(knots.astype(dtype).astype(float), order, at.astype(dtype).astype(float)), tolerance)
+        actual = evaluate(f, {t: knots.astype(dtype), x: at[:, None].astype(dtype)})
+        assert actual.dtype == dtype
+        close(actual, _basis(knots.astype(dtype).astype(float), order, at.astype(dtype).astype(float)), tolerance)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -81,19 +81,19 @@ def _softdtw(x: np.ndarray, y: np.ndarray, gamma: float) -> float:
 @pytest.mark.parametrize("gamma", [0.05, 1.0, 30.0])
 def test_soft_dynamic_time_warping(n: int, m: int, gamma: float, rng: np.random.Generator) -> None:
     x, y, g = Variable(0, n, 0), Variable(1, m, 1), Variable(2, 1, 2)
-    given = {x: rng.uniform(-1, 1, (3, 1, n)), y: rng.uniform(-1, 1, (1, 2, m)), g: np.array([gamma])}
+    values = {x: rng.uniform(-1, 1, (3, 1, n)), y: rng.uniform(-1, 1, (1, 2, m)), g: np.array([gamma])}
     f = OPERATIONS["SoftDTW_SqDist"](x, y, g)
-    found = evaluate(f, given)
+    actual = evaluate(f, values)
     for i in range(3):
         for j in range(2):
-            close(found[i, j, 0], np.array(_softdtw(given[x][i, 0], given[y][0, j], gamma)), 1e-12)
-    check_derivatives(f, given, rng, 1e-5)
+            close(actual[i, j, 0], np.array(_softdtw(values[x][i, 0], values[y][0, j], gamma)), 1e-12)
+    check_derivatives(f, values, rng, 1e-5)
 
 
 def test_second_derivatives_of_soft_dynamic_time_warping(rng: np.random.Generator) -> None:
     x, y, g = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 1, 2)
-    given = {x: rng.uniform(-1, 1, (2, 3)), y: rng.uniform(-1, 1, (2, 3)), g: np.array([0.8])}
-    check_derivatives(gradient(OPERATIONS["SoftDTW_SqDist"](x, y, g), x), given, rng, 1e-5)
+    values = {x: rng.uniform(-1, 1, (2, 3)), y: rng.uniform(-1, 1, (2, 3)), g: np.array([0.8])}
+    check_derivatives(gradient(OPERATIONS["SoftDTW_SqDist"](x, y, g), x), values, rng, 1e-5)
 
 
 def test_wrong_gammas_are_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.line_chains import LAST, LENGTH, LOW, ONE, POWERS, SCAN, SUM, TOP, links, stored, told
+from support.line_chains import LAST, LENGTH, LOW, ONE, POWERS, SCAN, SUM, TOP, label_of, links, stored
 from support.plans import INTEL, MATRIX, PAIR, SEQUENTIAL, chain_of
 
 import clmapreduce as cm
@@ -58,12 +58,12 @@ def test_a_projection_is_a_reduce_and_a_map() -> None:
 
 def test_partials_end_a_chain() -> None:
     chain = chain_of(lambda x: cm.Partials("sum")(x / TOP(x)), "f4")
-    assert [told(link) for link in chain.links] == ["Reduce:extremum", "Partials:sum"]
+    assert [label_of(link) for link in chain.links] == ["Reduce:extremum", "Partials:sum"]
 
 
 def test_constants_beside_vectors_are_a_link_in_front() -> None:
     chain = chain_of(lambda x, s: (x + 1, s * 2), "f4", ONE)
-    assert [told(link) for link in chain.links] == ["ones", "map"]
+    assert [label_of(link) for link in chain.links] == ["ones", "map"]
     assert chain.links[0].layout is not None and chain.links[0].layout.targets == ("out1",)
     first, second = chain.plan(Line(LENGTH), SEQUENTIAL, INTEL, True).stages
     assert first.groups == 1 and second.groups > 1
@@ -155,7 +155,7 @@ def test_one_value_is_computed_once_behind_the_reduce_that_completes_it() -> Non
 
 def test_a_value_made_of_two_links_is_stored_by_the_later_one() -> None:
     chain = chain_of(lambda x: x * (SUM(x) + TOP(x - SUM(x))), "f4")
-    assert [told(link) for link in chain.links] == ["Reduce:sum", "Reduce:extremum", "map"]
+    assert [label_of(link) for link in chain.links] == ["Reduce:sum", "Reduce:extremum", "map"]
     plan = chain.plan(Line(LENGTH), SEQUENTIAL, INTEL, True)
     assert [stage.writes for stage in plan.stages if "scalar" in stage.writes[0]] == [("scalar1",), ("scalar0",)]
     assert "scalar1" not in plan.stages[-1].reads, "the map reads the sum of both, nothing else"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.kernel_rules import assert_rules
 from support.line_chains import LENGTH, assert_arrays_are_parameters, assert_room, assert_sound
 from support.plans import FACTS, MODES, dtypes_of, source_of
-from support.random_programs import Known, Written, accumulators, finished, prefixes, values_of, written
+from support.random_programs import Known, RandomProgram, accumulators, finished, prefixes, random_programs, values_of
 
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Formula
@@ -61,14 +61,14 @@ def ran(link: Link, layout: Layout, arrays: dict[str, Any], length: int) -> dict
     return {name: f[0] if link.kind is Kind.REDUCE else f for name, f in zip(layout.targets, found, strict=True)}
 
 
-@given(written())
+@given(random_programs())
 @settings(deadline=None, max_examples=200)
-def test_link_by_link_is_the_whole_program(made: Written) -> None:
+def test_link_by_link_is_the_whole_program(made: RandomProgram) -> None:
     chain = Chain(made.program, dtypes_of(made.program))
-    arrays = run(chain, made.given, made.length)
-    for k, wanted in enumerate(made.wanted):
+    arrays = run(chain, made.arrays, made.length)
+    for k, wanted in enumerate(made.expected):
         np.testing.assert_array_equal(arrays[f"out{k}"], wanted)
-    assert set(arrays) == {*made.given, *(f"out{k}" for k in range(len(made.wanted))), *names(chain)}
+    assert set(arrays) == {*made.arrays, *(f"out{k}" for k in range(len(made.expected))), *names(chain)}
 
 
 def names(chain: Chain) -> list[str]:
@@ -77,20 +77,20 @@ def names(chain: Chain) -> list[str]:
     return found
 
 
-@given(written(), st.sampled_from(sorted(FACTS)), st.sampled_from(MODES), st.sampled_from([1, 700, 50_001]))
+@given(random_programs(), st.sampled_from(sorted(FACTS)), st.sampled_from(MODES), st.sampled_from([1, 700, 50_001]))
 @settings(deadline=None, max_examples=150)
-def test_plans_of_random_programs_are_sound(made: Written, name: str, mode: ComputeMode, length: int) -> None:
+def test_plans_of_random_programs_are_sound(made: RandomProgram, name: str, mode: ComputeMode, length: int) -> None:
     chain = Chain(made.program, dtypes_of(made.program))
     plan = chain.plan(Line(length), mode, FACTS[name], True)
-    assert_sound(plan, set(made.given), {f"out{k}" for k in range(len(made.wanted))})
+    assert_sound(plan, set(made.arrays), {f"out{k}" for k in range(len(made.expected))})
     assert_room(plan, chain, length)
     longer = chain.plan(Line(length), mode, FACTS[name], True)
     assert [stage.spec for stage in plan.stages] == [stage.spec for stage in longer.stages]
 
 
-@given(written())
+@given(random_programs())
 @settings(deadline=None, max_examples=150)
-def test_links_obey_the_order_of_what_they_need(made: Written) -> None:
+def test_links_obey_the_order_of_what_they_need(made: RandomProgram) -> None:
     """Reduces in one link wait for nothing of each other, and what keeps an order shares with nobody."""
     chain = Chain(made.program, dtypes_of(made.program))
     for link in chain.links:
@@ -105,9 +105,9 @@ def test_links_obey_the_order_of_what_they_need(made: Written) -> None:
     assert {id(step) for step in made.program.steps} <= {*done, *fused}
 
 
-@given(written(), st.sampled_from(["pocl", "nvidia", "small"]), st.sampled_from(MODES))
+@given(random_programs(), st.sampled_from(["pocl", "nvidia", "small"]), st.sampled_from(MODES))
 @settings(deadline=None, max_examples=25)
-def test_texts_of_random_programs_keep_the_rules(made: Written, name: str, mode: ComputeMode) -> None:
+def test_texts_of_random_programs_keep_the_rules(made: RandomProgram, name: str, mode: ComputeMode) -> None:
     chain = Chain(made.program, dtypes_of(made.program))
     for stage in chain.plan(Line(LENGTH), mode, FACTS[name], True).stages:
         source = source_of(stage)

@@ -28,7 +28,7 @@ from support.plans import (
     sizes,
     source_of,
 )
-from support.random_programs import Written, written
+from support.random_programs import RandomProgram, random_programs
 
 import clmapreduce as cm
 from cl_templates.loader import _lookup
@@ -115,9 +115,9 @@ def test_texts_keep_the_rules(
             assert_rules(f"{rows} of {length}", stage, source_of(stage), facts, mode)
 
 
-@given(written(), st.sampled_from([ITEM, GROUP]), st.sampled_from(MODES), st.sampled_from(["pocl", "nvidia", "small"]))
+@given(random_programs(), st.sampled_from([ITEM, GROUP]), st.sampled_from(MODES), st.sampled_from(["pocl", "nvidia", "small"]))
 @settings(deadline=None, max_examples=20)
-def test_texts_of_random_programs_keep_the_rules(made: Written, scope: Scope, mode: ComputeMode, name: str) -> None:
+def test_texts_of_random_programs_keep_the_rules(made: RandomProgram, scope: Scope, mode: ComputeMode, name: str) -> None:
     fused = Fused(made.program, dtypes_of(made.program))
     stage = stage_of(fused, 100, made.length, scope, mode, FACTS[name])
     assert_rules(stage.spec.kernel, stage, source_of(stage), FACTS[name], mode)

@@ -178,7 +178,7 @@ def test_a_loader_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         raise error_of("out of host memory", "clGetPlatformIDs")
 
     with monkeypatch.context() as patch:
-        patch.setattr(runtimes, "_found", None)
+        patch.setattr(runtimes, "_platforms", None)
         patch.setattr(opencl, "get_platforms", fails)
         with pytest.raises(OutOfDeviceMemory, match="drivers of this machine"):
             runtimes.platforms()

@@ -20,7 +20,7 @@ from clmapreduce.pairwise.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
-from clmapreduce.vector.node import Vector
+from clmapreduce.vector.node import Variable, Vector
 
 Finish = Callable[[Any], Any]
 
@@ -60,15 +60,19 @@ class Reduced:
         ranges, progress = settings["ranges"], settings["progress"]
         return reduced(call, inputs.arrays, call_options(settings), ranges, progress=progress)
 
+    def _described(self, inputs: Inputs) -> Mapping[Variable, Any]:
+        """Arrays of the inputs' shapes and dtypes, from which a call is planned."""
+        return inputs.arrays
+
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         call, inputs, settings = self._prepared(arrays, options)
-        return explained_tiles(call, inputs.arrays, call_options(settings), settings["ranges"])
+        return explained_tiles(call, self._described(inputs), call_options(settings), settings["ranges"])
 
     def source(self, *arrays: Any, **options: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
         call, inputs, settings = self._prepared(arrays, options)
-        return source_pairs(call, inputs.arrays, call_options(settings), settings["ranges"])
+        return source_pairs(call, self._described(inputs), call_options(settings), settings["ranges"])
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
         """The call without its arrays, its inputs and its keywords, all of them checked."""

@@ -34,8 +34,8 @@ def _placed(both: str) -> Callable[[Job, Tensors], Results]:
             best, places = run(job.named(both), tensors)
         columns = max((t.shape[-2] for v, t in _pairs(job, tensors) if v.category is job.column), default=1)
         if columns and best.numel():
-            known = (places >= 0) & (places < columns)
-            best = torch.where(known, _values_at(job, tensors, places.clamp(0, columns - 1)), best)
+            inside = (places >= 0) & (places < columns)
+            best = torch.where(inside, _values_at(job, tensors, places.clamp(0, columns - 1)), best)
         return (best, places) if job.call.reduction.name == both else (best,)
 
     return compose

@@ -8,7 +8,7 @@ from clmapreduce import pairwise
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.torch.reduction import TensorReduced
 from clmapreduce.torch.solve import TensorSolver
-from clmapreduce.torch.tensors import taken
+from clmapreduce.torch.tensors import array_of
 
 
 class LazyTensor(pairwise.LazyTensor):
@@ -18,7 +18,7 @@ class LazyTensor(pairwise.LazyTensor):
     kinds: ClassVar[dict[bool, type[Any]]] = {}
     reducing: ClassVar[type[Reduced]] = TensorReduced
     solving: ClassVar[type[pairwise.Solver]] = TensorSolver
-    taken = staticmethod(taken)
+    array_of = staticmethod(array_of)
 
     def to_numpy(self, **kwargs: Any) -> Any:
         """All numbers, as a NumPy array of `shape`, without gradients."""

@@ -12,7 +12,8 @@ from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.torch.composed import reduce
 from clmapreduce.torch.job import job_of
-from clmapreduce.torch.tensors import TensorArray, taken, tensors_of
+from clmapreduce.torch.tensors import TensorArray, array_of, tensors_of
+from clmapreduce.vector.node import Variable
 
 
 class TensorReduced(Reduced):
@@ -20,15 +21,13 @@ class TensorReduced(Reduced):
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these tensors; numbers may stand for parameters. Raises as `Reduced`, ModeError for `out`."""
-        return plain(super().__call__(*map(taken, arrays), **options))
+        return plain(super().__call__(*arrays, **options))
 
-    def explain(self, *arrays: Any, **options: Any) -> str:
-        """As of a `Reduced`: how a call with arrays of these shapes would run."""
-        return super().explain(*map(_stand_in, arrays), **options)
+    def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
+        return super()._prepared(tuple(map(array_of, arrays)), options)
 
-    def source(self, *arrays: Any, **options: Any) -> str:
-        """As of a `Reduced`."""
-        return super().source(*map(_stand_in, arrays), **options)
+    def _described(self, inputs: Inputs) -> Mapping[Variable, Any]:
+        return {variable: np.zeros(x.shape, x.dtype) for variable, x in inputs.arrays.items()}
 
     def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
         arrays = inputs.arrays
@@ -42,9 +41,3 @@ def plain(result: Any) -> Any:
     if isinstance(result, tuple):
         return tuple(map(plain, result))
     return result.tensor if isinstance(result, TensorArray) else result
-
-
-def _stand_in(x: Any) -> Any:
-    """Zeros in place of a tensor."""
-    array = taken(x)
-    return np.zeros(array.shape, array.dtype) if isinstance(array, TensorArray) else x

@@ -16,7 +16,7 @@ from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.torch.autograd import summed_gradients
 from clmapreduce.torch.job import Job, job_of
-from clmapreduce.torch.tensors import host_view, taken, tensor_from, tensors_of
+from clmapreduce.torch.tensors import array_of, host_view, tensor_from, tensors_of
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class _System:
 
 
 class _Solve(torch.autograd.Function):
-    """The solution a of α a + Σ F(a) = b, for a system's tensors, with b in the place of a."""
+    """The solution a of α a + Σ F(a) = b, for a system's tensors, with b in the place of a. F is symmetric."""
 
     @staticmethod
     def forward(ctx: Any, system: _System, *tensors: Any) -> Any:
@@ -78,10 +78,10 @@ class TensorSolver(Solver):
         if isinstance(solving.get("x0"), torch.Tensor):
             solving["x0"] = host_view(solving["x0"])
         others = {name: value for name, value in settings.items() if name not in SOLVING}
-        bound = self.inputs.bound(tuple(map(taken, arrays))) if arrays or self.inputs.unbound else self.inputs
-        given = bound.arrays
+        bound = self.inputs.bound(tuple(map(array_of, arrays))) if arrays or self.inputs.unbound else self.inputs
+        values = bound.arrays
         call = Reduced("Sum", self.axis, self.formula, bound, None, None, others)._pair_call(keywords(others))
-        system = _System(job_of(call, tuple(given), keywords(others)), self.unknown, {**others, **solving})
-        solution = _Solve.apply(system, *tensors_of(tuple(given.values())))
+        system = _System(job_of(call, tuple(values), keywords(others)), self.unknown, {**others, **solving})
+        solution = _Solve.apply(system, *tensors_of(tuple(values.values())))
         self.status = system.status
         return (solution, self.status) if with_status else solution

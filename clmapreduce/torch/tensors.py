@@ -17,7 +17,7 @@ from clmapreduce.pairwise.guest import GuestArray
 class TensorArray(GuestArray):
     """A tensor in a formula. Views of it are tensors too, so that PyTorch follows them.
 
-    source: what the user gave. Views of one source with equal shapes and strides are one variable; a tensor and its
+    source: the user's tensor. Views of one source with equal shapes and strides are one variable; a tensor and its
     `detach()` are two.
     """
 
@@ -50,8 +50,8 @@ class TensorArray(GuestArray):
         return f"a tensor of shape {self.shape}"
 
 
-def taken(x: Any) -> Any:
-    """What a user gives, tensors as arrays of formulas. Raises DTypeError for arrays of NumPy and other libraries."""
+def array_of(x: Any) -> Any:
+    """A user's tensor, as formulas hold it. Raises DTypeError for arrays of NumPy and other libraries."""
     if isinstance(x, torch.Tensor):
         return TensorArray(x)
     if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (np.generic, GuestArray)) and is_plain(x):

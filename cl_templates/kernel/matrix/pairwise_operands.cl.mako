@@ -19,7 +19,7 @@ const int usable = all < ${side.finite}, exponent = max(1, min(253, ${254 + side
 const float scale = usable ? as_float(exponent << 23) : 0.0f;
 const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;
 </%def>
-## Declares v{k}, the number at coordinate d times the scale, 0 where it is not condition, and its high piece. Counts it if its pieces lack digits that it has.
+## Declares v{k}, the number at coordinate d times the scale, 0 where the condition does not hold, and its high piece. Counts it if its pieces lack digits that it has.
 <%def name="scaled(part, k, d, condition)">
 <% number = part.coordinate("row", d) %>
 float v${k} = 0.0f;

@@ -55,7 +55,7 @@ ${f"const idx number = {group};" if columned else ""}
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
 % endif
-## Cuts may cross where offsets were written while these were inside_count.
+## Cuts may cross where offsets were written while these were counted.
 % if partial:
     const int crossed = to_element < from_element || to_segment < from_segment;
 % endif

@@ -63,7 +63,7 @@ class Symbolic(Generic[L]):
         if isinstance(x, tuple):
             self.formula, self.inputs = _symbolic(x, axis)
             return
-        values, x = None, self.taken(x)
+        values, x = None, self.array_of(x)
         if not isinstance(x, (DeviceArray, np.ndarray, GuestArray)):
             values = _complex_parts(x) if self.is_complex else numbers(x)
         if values is not None:
@@ -133,8 +133,8 @@ class Symbolic(Generic[L]):
 
     # ------------------------------------------------------------------------------------------------------- operations
     @staticmethod
-    def taken(x: Any) -> Any:
-        """What a user gives for an array, as formulas hold it."""
+    def array_of(x: Any) -> Any:
+        """A user's array, as formulas hold it."""
         return x
 
     @classmethod

@@ -26,7 +26,7 @@ class LazyTensor(Matrix["LazyTensor"]):
 
     def __new__(cls, x: Any = None, axis: int | None = None) -> LazyTensor:
         """A ComplexLazyTensor for complex numbers."""
-        return object.__new__(cls.kinds[True] if is_complex_data(cls.taken(x)) else cls)
+        return object.__new__(cls.kinds[True] if is_complex_data(cls.array_of(x)) else cls)
 
     def real2complex(self) -> LazyTensor:
         """The same numbers, as complex ones."""

@@ -45,7 +45,7 @@ class Matrix(Reductions[M]):
             raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
         if self.ndim != 1 + self.is_complex:
             raise ShapeError(f"K @ v needs a matrix of numbers; this LazyTensor of shape {self.shape} holds vectors")
-        factor = as_array(self.taken(v), "the array behind @")
+        factor = as_array(self.array_of(v), "the array behind @")
         if not factor.ndim or (self.inputs.cols is not None and factor.shape[-2:][0] != self.inputs.cols):
             what = "a number" if not factor.ndim else f"an array of shape {factor.shape}"
             raise ShapeError(f"K @ v: K has shape {self.shape} and v is {what}; it needs (N,) or (.., N, E)")

@@ -33,7 +33,7 @@ class Arithmetic(Symbolic[L]):
 
     def _operand(self, x: Any) -> L:
         """`x` as a LazyTensor, complex where its numbers are."""
-        x = self.taken(x)
+        x = self.array_of(x)
         if isinstance(x, Symbolic) or not is_complex_data(x):
             return self._lift(x)
         lazy: L = self.kinds[True](x)

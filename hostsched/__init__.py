@@ -4,7 +4,7 @@ write.
 
 from hostsched.compiler.build import build
 from hostsched.compiler.disk_cache import cache_folder
-from hostsched.device.choice import devices, select_device
+from hostsched.device.choice import devices, select_device, unusable_devices
 from hostsched.device.device import Device, DeviceFacts
 from hostsched.device.traits import DriverTraits
 from hostsched.driver.report import RuntimeReport, report
@@ -82,4 +82,5 @@ __all__ = [
     "report",
     "select_device",
     "trace_events",
+    "unusable_devices",
 ]

@@ -63,6 +63,12 @@ def driver_report() -> list[Any]:
     return list(hostsched.report())
 
 
+def unusable_devices() -> list[str]:
+    """Of each device that `devices` leaves out because its compiler builds no kernel, why, and what to install."""
+    with translated():
+        return hostsched.unusable_devices()
+
+
 class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import clmapreduce as cm
-from clmapreduce.device.context import driver_report
+from clmapreduce.device.context import driver_report, unusable_devices
 
 SETTINGS = ("CLMR_DEVICE", "PYOPENCL_CTX", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
 SECONDS = 300
@@ -69,7 +69,7 @@ def diagnose() -> Diagnosis:
     versions["system"] = f"{platform.system()} {platform.machine()}"
     runtimes = [asdict(finding) for finding in driver_report()]
     devices = cm.devices()
-    advice = [line for runtime in runtimes for line in mend(runtime)]
+    advice = [*(line for runtime in runtimes for line in mend(runtime)), *unusable_devices()]
     default = None
     if devices:
         try:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import pyopencl as cl
 
 from hostsched.device.device import Device, DeviceFacts
+from hostsched.device.usable import unusable
 from hostsched.driver import opencl
 from hostsched.driver.runtimes import platforms
 from hostsched.errors import DeviceNotFound
 
-__all__ = ["devices", "merit", "rank", "select_device"]
+__all__ = ["devices", "merit", "rank", "select_device", "unusable_devices"]
 
 _KINDS = ("gpu", "cpu", "accelerator")
 _VENDORS = ("nvidia", "amd", "intel", "pocl", "apple")
@@ -26,6 +27,7 @@ _INSTALL = (
 _log = logging.getLogger("clmapreduce.hostsched")
 _lock = threading.RLock()
 _ranked: list[Device] | None = None
+_unusable: list[str] = []
 
 
 def devices() -> list[Device]:
@@ -33,16 +35,18 @@ def devices() -> list[Device]:
     process.
 
     The loader's order plays no part: it changes between runs. Of several PoCLs of one version only one is listed.
-    Raises ForkedProcess in a child forked after OpenCL was used.
+    Devices whose compiler builds no kernel are left out, see `unusable_devices`. Raises ForkedProcess in a child
+    forked after OpenCL was used.
     """
     global _ranked
     all_platforms = platforms()
     with _lock:
         if _ranked is None:
             listed, whole = [], True
+            _unusable.clear()
             for platform in all_platforms:
                 try:
-                    listed += [Device(device) for device in _devices_of(platform)]
+                    listed += [Device(device) for device in _devices_of(platform) if not _leave_out(device)]
                 except cl.Error as error:
                     whole = False
                     _log.warning("a driver does not tell its devices, which are left out: %s", error)
@@ -50,6 +54,20 @@ def devices() -> list[Device]:
                 return rank(listed)
             _ranked = rank(listed)
         return list(_ranked)
+
+
+def unusable_devices() -> list[str]:
+    """Of each device that `devices()` leaves out, a line that says why, and what to install."""
+    devices()
+    return list(_unusable)
+
+
+def _leave_out(device: cl.Device) -> bool:
+    problem = unusable(device)
+    if problem is not None:
+        _unusable.append(problem)
+        _log.warning("a device is left out: %s", problem)
+    return problem is not None
 
 
 def rank(candidates: Sequence[Device]) -> list[Device]:
@@ -118,7 +136,7 @@ def _fitting(spec: str, origin: str) -> list[Device]:
     """The devices that `spec` fits, best first, at least one."""
     everything = devices()
     if not everything:
-        raise DeviceNotFound(f"No OpenCL device was found. {_INSTALL}")
+        raise DeviceNotFound(" ".join(["No OpenCL device was found.", *(_unusable or [_INSTALL])]))
     words = spec.strip().lower()
     if words in _KINDS:
         fitting = [device for device in everything if device.kind == words]
@@ -136,7 +154,8 @@ def _fitting(spec: str, origin: str) -> list[Device]:
                 device for device in everything if words in device.name.lower() or words in device.platform.lower()
             ]
     if not fitting:
-        raise DeviceNotFound(f'{origin}"{spec}" fits no device. Found:\n{_table(everything)}\n{_INSTALL}')
+        advice = "\n".join([*_unusable, _INSTALL])
+        raise DeviceNotFound(f'{origin}"{spec}" fits no device. Found:\n{_table(everything)}\n{advice}')
     return fitting
 
 

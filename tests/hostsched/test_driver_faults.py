@@ -14,6 +14,7 @@ from support.driver_faults import CODES, Driver, error_of, nothing_lost
 from hostsched import (
     CopyJob,
     Device,
+    DeviceNotFound,
     FillJob,
     HostSchedError,
     JobGraph,
@@ -26,7 +27,7 @@ from hostsched import (
     build,
     read_back,
 )  # fmt: skip
-from hostsched.device import choice
+from hostsched.device import choice, usable
 from hostsched.driver import opencl, runtimes
 from hostsched.driver.waiting import ended, poll
 from hostsched.jobs.graph import settle
@@ -171,6 +172,31 @@ def test_a_driver_that_does_not_tell_its_devices(device: Device, monkeypatch: py
         others = [each for each in everything if each.cl_device.platform != device.cl_device.platform]
         assert choice.devices() == others
     assert choice.devices() == everything
+
+
+def test_a_driver_that_builds_no_kernel(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its device is left out; the log, `unusable_devices` and the error of who names it say why."""
+    if device.kind != "cpu":
+        pytest.skip("for CPUs")
+    monkeypatch.setattr(choice, "_ranked", None)
+    monkeypatch.setattr(usable, "_UNKNOWN_PROCESSOR", device.version[-4:])
+    assert device in choice.devices(), "its compiler was asked"
+    before, build_program = choice.devices(), opencl.build_program
+
+    def fails(program: Any, options: bytes, devices: Any) -> Any:
+        if devices == [device.cl_device]:
+            raise error_of("build failure", "clBuildProgram")
+        return build_program(program, options, devices)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(choice, "_ranked", None)
+        patch.setattr(opencl, "build_program", fails)
+        assert choice.devices() == [other for other in before if other != device]
+        (problem,) = (line for line in choice.unusable_devices() if f"{device.platform} {device.driver} is" in line)
+        with pytest.raises(DeviceNotFound, match="builds no kernel"):
+            choice.select_device(f"{device.platform}:no such name")
+    choice._ranked = None
+    assert choice.devices() == before and problem not in choice.unusable_devices()
 
 
 def test_a_loader_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:

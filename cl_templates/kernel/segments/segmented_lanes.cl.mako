@@ -121,7 +121,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
     ${path.chunk("c", weight)}
 % if text.windowed:
     ${text.number} window[${window + widest + lanes}];
-    for (int t = 0; t < ${widest + lanes}; t++) window[${window} + t] = 0;
+    ${no_elements("window")}
     idx window_first = 0, until = 0;
 % endif
     const int earlier = first < last && ${segments.start("first")} < begin;
@@ -214,6 +214,10 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
     places[2 * c + 1] = last;
 % endif
 }
+## Writes zeros behind the window's elements: a batch reads there where offsets are wrong.
+<%def name="no_elements(place)">
+    for (int t = 0; t < ${widest + lanes}; t += ${lanes}) *(${text.numbers}_at *)(${place} + t) = (${text.numbers})(0);
+</%def>
 ## Fills the window from p on; what it holds of that already is moved.
 <%def name="refill(p)">
     idx t = 0;
@@ -223,6 +227,7 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
     }
     window_first = ${p};
     until = CMR_MIN(window_first + ${window}, end);
+    ${no_elements("window + (until - window_first)")}
 % if text.gathers_lanes:
 <%
 chains = text.gathered

@@ -23,8 +23,9 @@ import clmapreduce as cm
 from clmapreduce.formula.formula import Formula, Input, symbol
 from clmapreduce.formula.node import Node
 from clmapreduce.plan import LocalArray
-from clmapreduce.schemes.common.kernel import out_parameters, store_text
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
+from clmapreduce.schemes.common.outputs import out_parameters
+from clmapreduce.schemes.common.stores import store_text
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from hostsched.jobs.replay import Launch, Replay
 from hostsched.kernels.program import Kernel, Program
 from hostsched.memory.arena import Arena
 from hostsched.memory.buffer import Buffer
-from hostsched.queue.profile import Profile, Record, trace_events
+from hostsched.queue.profile import Profile, Record, trace_events, write_trace
 from hostsched.queue.queue import Queue
 from hostsched.queue.shared_context import SharedContext, new_context
 from hostsched.queue.submission import Submission
@@ -83,4 +83,5 @@ __all__ = [
     "select_device",
     "trace_events",
     "unusable_devices",
+    "write_trace",
 ]

@@ -44,7 +44,21 @@ class TileCalls:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if error is None:
             self.land()
-            return
+        else:
+            self.abandon()
+
+    @property
+    def flying(self) -> int:
+        """Tiles on their way."""
+        return len(self._flying)
+
+    @property
+    def oldest_ended(self) -> bool:
+        """Whether the oldest tile on its way has ended; does not wait."""
+        return bool(self._flying) and all(submission.ended for submission in self._flying[0].submissions)
+
+    def abandon(self) -> None:
+        """Drops the tiles on their way, and waits until nothing writes to their targets any more."""
         for queue in (self._context.queue, *self._context.copy_queues):
             with suppress(hostsched.HostSchedError):
                 queue.finish()
@@ -59,7 +73,7 @@ class TileCalls:
         there Ctrl-C gets through. Raises Cancelled, and ShapeError for a file that became shorter.
         """
         if len(self._flying) == IN_FLIGHT:
-            self._land_one()
+            self.land_one()
         if self._context.queue.cancellations != self._cancellations:
             raise Cancelled("the call was cancelled between two tiles")
         to_device, from_device = self._context.copy_queues
@@ -82,9 +96,10 @@ class TileCalls:
     def land(self) -> None:
         """Waits for all tiles on their way."""
         while self._flying:
-            self._land_one()
+            self.land_one()
 
-    def _land_one(self) -> None:
+    def land_one(self) -> None:
+        """Waits for the oldest tile on its way."""
         first = self._flying[0]
         with translated():
             for submission in first.submissions:

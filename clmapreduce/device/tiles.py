@@ -20,15 +20,24 @@ def may_stream(context: Context, cut: Sequence[Any], targets: Any) -> bool:
     targets (None, one or a tuple), lives on the device, nor if the device reads host memory in place and nobody set a
     limit.
     """
-    targets = targets if isinstance(targets, tuple) else (targets,)
-    if not all(isinstance(v, np.ndarray) for v in cut) or any(isinstance(t, DeviceArray) for t in targets):
+    if not _on_host(cut, targets):
         return False
     with translated():
         return not context.facts.lends_memory or context.queue.arena.least_limit is not None
 
 
+def may_share(context: Context, cut: Sequence[Any], targets: Any) -> bool:
+    """Whether several devices share a call on some arrays that would be cut, if it is long enough; targets as above."""
+    return bool(context.members) and _on_host(cut, targets)
+
+
+def _on_host(cut: Sequence[Any], targets: Any) -> bool:
+    targets = targets if isinstance(targets, tuple) else (targets,)
+    return all(isinstance(v, np.ndarray) for v in cut) and not any(isinstance(t, DeviceArray) for t in targets)
+
+
 def room_of(context: Context) -> tuple[int, int]:
-    """(bytes that are left of device memory, those of them that a call may use)."""
+    """(bytes that are left of device memory, those of them that a call may use); of several devices, the least."""
     with translated():
-        room = context.queue.arena.room
+        room = min(worker.queue.arena.room for worker in context.workers)
     return room, room - room // SPARE

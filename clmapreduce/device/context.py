@@ -112,6 +112,7 @@ class Context:
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._caches = Caches()
         self._tables: WeakKeyDictionary[LaunchTable, SentTable] = WeakKeyDictionary()
+        self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):
@@ -136,6 +137,11 @@ class Context:
     def workers(self) -> tuple[Context, ...]:
         """The contexts that share long calls: one a device, or this one alone."""
         return self.members or (self,)
+
+    @property
+    def is_of_one_kind(self) -> bool:
+        """Whether it has several devices, all of one kind: plans for one of them suit the others."""
+        return bool(self.members) and all(member.facts == self.facts for member in self.members)
 
     @property
     def copy_queues(self) -> tuple[hostsched.Queue, ...]:
@@ -171,6 +177,15 @@ class Context:
                 LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)
                 plans.put(key, entry)
             return entry
+
+    def copy_of(self, executable: Executable) -> Executable:
+        """Another context's built plan, built here; both have devices of one kind."""
+        with self._lock:
+            copy = self._plan_copies.get(executable)
+            if copy is None:
+                copy = Executable(executable.plan, self.queue, self._kernels, self._sent, executable.work)
+                self._plan_copies[executable] = copy
+            return copy
 
     def _sent(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""

@@ -36,70 +36,83 @@ class Block:
 
 @dataclass
 class _Worker:
-    """A device at work. flying: its blocks, and when each was submitted. free: when it will have ended them. landed:
-    when the last one ended.
-    """
+    """A device at work. flying: its blocks, and when each was submitted. landed: when the last one ended."""
 
     context: Context
     calls: TileCalls
     flying: deque[tuple[Block, float]] = field(default_factory=deque)
-    free: float = 0.0
     landed: float = 0.0
 
-    def end_of(self, weight: float, rate: float) -> float:
-        """When it would have ended one block more."""
-        return max(self.free, time.perf_counter()) + weight / rate
+    @property
+    def began(self) -> float:
+        """When its oldest block began."""
+        return max(self.flying[0][1], self.landed)
+
+    def seconds(self, weight: float, rate: float) -> float:
+        """From now until it would have ended its blocks, and one of this weight."""
+        if not self.flying:
+            return weight / rate
+        left = sum(block.weight for block, _ in self.flying) / rate - (time.perf_counter() - self.began)
+        return max(left, 0.0) + weight / rate
 
 
 def spread(
-    context: Context, blocks: Sequence[Block], key: Hashable = None, probe: Callable[[Context], float] | None = None
-) -> None:
+    context: Context, blocks: Sequence[Block], key: Hashable = None, probe: Callable[[Context], float] | None = None,
+    alone: bool = False,
+) -> None:  # fmt: skip
     """Runs all blocks on the devices of a context, and returns when all results are in their arrays.
 
-    key: of the rates that a context remembers, weight by second; calls that share it are alike. probe: measures the
-    first rate of a device. Raises what a block raises; after an error nothing writes to its arrays any more. Where a
-    device fails, DeviceError names it; a context with on_failure="redo" does its blocks on the others.
+    alone: on the context itself. key: of the rates that a context remembers, weight by second; calls that share it are
+    alike. probe: measures the first rate of a device. Raises what a block raises; after an error nothing writes to its
+    arrays any more. Where a device fails, the error names it; a context with on_failure="redo" does its blocks on the
+    others.
     """
-    _Spread(context, key, probe).run(blocks)
+    _Spread(context, (context,) if alone else context.workers, key, probe).run(blocks)
 
 
 class _Spread:
-    def __init__(self, context: Context, key: Hashable, probe: Callable[[Context], float] | None) -> None:
+    def __init__(
+        self, context: Context, workers: Sequence[Context], key: Hashable, probe: Callable[[Context], float] | None
+    ) -> None:
         self._context, self._key, self._probe = context, key, probe
-        self._workers = [_Worker(each, TileCalls(each)) for each in context.workers]
+        self._workers = [_Worker(each, TileCalls(each)) for each in workers]
         self._rates: dict[Context, float] = {}
 
     def run(self, blocks: Sequence[Block]) -> None:
         left = deque(blocks)
         try:
             self._measure(left)
-            while left:
+            while left or self._flying():
                 for worker in list(self._workers):
                     while worker.calls.oldest_ended:
                         self._land(worker, left)
                 if left:
                     self._submit_next(left)
-                while not left and self._flying():
-                    self._land(min(self._flying(), key=lambda worker: worker.free), left)
+                elif self._flying():
+                    self._land(min(self._flying(), key=lambda each: each.seconds(0.0, self._rate(each))), left)
         except BaseException:
             for worker in self._workers:
                 worker.calls.abandon()
             raise
 
     def _measure(self, left: deque[Block]) -> None:
-        """Rates of devices that none is known of."""
-        self._rates = {} if self._key is None else self._context.rates.get(self._key) or {}
+        """The rates of devices, measured where none are known."""
+        if len(self._workers) == 1:
+            return
+        known = self._context.rates.get(self._key) if self._key is not None else None
+        self._rates = {} if known is None else known
         for worker in list(self._workers):
-            if worker.context in self._rates:
-                continue
-            self._rates[worker.context] = 1.0
-            if self._probe is not None and len(self._workers) > 1:
+            if self._probe is not None and worker.context not in self._rates:
                 try:
                     self._rates[worker.context] = self._probe(worker.context)
                 except FAILURES as error:
                     self._lose(worker, left, error)
-        if self._key is not None and self._context.members:
+        if self._key is not None:
             self._context.rates.put(self._key, self._rates)
+
+    def _rate(self, worker: _Worker) -> float:
+        """A device's weight by second; where none was measured, another's."""
+        return self._rates.get(worker.context) or max(self._rates.values(), default=1.0)
 
     def _flying(self) -> list[_Worker]:
         return [worker for worker in self._workers if worker.flying]
@@ -107,11 +120,10 @@ class _Spread:
     def _submit_next(self, left: deque[Block]) -> None:
         """Gives the next block to the device that will end it first; waits for that one's oldest if it has two."""
         block = left[0]
-        worker = min(self._workers, key=lambda each: each.end_of(block.weight, self._rates[each.context]))
+        worker = min(self._workers, key=lambda each: each.seconds(block.weight, self._rate(each)))
         if len(worker.flying) == IN_FLIGHT:
             self._land(worker, left)
             return
-        end = worker.end_of(block.weight, self._rates[worker.context])
         try:
             block.submit(worker.calls, worker.context)
         except FAILURES as error:
@@ -119,7 +131,6 @@ class _Spread:
             return
         left.popleft()
         worker.flying.append((block, time.perf_counter()))
-        worker.free = end
 
     def _land(self, worker: _Worker, left: deque[Block]) -> None:
         """Waits for a device's oldest block, and learns its rate."""
@@ -128,16 +139,15 @@ class _Spread:
         except FAILURES as error:
             self._lose(worker, left, error)
             return
-        block, submitted = worker.flying.popleft()
-        now = time.perf_counter()
-        rate = block.weight / max(now - max(submitted, worker.landed), 1e-9)
-        self._rates[worker.context] += NEWEST * (rate - self._rates[worker.context])
+        now, began = time.perf_counter(), worker.began
+        block, _ = worker.flying.popleft()
+        rate, before = block.weight / max(now - began, 1e-9), self._rates.get(worker.context)
+        self._rates[worker.context] = rate if before is None else before + NEWEST * (rate - before)
         worker.landed = now
-        worker.free = now + sum(other.weight for other, _ in worker.flying) / self._rates[worker.context]
 
     def _lose(self, worker: _Worker, left: deque[Block], error: ClMapReduceError) -> None:
         """Gives the blocks of a device that failed back, or raises an error that names it."""
-        if not self._context.members:
+        if worker.context is self._context:
             raise error
         if self._context.on_failure != "redo" or len(self._workers) == 1:
             hint = "" if self._context.on_failure == "redo" else "; on_failure='redo' lets the others do its share"

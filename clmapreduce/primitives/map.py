@@ -98,8 +98,9 @@ class Map(Primitive):
         mode = choose_mode(options.mode, context.facts)
         box = options.box("map", mode, context)
         streaming = streams_past_caches(options, outputs)
-        reach = arguments.reach
-        line = line_of(arguments, outputs, options) if into is None else Line(arguments.length, reach=reach)
+        line = Line(arguments.length, reach=arguments.reach)
+        if into is None:
+            line = line_of(arguments, outputs, options, shares=True)
         executable = context.executable(MapRequest(formula, line, mode, box, streaming))
         partly = guarded(formula.outputs) if into is None else (True,) * len(outputs)
         return prepare(arguments, executable, outputs, options, into is None, partly)

@@ -129,7 +129,7 @@ class Pipeline(Primitive):
             stays, ends = arguments, outputs
             if partials is not None:
                 stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), partials.layout)]
-            window = window_of(stays, ends, options, chain.stored_per_index)
+            window = window_of(stays, ends, options, chain.stored_per_index, shares=True)
         if window is not None and not window.of_rows:
             scope, why = Scope.DEVICE, "host arrays are streamed"
         request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why, window)

@@ -139,7 +139,7 @@ class Reduce(Primitive):
             return [identity_result(bound, arguments, options, self.op.name)]
         mode = choose_mode(options.mode, context.facts)
         box = options.box(box_name(bound, formula), mode, context)
-        line = line_of(arguments, outputs, options)
+        line = line_of(arguments, outputs, options, shares=True)
         request = ReduceRequest(formula, line, mode, box, bound, finish == "host")
         executable = context.executable(request)
         if executable.plan.finish_on_host:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import translated
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.errors import BuildError, ClMapReduceError, DeviceError, DeviceMemoryError
 from clmapreduce.plan import IN_FLIGHT
@@ -120,12 +121,13 @@ class _Spread:
     def _submit_next(self, left: deque[Block]) -> None:
         """Gives the next block to the device that will end it first; waits for that one's oldest if it has two."""
         block = left[0]
-        worker = min(self._workers, key=lambda each: each.seconds(block.weight, self._rate(each)))
+        worker = min(self._workers, key=lambda each: (each.seconds(block.weight, self._rate(each)), len(each.flying)))
         if len(worker.flying) == IN_FLIGHT:
             self._land(worker, left)
             return
         try:
-            block.submit(worker.calls, worker.context)
+            with translated():
+                block.submit(worker.calls, worker.context)
         except FAILURES as error:
             self._lose(worker, left, error)
             return
@@ -135,7 +137,8 @@ class _Spread:
     def _land(self, worker: _Worker, left: deque[Block]) -> None:
         """Waits for a device's oldest block, and learns its rate."""
         try:
-            worker.calls.land_one()
+            with translated():
+                worker.calls.land_one()
         except FAILURES as error:
             self._lose(worker, left, error)
             return
@@ -153,7 +156,7 @@ class _Spread:
             hint = "" if self._context.on_failure == "redo" else "; on_failure='redo' lets the others do its share"
             name = f"{worker.context.device!r} failed in a call on several devices"
             raise type(error)(f"{name}: {error}{hint}") from error
-        LOG.warning("%r failed, and the other devices do its share: %s", worker.context.device, error)
+        LOG.warning("%r failed, and the other devices do its share: %s", worker.context.device, str(error))
         worker.calls.abandon()
         self._workers.remove(worker)
         left.extendleft(block for block, _ in reversed(worker.flying))

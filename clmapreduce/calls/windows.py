@@ -46,9 +46,9 @@ def window_of(
     SettingError for a CLMR_MEMORY_LIMIT that is none.
     """
     context, in_place = arguments.context, arguments.context.facts.lends_memory
-    shares = shares and context.is_of_one_kind and not arguments.on_device and options.tiles is None
-    if not arguments.length or not (always or shares or may_stream(context, (), None)):
+    if not arguments.length or not (always or may_stream(context, (), None)):
         return None
+    shares = shares and context.is_of_one_kind and not arguments.on_device and options.tiles is None
     room, usable = room_of(context)
     sizes = _sizes(arguments, outputs, options, in_place)
     if sizes is None or not sizes.streamed:

@@ -20,7 +20,7 @@ from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.convert import array
 from clmapreduce.device.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
-from clmapreduce.device.tiles import may_share, may_stream, room_of
+from clmapreduce.device.tiles import may_stream, on_host, room_of
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.pairwise.arrays import gather_pairs
@@ -83,7 +83,7 @@ def _tiles(
     if not arrays or not plain or ranges is not None:
         return None
     context = context_of(options.context)
-    if not may_stream(context, (), options.out) and not may_share(context, (), options.out):
+    if not may_stream(context, (), options.out) and not (context.members and on_host((), options.out)):
         return None
     operands = gather_pairs(arrays, (), context, dict(call.names))
     rows, columns = operands.extents if call.axis == 1 else operands.extents[::-1]

@@ -11,6 +11,8 @@ from clmapreduce.calls import windows
 from clmapreduce.pairwise import streamed
 from clmapreduce.segmented.streamed import cuts
 
+LIMIT = "1G"
+"""With a limit, devices that read host memory in place share lines and segments as well."""
 Several = Callable[..., cm.Context]
 
 
@@ -29,7 +31,7 @@ def several(context: cm.Context) -> Iterator[Several]:
 
     def of(count: int) -> cm.Context:
         if count not in contexts:
-            contexts[count] = cm.Context([context.device] * count)
+            contexts[count] = cm.Context([context.device] * count, memory_limit=LIMIT)
         return contexts[count]
 
     yield of

@@ -15,7 +15,7 @@ import clmapreduce as cm
 from clmapreduce.device.tile_calls import TileCalls
 from hostsched.driver import opencl
 
-from .conftest import Several
+from .conftest import LIMIT, Several
 
 LENGTH = 300_007
 
@@ -71,7 +71,7 @@ def test_the_others_do_the_share_of_a_device_that_fails(
     """With on_failure="redo"; otherwise the error names the device. Nothing stays in use."""
     call, exact = calls(rng)[number]
     for on_failure in ("redo", "raise"):
-        team = cm.Context([context.device] * 2, on_failure=on_failure)
+        team = cm.Context([context.device] * 2, memory_limit=LIMIT, on_failure=on_failure)
         np.testing.assert_allclose(call(team), exact, rtol=1e-11)
         with monkeypatch.context() as patch, nothing_lost(team.members[1].queue):
             failing = Failing(team, after, patch)
@@ -87,7 +87,7 @@ def test_the_others_do_the_share_of_a_device_that_fails(
 def test_where_every_device_fails_the_call_does(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    team = cm.Context([context.device] * 2, on_failure="redo")
+    team = cm.Context([context.device] * 2, memory_limit=LIMIT, on_failure="redo")
     call, exact = calls(rng)[1]
     np.testing.assert_allclose(call(team), exact)
     with monkeypatch.context() as patch:
@@ -142,7 +142,7 @@ def test_devices_of_two_kinds(rng: np.random.Generator) -> None:
     kinds = {device.vendor: device for device in cm.devices()}
     if len(kinds) < 2:
         pytest.skip("drivers of one maker here")
-    team = cm.Context([*kinds.values()])
+    team = cm.Context([*kinds.values()], memory_limit=LIMIT)
     for call, exact in calls(rng):
         np.testing.assert_allclose(call(team), exact, rtol=1e-11)
 
@@ -160,7 +160,7 @@ def test_a_trace_has_a_row_for_every_queue(
 ) -> None:
     """Launches and both ways of copies, on each device."""
     monkeypatch.setattr(TileCalls, "oldest_ended", False)
-    team = cm.Context([context.device] * 2, profile=True)
+    team = cm.Context([context.device] * 2, memory_limit=LIMIT, profile=True)
     cm.Map(lambda v: v + 1)(rng.random(LENGTH), context=team)
     team.trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

@@ -11,7 +11,7 @@ from support.oracles import assert_same
 import clmapreduce as cm
 from clmapreduce.device.tile_calls import TileCalls
 
-from .conftest import Several
+from .conftest import LIMIT, Several
 
 LENGTHS = (32_768 * 5, 32_768 * 7 + 1, 300_007)
 CALLS: dict[str, Any] = {
@@ -55,7 +55,7 @@ def test_every_device_does_a_part(
 ) -> None:
     """Where no block has ended yet, the next one goes to the device that has fewest."""
     monkeypatch.setattr(TileCalls, "oldest_ended", False)
-    team = cm.Context([context.device] * 2, profile=True)
+    team = cm.Context([context.device] * 2, memory_limit=LIMIT, profile=True)
     CALLS[name](rng.random(LENGTHS[-1]), context=team)
     kernels = [sum(label.startswith("cmr_") for _, label, _ in member.queue.log) for member in team.members]
     assert all(kernels), kernels

@@ -10,7 +10,7 @@ import numpy as np
 from clmapreduce.calls.arguments import product
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import NumpyArray
-from clmapreduce.device.tiles import may_share, may_stream
+from clmapreduce.device.tiles import may_stream
 from clmapreduce.dtypes import INT64
 from clmapreduce.formula.trace import own
 from clmapreduce.primitives.map import Map
@@ -55,9 +55,7 @@ class StreamedKeys:
 
 def streamed_keys(inputs: Gathered, data: Columns, call: SegmentCall, options: Options) -> StreamedKeys | None:
     """The reduction by key in tiles; None where it fits, and for a function that sees the element's number."""
-    context = inputs.context
-    on_host = may_stream(context, inputs.arrays, options.out) or may_share(context, inputs.arrays, options.out)
-    if data.length < 2 or not on_host:
+    if data.length < 2 or not may_stream(inputs.context, inputs.arrays, options.out):
         return None
     layout = layout_of(call, _elements(data), INT64, True, inputs.context)
     if layout.formula.uses_index:

@@ -17,7 +17,7 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
-from clmapreduce.device.tiles import may_share, may_stream
+from clmapreduce.device.tiles import may_stream
 from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, layout_of, prepare_segments
 from clmapreduce.segmented.streamed.cuts import Tile, clean, tile_bytes, tiles
 from clmapreduce.segmented.streamed.long import LongSegment
@@ -30,7 +30,7 @@ def streamed_tile(call: SegmentCall, operands: SegmentOperands, options: Options
     if operands.on_device:
         return 0
     cut = [operands.offsets, *(e.array for e in operands.elements if not e.through)]
-    if not may_stream(operands.context, cut, options.out) and not may_share(operands.context, cut, options.out):
+    if not may_stream(operands.context, cut, options.out):
         return 0
     layout = layout_of(call, operands.elements, operands.offsets.dtype, True, operands.context)
     if layout.formula.uses_index:

@@ -125,15 +125,14 @@ class Call:
         return self.on_device if target is None else isinstance(target, DeviceArray) and not self._unsafe_alias(target)
 
     @property
+    def arguments(self) -> Arguments:
+        """All of them."""
+        return self._arguments
+
+    @property
     def inputs(self) -> tuple[Argument, ...]:
         """The arguments, those called in0, in1, … in the plan."""
         return self._arguments.inputs
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Bytes of every argument that is an array, by name."""
-        arrays = ((f"in{i}", argument.value) for i, argument in enumerate(self._arguments.inputs))
-        return {name: v.nbytes for name, v in arrays if isinstance(v, (DeviceArray, np.ndarray))}
 
     def _input(self, argument: Argument) -> Any:
         access = argument.signature.access

@@ -40,7 +40,7 @@ class Ranges:
     they are no integers.
     """
 
-    __slots__ = ("__weakref__", "_cache", "_halves", "_limits", "_shape", "_swapped")
+    __slots__ = ("__weakref__", "_cache", "_halves", "_limits", "_parts", "_shape", "_swapped")
 
     @needs_host_room
     def __init__(self, ranges: Sequence[Any]) -> None:
@@ -61,6 +61,7 @@ class Ranges:
     def _set(self, halves: dict[int, Blocks | None], limits: Limits, shape: tuple[int, int] | None) -> None:
         self._halves, self._limits, self._shape = halves, limits, shape
         self._cache: dict[tuple[int, int], dict[int, Blocks]] = {}
+        self._parts: dict[tuple[int, ...], Ranges] = {}
         self._swapped: Ranges | None = None
 
     @classmethod
@@ -212,6 +213,21 @@ class Ranges:
             sizes = (M, N) if axis == 1 else (N, M)
             by_axis[axis] = own if (own.rows, own.columns) == sizes else replace(own, rows=sizes[0], columns=sizes[1])
         return by_axis[axis]
+
+    def part(self, axis: int, M: int, N: int, first: int, end: int, remember: bool) -> Ranges:
+        """The pairs of some results, from `first` to before `end`: rows where columns are reduced (axis 1), or columns.
+        They count from 0. remember: equal calls give the same object, with its plans. M, N: as for `half`.
+        """
+        key = (axis, M, N, first, end)
+        part = self._parts.get(key)
+        if part is None:
+            half = self.half(axis, M, N).part(first, end)
+            part = type(self).__new__(type(self))
+            shape = (end - first, N) if axis == 1 else (M, end - first)
+            part._set({axis: half, 1 - axis: None}, (), shape)
+            if remember:
+                self._parts[key] = part
+        return part
 
     def _check_shape(self, M: int, N: int) -> None:
         if self._shape is not None and self._shape != (M, N):

@@ -8,7 +8,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls import windows
-from clmapreduce.pairwise import streamed
+from clmapreduce.pairwise import pair_tiles
 from clmapreduce.segmented.streamed import cuts
 
 LIMIT = "1G"
@@ -21,7 +21,7 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes and work of a block far below those of real calls."""
     monkeypatch.setattr(windows, "TILE", 1 << 17)
     monkeypatch.setattr(cuts, "TILE", 1 << 15)
-    monkeypatch.setattr(streamed, "LEAST_WORK", 3e5)
+    monkeypatch.setattr(pair_tiles, "LEAST_WORK", 3e5)
 
 
 @pytest.fixture(scope="session")

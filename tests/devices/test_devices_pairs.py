@@ -66,6 +66,26 @@ def test_genred_with_a_parameter_and_out(several: Several, rng: np.random.Genera
         np.testing.assert_allclose(out, exact, rtol=1e-13)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_blocks_of_pairs(axis: int, mode: str, several: Several, rng: np.random.Generator) -> None:
+    """Clusters that a border of blocks cuts, rows that meet nothing, and a list that is empty."""
+    x, y = rng.random((ROWS, 2)), rng.random((COLUMNS, 2))
+    mask = np.repeat(np.repeat(rng.random((20, 12)) < 0.4, 65, axis=0), 59, axis=1)[:ROWS, :COLUMNS]
+    mask[300:420] = False
+    mask[:, 100:200] = False
+    formula = cm.Genred("SqDist(x, y)", ["x = Vi(2)", "y = Vj(2)"], axis=axis)
+    exact = np.where(mask, squared_distances(x, y), 0).sum(axis)[:, None]
+    results = []
+    for count in (1, 2):
+        ranges = cm.Ranges.from_mask(mask)
+        with several(count):
+            results += [formula(x, y, ranges=ranges, mode=mode) for _ in range(2)]
+            assert "tiles of" in formula.explain(x, y, ranges=ranges, mode=mode)
+    np.testing.assert_allclose(results[0], exact, rtol=1e-12, atol=1e-12)
+    for result in results[1:]:
+        assert_same(result, results[0])
+
+
 def test_it_is_explained(several: Several, rng: np.random.Generator) -> None:
     x, y = rng.random((ROWS, 2)), rng.random((COLUMNS, 2))
     formula = cm.Genred("SqDist(x, y)", ["x = Vi(2)", "y = Vj(2)"], axis=1)

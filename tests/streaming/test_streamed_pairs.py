@@ -99,3 +99,22 @@ def test_wrong_arguments_are_told_first(tight: cm.Context, mode: str, rng: np.ra
         call(x[:, :2], y, mode=mode, context=tight)
     with pytest.raises(cm.ShapeError, match="out has shape"):
         call(x, y, out=np.zeros((3, 1), "f4"), mode=mode, context=tight)
+
+
+def test_blocks_of_pairs_go_by_rows(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    ranges = cm.Ranges.band(ROWS, COLUMNS, (ROWS, 3), block=7)
+    call = cm.Genred("SqDist(x, y)", ALIASES, axis=1)
+    result = call(x, y, ranges=ranges, mode=mode, context=tight)
+    first = np.arange(ROWS) // 7 * 7
+    mask = np.arange(COLUMNS) <= (first + 6 + 3)[:, None]
+    np.testing.assert_allclose(result, np.where(mask, distances(x, y), 0).sum(1)[:, None], rtol=1e-5, atol=1e-5)
+    assert tight.queue.arena.peak_bytes <= tight.queue.arena.limit  # type: ignore[operator]
+
+
+def test_blocks_whose_columns_have_no_room(tight: cm.Context, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    ranges = cm.Ranges.band(COLUMNS, ROWS, ROWS)
+    call = cm.Genred("SqDist(x, y)", ALIASES, axis=1)
+    with pytest.raises(cm.DeviceMemoryError, match="without ranges="):
+        call(y, x, ranges=ranges, context=tight)

@@ -33,6 +33,7 @@ from clmapreduce.errors import (
     PlaceError,
     SettingError,
     ShapeError,
+    StorageError,
 )
 from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import index
@@ -90,6 +91,7 @@ __all__ = [
     "SegmentPlan",
     "SettingError",
     "ShapeError",
+    "StorageError",
     "SpmvPlan",
     "Tuned",
     "Unfold",

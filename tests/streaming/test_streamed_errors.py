@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,33 @@ def test_a_target_whose_file_is_truncated(small: cm.Context, mode: str, tmp_path
     os.truncate(tmp_path / "y", 4096)
     with pytest.raises(cm.ShapeError, match="out is mapped from a file"):
         cm.Unfold("index")(LENGTH, out=out, context=small, mode=mode)
+
+
+@pytest.fixture
+def little_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of a mebibyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if sys.platform != "linux" or os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs to mount a file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_disk_without_room_for_the_result(
+    little_disk: Path, context: cm.Context, small: cm.Context, rng: np.random.Generator
+) -> None:
+    """A file with holes, as `w+` makes them: to fill them would end the process. One with room is filled."""
+    k = rng.integers(0, 99, LENGTH)
+    add = cm.Map(lambda a: a + 1)
+    for at in (context, small):
+        out = np.memmap(little_disk / "y", "i8", "w+", shape=(LENGTH,))
+        with pytest.raises(cm.StorageError, match=r"not on the disk yet.*nothing was computed"):
+            add(k, out=out, context=at)
+        out = np.memmap(little_disk / "y", "i8", "w+", shape=(1000,))
+        assert_same(add(k[:1000], out=out, context=at), k[:1000] + 1)
+        del out
 
 
 def test_an_interrupt_ends_the_call_between_two_tiles(

@@ -93,9 +93,9 @@ def test_expressions_that_are_not_allowed(text: str, context: cm.Context) -> Non
 def test_undefined_and_missing_arguments(context: cm.Context) -> None:
     expression = cm.Map("b * c")
     b = np.ones(3, np.float32)
-    for values, named in (((b,), {}), ((b, b, b), {}), ((), {"b": b}), ((b,), {"b": b}), ((b, b), {"d": b}), ((), {})):
+    for values, keywords in (((b,), {}), ((b, b, b), {}), ((), {"b": b}), ((b,), {"b": b}), ((b, b), {"d": b}), ((), {})):
         with pytest.raises(cm.FormulaError):
-            expression(*values, context=context, **named)
+            expression(*values, context=context, **keywords)
     with pytest.raises(cm.FormulaError, match="takes"):
         ADD(b, context=context)
     with pytest.raises(cm.FormulaError):

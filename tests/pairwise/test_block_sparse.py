@@ -133,8 +133,8 @@ def test_systems_of_blocks_are_solved(context: cm.Context, rng: np.random.Genera
     kernel = np.where(labels[:, None] == labels, np.exp(-squares(x, x)), 0)
     b = rng.normal(size=(50, 1)).astype("f4")
     solver = cm.KernelSolve("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(1)"], "b", axis=1)
-    found = solver(x, x, b, alpha=0.5, ranges=ranges, context=context)
-    np.testing.assert_allclose(found, np.linalg.solve(kernel + 0.5 * np.eye(50), b), atol=1e-4)
+    result = solver(x, x, b, alpha=0.5, ranges=ranges, context=context)
+    np.testing.assert_allclose(result, np.linalg.solve(kernel + 0.5 * np.eye(50), b), atol=1e-4)
 
 
 def test_plans_are_made_once(context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,16 +147,16 @@ def test_plans_are_made_once(context: cm.Context, rng: np.random.Generator, monk
     formula = cm.Genred("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"], "Sum", axis=1)
     on_device = [cm.array(z, context) for z in (x, y, b)]
     first = formula(*on_device, ranges=ranges).to_numpy()
-    seen = list(calls)
-    assert "_work" in seen and "SentTable" in seen
+    earlier_calls = list(calls)
+    assert "_work" in earlier_calls and "SentTable" in earlier_calls
     for _ in range(2):
         np.testing.assert_array_equal(formula(*on_device, ranges=ranges).to_numpy(), first)
         np.testing.assert_allclose(formula(x, y, b, ranges=ranges, context=context), first, rtol=1e-6)
-    assert calls == seen
-    kept = weakref.ref(ranges.half(1, 50, 70))
+    assert calls == earlier_calls
+    reference = weakref.ref(ranges.half(1, 50, 70))
     del ranges
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def test_ranges_that_do_not_fit(rng: np.random.Generator) -> None:

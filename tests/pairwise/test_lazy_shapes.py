@@ -55,12 +55,12 @@ MADE = {
 @pytest.mark.parametrize("name", MADE)
 def test_shapes(name: str) -> None:
     make, shape, full = MADE[name]
-    made = make()
-    assert made.shape == shape
-    assert made._shape == full
-    assert made.dim() == len(full)
-    assert made.ndim == full[-1]
-    assert made.t()._shape == (*full[:-3], full[-2], full[-3], full[-1])
+    tensor = make()
+    assert tensor.shape == shape
+    assert tensor._shape == full
+    assert tensor.dim() == len(full)
+    assert tensor.ndim == full[-1]
+    assert tensor.t()._shape == (*full[:-3], full[-2], full[-3], full[-1])
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
@@ -105,7 +105,7 @@ def test_operands_keep_their_place_whoever_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: LazyTensor(zeros(7, 3)), "axis=0"), (lambda: LazyTensor(zeros(7, 3), axis=5), "5 is no category"),
         (lambda: LazyTensor(zeros(7, 1, 3), axis=0), "two dimensions"), (lambda: LazyTensor(zeros(7, 5, 3)), r"\(7, 5, 3\)"),
@@ -119,8 +119,8 @@ def test_operands_keep_their_place_whoever_comes_first() -> None:
         (lambda: LazyTensor(zeros(2, 7, 1, 3)) + LazyTensor(zeros(3, 1, 5, 3)), r"\(2, 7, 3\).*\(3, 5, 3\)"),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(make: Any, told: str) -> None:
-    with pytest.raises(cm.ShapeError, match=told):
+def test_shapes_that_do_not_fit(make: Any, message: str) -> None:
+    with pytest.raises(cm.ShapeError, match=message):
         make()
 
 

@@ -25,11 +25,11 @@ def drawn(rng: np.random.Generator, name: str, context: cm.Context, **how: Any) 
     """A case of this reduction, the rest by chance."""
     code = str(rng.choice(["f4", "f8", *HALVES] if context.facts.fp64 else ["f4", *HALVES]))
     dim = int(rng.choice([1, 3] if code == "f2" else [1, 3, 20]))  # sums of 20 products leave float16
-    chosen: dict[str, Any] = {
+    choices: dict[str, Any] = {
         "dim": dim, "code": code, "axis": int(rng.integers(2)),
         "backend": str(rng.choice(["auto", "1D", "2D"])), "batch": BATCHES[int(rng.integers(len(BATCHES)))],
     }  # fmt: skip
-    return Case(name, **{**chosen, **how})
+    return Case(name, **{**choices, **how})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -245,11 +245,11 @@ class TestSolve:
 
     def test_a_warning_names_what_is_not_finite(self, context: cm.Context) -> None:
         points, b = np.linspace(0, 1, 6, dtype="f4")[:, None], np.ones((6, 1), "f4")
-        for given in ((np.where(points == 0, np.nan, points), b), (points, np.where(points == 1, np.nan, b))):
-            kernel = (-((cm.Vi(given[0]) - cm.Vj(given[0])) ** 2).sum(2)).exp()
-            with pytest.warns(RuntimeWarning, match="a NaN or an infinity came up; look for one in b") as caught:
-                kernel.solve(given[1], alpha=1.0, context=context)
-            assert "definite" not in str(caught[0].message)
+        for arguments in ((np.where(points == 0, np.nan, points), b), (points, np.where(points == 1, np.nan, b))):
+            kernel = (-((cm.Vi(arguments[0]) - cm.Vj(arguments[0])) ** 2).sum(2)).exp()
+            with pytest.warns(RuntimeWarning, match="a NaN or an infinity came up; look for one in b") as warnings_:
+                kernel.solve(arguments[1], alpha=1.0, context=context)
+            assert "definite" not in str(warnings_[0].message)
 
     def test_empty_and_flat(self, context: Any, mode: str, dtype: Any) -> None:
         for shape in ((0, 1), (0, 3), (4, 0)):

@@ -27,21 +27,21 @@ ASKED = PairCall(vector("Exp(-SqDist(Vi(0,2),Vj(1,2))*0.5*Pm(2,1))"), PAIR_REDUC
 
 
 def drawn(rng: np.random.Generator, rows: int = 19, columns: int = 23, dtype: str = "f4") -> dict[Variable, Any]:
-    given = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), S: rng.uniform(0.5, 1, 1)}
-    return {variable: array.astype(dtype) for variable, array in given.items()}
+    inputs = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), S: rng.uniform(0.5, 1, 1)}
+    return {variable: array.astype(dtype) for variable, array in inputs.items()}
 
 
-def on(context: cm.Context, given: dict[Variable, Any]) -> dict[Variable, Any]:
-    return {variable: cm.array(array, context) for variable, array in given.items()}
+def on(context: cm.Context, inputs: dict[Variable, Any]) -> dict[Variable, Any]:
+    return {variable: cm.array(array, context) for variable, array in inputs.items()}
 
 
-def dense(given: dict[Variable, Any]) -> Any:
-    x, y, s = (given[v].astype(float) for v in (X, Y, S))
+def dense(inputs: dict[Variable, Any]) -> Any:
+    x, y, s = (inputs[v].astype(float) for v in (X, Y, S))
     return np.exp(-((x[:, None] - y) ** 2).sum(-1) * 0.5 * s).sum(1)[:, None]
 
 
-def close(got: Any, given: dict[Variable, Any]) -> None:
-    np.testing.assert_allclose(np.asarray(got), dense(given), rtol=1e-5)
+def close(result: Any, inputs: dict[Variable, Any]) -> None:
+    np.testing.assert_allclose(np.asarray(result), dense(inputs), rtol=1e-5)
 
 
 @pytest.fixture
@@ -61,16 +61,16 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_call_made_again_gives_the_same_bits(
     context: cm.Context, mode: str, rng: np.random.Generator, counted: list[str]
 ) -> None:
-    given = drawn(rng)
-    arrays = on(context, given)
+    inputs = drawn(rng)
+    arrays = on(context, inputs)
     first = reduce_pairs(ASKED, arrays, Options(mode))
     begun = len(counted)
     again = [reduce_pairs(ASKED, arrays, Options(mode)) for _ in range(3)]
     assert len(counted) == begun + 3
-    close(first.to_numpy(), given)
+    close(first.to_numpy(), inputs)
     for result in again:
         assert result is not first and result.to_numpy().tobytes() == first.to_numpy().tobytes()
-    cold = reduce_pairs(ASKED, given, Options(mode, context))
+    cold = reduce_pairs(ASKED, inputs, Options(mode, context))
     assert isinstance(cold, np.ndarray) and cold.tobytes() == first.to_numpy().tobytes()
     assert len(counted) == begun + 3, "NumPy arrays have to be brought over"
 
@@ -78,22 +78,22 @@ def test_a_call_made_again_gives_the_same_bits(
 def test_it_reads_what_the_arrays_hold_now(context: cm.Context, rng: np.random.Generator, counted: list[str]) -> None:
     """Other arrays of the same shapes, and the same ones written again."""
     for _ in range(4):
-        given = drawn(rng)
-        close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+        inputs = drawn(rng)
+        close(reduce_pairs(ASKED, on(context, inputs)).to_numpy(), inputs)
     assert len(counted) >= 3
-    given = drawn(rng)
-    arrays = on(context, given)
+    inputs = drawn(rng)
+    arrays = on(context, inputs)
     reduce_pairs(ASKED, arrays)
     cm.Map("x * 2")(arrays[X], out=arrays[X])
-    close(reduce_pairs(ASKED, arrays).to_numpy(), {**given, X: 2 * given[X]})
+    close(reduce_pairs(ASKED, arrays).to_numpy(), {**inputs, X: 2 * inputs[X]})
 
 
 def test_results_of_calls_are_told_apart(context: cm.Context, rng: np.random.Generator) -> None:
     """Queued one behind the other, each waited for later."""
     several = [drawn(rng) for _ in range(5)]
-    results = [reduce_pairs(ASKED, on(context, given)) for given in several]
-    for result, given in zip(results, several, strict=True):
-        close(result.to_numpy(), given)
+    results = [reduce_pairs(ASKED, on(context, inputs)) for inputs in several]
+    for result, inputs in zip(results, several, strict=True):
+        close(result.to_numpy(), inputs)
 
 
 def test_a_result_may_be_the_next_calls_argument(context: cm.Context, rng: np.random.Generator) -> None:
@@ -111,45 +111,45 @@ def test_a_result_may_be_the_next_calls_argument(context: cm.Context, rng: np.ra
 def test_another_form_is_planned_again(changed: str, context: cm.Context, rng: np.random.Generator) -> None:
     if changed == "dtype" and not context.facts.fp64:
         pytest.skip("no float64 here")
-    given = drawn(rng)
-    wanted = dense(given)
-    asked, options = ASKED, Options("sequential")
+    inputs = drawn(rng)
+    expected = dense(inputs)
+    call, options = ASKED, Options("sequential")
     for turn in range(2):
-        close(reduce_pairs(ASKED, on(context, given), Options("sequential")).to_numpy(), given)
+        close(reduce_pairs(ASKED, on(context, inputs), Options("sequential")).to_numpy(), inputs)
         if changed in ("rows", "columns", "dtype"):
             other = {"rows": {"rows": 1}, "columns": {"columns": 5000}, "dtype": {"dtype": "f8"}}[changed]
             more = drawn(rng, **other)  # type: ignore[arg-type]
             close(reduce_pairs(ASKED, on(context, more), options).to_numpy(), more)
             continue
-        arrays = dict(given)
+        arrays = dict(inputs)
         if changed == "batch":
-            arrays[X] = np.stack([given[X], given[X][::-1]])
-            wanted = np.stack([dense(given), dense(given)[::-1]])
+            arrays[X] = np.stack([inputs[X], inputs[X][::-1]])
+            expected = np.stack([dense(inputs), dense(inputs)[::-1]])
         if changed == "number":
-            asked = PairCall(vector(f"Exp(-SqDist(Vi(0,2),Vj(1,2))*{0.25 + turn}*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
-            wanted = dense({**given, S: given[S] * (0.5 + 2 * turn)})
+            call = PairCall(vector(f"Exp(-SqDist(Vi(0,2),Vj(1,2))*{0.25 + turn}*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
+            expected = dense({**inputs, S: inputs[S] * (0.5 + 2 * turn)})
         if changed == "axis":
-            asked, wanted = PairCall(ASKED.formula, ASKED.reduction, 0), dense({**given, X: given[Y], Y: given[X]})
+            call, expected = PairCall(ASKED.formula, ASKED.reduction, 0), dense({**inputs, X: inputs[Y], Y: inputs[X]})
         if changed == "reduction":
-            asked = PairCall(ASKED.formula, PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=1 + turn))
-            wanted = np.sort(np.exp(-((given[X][:, None] - given[Y]) ** 2).sum(-1) * 0.5 * given[S]), 1)[:, : 1 + turn]
+            call = PairCall(ASKED.formula, PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=1 + turn))
+            expected = np.sort(np.exp(-((inputs[X][:, None] - inputs[Y]) ** 2).sum(-1) * 0.5 * inputs[S]), 1)[:, : 1 + turn]
         if changed == "mode":
             options = Options("parallel")
-        got = reduce_pairs(asked, on(context, arrays), options)
-        np.testing.assert_allclose(got.to_numpy(), wanted, rtol=1e-5)
+        result = reduce_pairs(call, on(context, arrays), options)
+        np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-5)
 
 
 def test_an_output_given_and_an_array_of_numpy_go_the_long_way(
     context: cm.Context, rng: np.random.Generator, counted: list[str]
 ) -> None:
-    given = drawn(rng)
-    arrays = on(context, given)
+    inputs = drawn(rng)
+    arrays = on(context, inputs)
     reduce_pairs(ASKED, arrays)
     begun = len(counted)
     out = cm.array(np.zeros((19, 1), "f4"), context)
     assert reduce_pairs(ASKED, arrays, Options(out=out)) is out
-    close(out.to_numpy(), given)
-    close(reduce_pairs(ASKED, {**arrays, S: given[S]}).to_numpy(), given)
+    close(out.to_numpy(), inputs)
+    close(reduce_pairs(ASKED, {**arrays, S: inputs[S]}).to_numpy(), inputs)
     assert len(counted) == begun
 
 
@@ -168,8 +168,8 @@ def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
     for rows in range(1, CALLS + 12):
         reduce_pairs(ASKED, on(context, drawn(rng, rows, 3)))
     assert len(context.caches().calls) == CALLS
-    given = drawn(rng, 1, 3)
-    close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+    inputs = drawn(rng, 1, 3)
+    close(reduce_pairs(ASKED, on(context, inputs)).to_numpy(), inputs)
     context.wait()
 
 
@@ -193,8 +193,8 @@ def test_threads_may_share_a_call(context: cm.Context) -> None:
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
         for turn in range(6):
-            given = drawn(rng, 19 + turn % 2)
-            close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+            inputs = drawn(rng, 19 + turn % 2)
+            close(reduce_pairs(ASKED, on(context, inputs)).to_numpy(), inputs)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
@@ -202,11 +202,11 @@ def test_threads_may_share_a_call(context: cm.Context) -> None:
 
 def test_splits_share_scratch_without_mixing(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Two launches a call: the accumulators between them are this call's."""
-    asked = PairCall(ASKED.formula, ASKED.reduction, 1, backend="2D")
+    call = PairCall(ASKED.formula, ASKED.reduction, 1, backend="2D")
     several = [drawn(rng, 5, 3000) for _ in range(4)]
-    results = [reduce_pairs(asked, on(context, given), Options(mode)) for given in several]
-    for result, given in zip(results, several, strict=True):
-        close(result.to_numpy(), given)
+    results = [reduce_pairs(call, on(context, inputs), Options(mode)) for inputs in several]
+    for result, inputs in zip(results, several, strict=True):
+        close(result.to_numpy(), inputs)
 
 
 def test_lazy_tensors_on_the_device_take_the_short_way(
@@ -218,6 +218,6 @@ def test_lazy_tensors_on_the_device_take_the_short_way(
     kernel = np.exp(-((x.astype(float) - y) ** 2).sum(-1) / 2)
     for calls in range(3):
         x_i, y_j = LazyTensor(on_device[0]), LazyTensor(on_device[1])
-        found = (-((x_i - y_j) ** 2).sum(-1) / 2).exp().__matmul__(on_device[2], mode=mode)
+        result = (-((x_i - y_j) ** 2).sum(-1) / 2).exp().__matmul__(on_device[2], mode=mode)
         assert len(counted) == calls
-        np.testing.assert_allclose(np.asarray(found), kernel @ b, atol=1e-5 * kernel.sum(1).max())
+        np.testing.assert_allclose(np.asarray(result), kernel @ b, atol=1e-5 * kernel.sum(1).max())

@@ -28,9 +28,9 @@ def bind(op: Operator, dtype: Any) -> None:
 
 
 def refusal(op: Operator, dtype: Any) -> str:
-    with pytest.raises(FormulaError) as caught:
+    with pytest.raises(FormulaError) as error:
         bind(op, dtype)
-    return str(caught.value)
+    return str(error.value)
 
 
 # -------------------------------------------------------------------------------------------------------- plain numbers
@@ -76,7 +76,7 @@ def test_correct_operators_on_plain_numbers(name: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("combine", "identity", "code", "told"),
+    ("combine", "identity", "code", "words"),
     [
         (lambda a, b: a + b, 100.0, "f4", "100.0 is not its identity, combine(identity, identity) is 200.0"),
         (lambda a, b: a + b, 1e-3, "f4", "0.001 is not its identity"),
@@ -90,9 +90,9 @@ def test_correct_operators_on_plain_numbers(name: str, code: str) -> None:
         (lambda a, b: m.log(m.exp(a) + m.exp(b)), 0.0, "f8", "0.0 is not its identity"),
     ],
 )
-def test_a_wrong_identity_is_told_with_a_value_that_it_changes(combine: Any, identity: Any, code: str, told: str) -> None:
+def test_a_wrong_identity_is_told_with_a_value_that_it_changes(combine: Any, identity: Any, code: str, words: str) -> None:
     message = refusal(Operator(combine, identity, name="mine"), code)
-    assert message.startswith("operator mine: " + told) and "check=False" in message
+    assert message.startswith("operator mine: " + words) and "check=False" in message
 
 
 @pytest.mark.parametrize("code", ["f2", "f4", "f8"])
@@ -231,7 +231,7 @@ def test_records_whose_order_matters_are_not_taken_for_others(name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "identity", "told"),
+    ("name", "identity", "message"),
     [
         ("argmax", (0.0, 2**31 - 1), "{'v': 0.0, 'at': 2147483647} is not its identity"),
         ("affine maps", (0, 0), "{'a': 0.0, 'b': 0.0} is not its identity, combine(identity, a) is {'a': "),
@@ -242,9 +242,9 @@ def test_records_whose_order_matters_are_not_taken_for_others(name: str) -> None
         ("totals", (0, 0, False), "is not its identity"),
     ],
 )
-def test_a_wrong_identity_of_records(name: str, identity: Any, told: str) -> None:
+def test_a_wrong_identity_of_records(name: str, identity: Any, message: str) -> None:
     combine, _, of, commutes = RECORDS[name]
-    assert told in refusal(Operator(combine, identity, commutative=commutes), of)
+    assert message in refusal(Operator(combine, identity, commutative=commutes), of)
 
 
 @pytest.mark.parametrize(
@@ -267,14 +267,14 @@ def test_a_wrong_combine_of_records(combine: Any, identity: Any, of: Any) -> Non
 def test_values_that_break_a_law_do_break_it() -> None:
     """The values of a message, put into the formula once more."""
     message = refusal(Operator(middle, 0), "f8")
-    told = {name: float(message.split(f"{name} = ")[1].split(",")[0].split(";")[0]) for name in "abc"}
+    operands = {name: float(message.split(f"{name} = ")[1].split(",")[0].split(";")[0]) for name in "abc"}
     x, y = Symbol("x", np.dtype("f8")), Symbol("y", np.dtype("f8"))
     node = middle(x, y)
 
     def combined(a: float, b: float) -> float:
         return float(evaluate(node, {x: np.float64(a), y: np.float64(b)}))
 
-    a, b, c = told.values()
+    a, b, c = operands.values()
     assert combined(combined(a, b), c) != combined(a, combined(b, c))
 
 

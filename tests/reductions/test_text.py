@@ -98,12 +98,12 @@ def test_fold_halves_the_lanes_until_one_is_left(op: OperatorText) -> None:
         left = lanes
         for k in range(0, len(halves), len(op.parts)):
             left //= 2
-            for (part, kind), found in zip(op.parts, halves[k : k + len(op.parts)], strict=True):
+            for (part, kind), half in zip(op.parts, halves[k : k + len(op.parts)], strict=True):
                 source = f"acc_{part}" if 2 * left == lanes else f"whole_h{2 * left}_{part}"
                 name = "whole" if left == 1 else f"whole_h{left}"
                 low, high = ("lo", "hi") if left > 1 else ("x", "y")
                 wide = kind + (str(left) if left > 1 else "")
-                assert found == (wide, f"{name}_{part}", source, low, f"{name}b_{part}", source, high)
+                assert half == (wide, f"{name}_{part}", source, low, f"{name}b_{part}", source, high)
         assert left == 1
 
 
@@ -111,8 +111,8 @@ def test_records_lie_in_memory_as_the_layout_says(op: OperatorText) -> None:
     fields = op.bound.layout.fields
     assert fields is not None
     places = {part: f"parts + (size_t)(g + 1) * {op.itemsize} + {fields[part][1]}))" for part, _ in op.parts}
-    written, read = op.write("parts", "g + 1", "acc"), op.read("next", "parts", "g + 1")
-    for (part, kind), line, back in zip(op.parts, written.split("\n"), read.split("\n"), strict=True):
+    text_of_write, read = op.write("parts", "g + 1", "acc"), op.read("next", "parts", "g + 1")
+    for (part, kind), line, back in zip(op.parts, text_of_write.split("\n"), read.split("\n"), strict=True):
         assert line == f"(*(__global {kind} *)({places[part]} = acc_{part};"
         assert back == f"{kind} next_{part} = (*(__global {kind} *)({places[part]};"
 
@@ -132,14 +132,14 @@ def test_absorb_loads_every_place_once_and_in_order(op: OperatorText) -> None:
 
 def test_finish_hands_the_results_parts_to_the_store(op: OperatorText) -> None:
     parts = list(op.bound.result.names or ("",))
-    seen: list[Any] = []
+    calls: list[Any] = []
 
     def store(texts: Any) -> str:
-        seen.append(texts)
+        calls.append(texts)
         return "STORED;"
 
     text = op.finish("acc", store)
-    assert list(seen[0]) == parts
+    assert list(calls[0]) == parts
     assert text.endswith("STORED;\n}")
 
 
@@ -150,7 +150,7 @@ def test_converting_an_accumulator_keeps_its_parts() -> None:
     assert "((double)(acc_total))" in text
     assert wide.converted("carry", "acc", wide).strip() == "double carry_total = acc_total;"
     names = [
-        m for made in ("one", "two") for m in re.findall(r"const \w+ (\w+) =", wide.converted(made, "acc", narrow))
+        m for prefix in ("one", "two") for m in re.findall(r"const \w+ (\w+) =", wide.converted(prefix, "acc", narrow))
     ]
     assert len(names) == len(set(names)) == 2, "two conversions may stand in one block"
 
@@ -179,8 +179,8 @@ def test_beat_takes_value_and_block_together(code: str, lanes: int) -> None:
     text = op.beat("best0", identity_map(code), ["i", "j"], "number", lanes)
     assert re.findall(r"^(best0_\w+) = (\w+);", text, re.M)[0][0] == "best0_best"
     assert re.findall(r"^(best0_\w+) = ", text, re.M) == ["best0_best", "best0_block"]
-    chosen = re.findall(r"= \((\w+) \? (\w+) : (best0_\w+)\);", text)
-    assert [old for _, _, old in chosen] == ["best0_best", "best0_block"]
+    choices = re.findall(r"= \((\w+) \? (\w+) : (best0_\w+)\);", text)
+    assert [old for _, _, old in choices] == ["best0_best", "best0_block"]
 
 
 def test_the_winning_block_is_searched_by_value_and_place() -> None:

@@ -65,17 +65,17 @@ def singles(bound: Bound, values: Sequence[Value], known: Mapping[Node, Any], le
     joined: Any = values[0] if len(values) == 1 else tuple(values)
     result = bound.absorb(acc, [joined], [at])
     start = {acc[c.name]: np.asarray(c.identity).astype(c.dtype)[()] for c in bound.components}
-    made = []
+    results = []
     for i in range(length):
         here = {**{n: v[i] for n, v in known.items()}, **start, at: np.int64(i)}
-        made.append({name: evaluate(node, here) for name, node in result.items()})
-    return made
+        results.append({name: evaluate(node, here) for name, node in result.items()})
+    return results
 
 
 def merged(bound: Bound, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     left, right = (Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}) for _ in range(2))
-    known: Known = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
-    return {name: evaluate(node, known) for name, node in bound.merge(left, right).items()}
+    values: Known = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
+    return {name: evaluate(node, values) for name, node in bound.merge(left, right).items()}
 
 
 def assert_same(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> None:
@@ -97,22 +97,22 @@ def several() -> Together:
 
 # ------------------------------------------------------------------------------------------------------ names and dtypes
 def test_components_are_the_parts_under_names_of_their_own() -> None:
-    made = several()
-    wanted = [(f"r{k}_{c.name}", c.dtype, c.identity) for k, part in enumerate(made.parts) for c in part.components]
-    assert [(c.name, c.dtype, c.identity) for c in made.bound.components] == wanted
-    assert len({name for name, _, _ in wanted}) == len(wanted)
+    together = several()
+    expected = [(f"r{k}_{c.name}", c.dtype, c.identity) for k, part in enumerate(together.parts) for c in part.components]
+    assert [(c.name, c.dtype, c.identity) for c in together.bound.components] == expected
+    assert len({name for name, _, _ in expected}) == len(expected)
 
 
 def test_two_of_one_kind_do_not_share_a_name() -> None:
-    made = Together(("sum", np.ones(2)), ("sum", np.ones(2)))
-    assert [c.name for c in made.bound.components] == ["r0_total", "r1_total"]
+    together = Together(("sum", np.ones(2)), ("sum", np.ones(2)))
+    assert [c.name for c in together.bound.components] == ["r0_total", "r1_total"]
 
 
 def test_an_accumulator_in_memory_is_an_aligned_record_of_all() -> None:
-    made = several()
-    assert made.bound.layout.names == tuple(c.name for c in made.bound.components)
-    assert is_aligned(made.bound.layout)
-    assert made.bound.layout.itemsize >= sum(part.layout.itemsize for part in made.parts) - 8 * len(made.parts)
+    together = several()
+    assert together.bound.layout.names == tuple(c.name for c in together.bound.components)
+    assert is_aligned(together.bound.layout)
+    assert together.bound.layout.itemsize >= sum(part.layout.itemsize for part in together.parts) - 8 * len(together.parts)
 
 
 def test_the_result_is_a_record_of_all_results_in_order() -> None:
@@ -127,66 +127,66 @@ def test_the_result_is_a_record_of_all_results_in_order() -> None:
 @pytest.mark.parametrize("second", ["sum", "argmin", "logsumexp", "all"])
 def test_each_absorbs_as_if_alone(first: str, second: str) -> None:
     """Also NaN, infinities and both zeros, which another operator's values must not touch."""
-    made = Together((first, np.array(SPECIAL)), (second, np.array(SPECIAL[::-1], "f4")))
-    for i, acc in enumerate(made.absorbed()):
-        both = {f"r{k}_{name}": part for k in (0, 1) for name, part in made.alone(k)[i].items()}
+    together = Together((first, np.array(SPECIAL)), (second, np.array(SPECIAL[::-1], "f4")))
+    for i, acc in enumerate(together.absorbed()):
+        both = {f"r{k}_{name}": part for k in (0, 1) for name, part in together.alone(k)[i].items()}
         assert_same(acc, both)
 
 
 def test_each_finishes_as_if_alone() -> None:
-    made = several()
-    for i, acc in enumerate(made.absorbed()):
-        own = [part for k, bound in enumerate(made.parts) for part in finished(bound, made.alone(k)[i]).values()]
-        assert_same(finished(made.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
+    together = several()
+    for i, acc in enumerate(together.absorbed()):
+        own = [part for k, bound in enumerate(together.parts) for part in finished(bound, together.alone(k)[i]).values()]
+        assert_same(finished(together.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
 
 
 def test_each_merges_as_if_alone() -> None:
-    made = several()
-    whole = made.singles()
-    for a, b in itertools.combinations(range(made.length), 2):
-        joined = merged(made.bound, whole[a], whole[b])
-        for k, bound in enumerate(made.parts):
+    together = several()
+    whole = together.singles()
+    for a, b in itertools.combinations(range(together.length), 2):
+        joined = merged(together.bound, whole[a], whole[b])
+        for k, bound in enumerate(together.parts):
             alone = singles(
-                bound, [made.values[k]], {n: made.known[n] for n in components(made.values[k]).values()}, made.length
+                bound, [together.values[k]], {n: together.known[n] for n in components(together.values[k]).values()}, together.length
             )
             own = merged(bound, alone[a], alone[b])
             assert_same({name: joined[f"r{k}_{name}"] for name in own}, own)
 
 
 def test_the_identity_changes_nothing() -> None:
-    made = several()
-    nothing = made.absorbed()[0]
-    for acc in made.singles():
-        assert_same(merged(made.bound, acc, nothing), acc)
-        assert_same(merged(made.bound, nothing, acc), acc)
+    together = several()
+    nothing = together.absorbed()[0]
+    for acc in together.singles():
+        assert_same(merged(together.bound, acc, nothing), acc)
+        assert_same(merged(together.bound, nothing, acc), acc)
 
 
 def test_merging_is_associative() -> None:
-    made = several()
-    for a, b, c in itertools.combinations(made.singles(), 3):
-        left = merged(made.bound, merged(made.bound, a, b), c)
-        assert_same(left, merged(made.bound, a, merged(made.bound, b, c)))
+    together = several()
+    for a, b, c in itertools.combinations(together.singles(), 3):
+        left = merged(together.bound, merged(together.bound, a, b), c)
+        assert_same(left, merged(together.bound, a, merged(together.bound, b, c)))
 
 
 def test_absorbing_is_merging_one_by_one() -> None:
-    made = several()
-    joined = made.absorbed()[0]
-    for single in made.singles():
-        joined = merged(made.bound, joined, single)
-    assert_same(joined, made.absorbed()[-1])
+    together = several()
+    joined = together.absorbed()[0]
+    for single in together.singles():
+        joined = merged(together.bound, joined, single)
+    assert_same(joined, together.absorbed()[-1])
 
 
 def test_several_values_are_absorbed_in_order() -> None:
     x = np.array([3.0, -1.0, 4.0, 1.0])
-    made = Together((SECOND, x), ("sum", x), ("argmin", x))
-    acc = Record({c.name: Symbol(c.name, c.dtype) for c in made.bound.components})
+    together = Together((SECOND, x), ("sum", x), ("argmin", x))
+    acc = Record({c.name: Symbol(c.name, c.dtype) for c in together.bound.components})
     each = [tuple(Symbol(f"{i}{k}", np.dtype("f8")) for k in range(3)) for i in range(4)]
     places = [Symbol(f"at{i}", np.dtype("i8")) for i in range(4)]
-    known: Known = {acc[c.name]: np.asarray(c.identity, c.dtype)[()] for c in made.bound.components}
-    known |= {node: x[i] for i, nodes in enumerate(each) for node in nodes}
-    known |= {place: np.int64(i) for i, place in enumerate(places)}
-    at_once: Any = made.bound.absorb(acc, each, places)  # type: ignore[arg-type]
-    assert_same({name: evaluate(node, known) for name, node in at_once.items()}, made.absorbed()[-1])
+    numbers: Known = {acc[c.name]: np.asarray(c.identity, c.dtype)[()] for c in together.bound.components}
+    numbers |= {node: x[i] for i, nodes in enumerate(each) for node in nodes}
+    numbers |= {place: np.int64(i) for i, place in enumerate(places)}
+    at_once: Any = together.bound.absorb(acc, each, places)  # type: ignore[arg-type]
+    assert_same({name: evaluate(node, numbers) for name, node in at_once.items()}, together.absorbed()[-1])
 
 
 # ------------------------------------------------------------------------------------------------------------- locating
@@ -196,21 +196,21 @@ def test_several_values_are_absorbed_in_order() -> None:
 )
 def test_the_lowest_place_wins_in_every_order_of_merging(name: str, data: list[float]) -> None:
     x = np.array(data, "f4")
-    made = Together((name, x), ("maximum", x))
-    whole = made.singles()
+    together = Together((name, x), ("maximum", x))
+    whole = together.singles()
     for order in itertools.permutations(range(len(x))):
         acc = whole[order[0]]
         for k in order[1:]:
-            acc = merged(made.bound, acc, whole[k])
-        assert finished(made.bound, acc)["p0"] == getattr(np, name)(x)
+            acc = merged(together.bound, acc, whole[k])
+        assert finished(together.bound, acc)["p0"] == getattr(np, name)(x)
 
 
 def test_places_are_kept_not_searched_for() -> None:
     """What locates alone numbers blocks; together it keeps the index beside the value."""
     x = np.array([1.0, 2.0], "f4")
-    made = Together(("argmin", x), ("sum", x))
-    assert made.parts[0].locates and not made.bound.locates
-    assert [c.name for c in made.bound.components] == ["r0_best", "r0_place", "r1_total"]
+    together = Together(("argmin", x), ("sum", x))
+    assert together.parts[0].locates and not together.bound.locates
+    assert [c.name for c in together.bound.components] == ["r0_best", "r0_place", "r1_total"]
 
 
 def test_kernels_of_operators_together_search_no_blocks() -> None:

@@ -45,26 +45,26 @@ def wanted(name: str, bound: PairBound, numbers: Any, k: int = 3) -> list[Any]:
     return dense(name, numbers[: bound.width], numbers[bound.width :], k)
 
 
-def assert_agrees(name: str, bound: PairBound, numbers: Any, given: list[Any], k: int = 3, tile: int = 64) -> None:
+def assert_agrees(name: str, bound: PairBound, numbers: Any, results: list[Any], k: int = 3, tile: int = 64) -> None:
     """Exact for what chooses; else to the rounding of the result, of the exponents, and of chains of one tile's columns
     and of all tiles and splits, relative to the sum of what was added without signs.
     """
     expected = wanted(name, bound, numbers, k)
-    assert [g.shape for g in given] == [e.shape for e in expected]
+    assert [g.shape for g in results] == [e.shape for e in expected]
     if name in ORDERED or name in ("Any", "All"):
-        for got, want in zip(given, expected, strict=True):
-            np.testing.assert_array_equal(got, want)
+        for result, want in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, want)
         return
     np.testing.assert_array_less(
-        np.abs(_apart(given[0], expected[0])), _allowed(name, bound, numbers, expected[0], tile)
+        np.abs(_apart(results[0], expected[0])), _allowed(name, bound, numbers, expected[0], tile)
     )
 
 
-def _apart(given: Any, expected: Any) -> Any:
+def _apart(result: Any, expected: Any) -> Any:
     """The difference; 0 where both are NaN or the same infinity, NaN where only one is."""
     with np.errstate(invalid="ignore"):
-        same = (given == expected) | (np.isnan(given) & np.isnan(expected))
-        return np.where(same, 0, given - expected)
+        same = (result == expected) | (np.isnan(result) & np.isnan(expected))
+        return np.where(same, 0, result - expected)
 
 
 def _allowed(name: str, bound: PairBound, numbers: Any, expected: Any, tile: int) -> Any:
@@ -106,8 +106,8 @@ def test_a_reduction_is_dense_numpys(name: str, width: int, code: str, rng: Any)
         for splits, weights, index in ((1, 1, "i4"), (4, 3, "i8")):
             bound = bind(name, code, width, weights, index)
             numbers = drawn(name, bound, rng, 3, columns)
-            given = reduced(bound, numbers, rng, splits=splits, group=group, index=index)
-            assert_agrees(name, bound, numbers, given)
+            results = reduced(bound, numbers, rng, splits=splits, group=group, index=index)
+            assert_agrees(name, bound, numbers, results)
 
 
 @pytest.mark.parametrize("name", [n for n in PAIR_REDUCTIONS if "KMin" in n])
@@ -116,9 +116,9 @@ def test_the_k_least_come_in_order(name: str, k: int, rng: Any) -> None:
     for width, columns in ((1, 193), (3, 31), (1, 4)):
         bound = bind(name, "f4", width, k=k)
         numbers = rng.integers(0, 20, (width, 3, columns)).astype("f4")  # many ties
-        given = reduced(bound, numbers, rng, splits=3, tile=16)
-        assert_agrees(name, bound, numbers, given, k)
-        assert given[0].shape == ((3, k) if width == 1 else (3, k, width))
+        results = reduced(bound, numbers, rng, splits=3, tile=16)
+        assert_agrees(name, bound, numbers, results, k)
+        assert results[0].shape == ((3, k) if width == 1 else (3, k, width))
 
 
 @pytest.mark.parametrize("code", ["i4", "u8", "?"])
@@ -128,7 +128,7 @@ def test_integers_reduce_as_numpys(name: str, code: str, rng: Any) -> None:
     numbers = rng.integers(0, 2 if code == "?" else 9, (1, 3, 40)).astype(code)
     if name == "Product":
         numbers[:, :, 9:] = 1
-    given = reduced(bound, numbers, rng, splits=2, index="i8")
+    results = reduced(bound, numbers, rng, splits=2, index="i8")
     if np.dtype(code).kind == "b" and "Min" in name:
         expected = wanted(name, bound, np.where(numbers, 1.0, np.inf) if "K" in name else numbers)
         if "K" in name:  # True is a bool's worst, as +inf is a float's
@@ -136,10 +136,10 @@ def test_integers_reduce_as_numpys(name: str, code: str, rng: Any) -> None:
             expected = [np.where(np.isinf(e), 1, e) for e in expected]
     else:
         expected = wanted(name, bound, numbers)
-    for got, want in zip(given, expected, strict=True):
-        np.testing.assert_allclose(got.astype(float), want, rtol=1e-6 if got.dtype == np.float32 else 1e-13)
+    for result, want in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result.astype(float), want, rtol=1e-6 if result.dtype == np.float32 else 1e-13)
     if name in ("Sum", "Product"):
-        assert given[0].dtype == np.sum(np.zeros(1, code)).dtype
+        assert results[0].dtype == np.sum(np.zeros(1, code)).dtype
 
 
 # ------------------------------------------------------------------------------------------------ NaN, infinity, ties
@@ -151,14 +151,14 @@ def test_every_triple_of_special_values(name: str, code: str, rng: Any) -> None:
     bound = bind(name, code)
     numbers = np.concatenate([triples[None], np.ones((bound.weights, *triples.shape), code)])
     for splits, group in ((1, 1), (1, 3), (4, 1), (4, 2)):
-        given = reduced(bound, numbers, rng, splits=splits, group=group)
-        assert_agrees(name, bound, numbers, given)
+        results = reduced(bound, numbers, rng, splits=splits, group=group)
+        assert_agrees(name, bound, numbers, results)
 
 
 @pytest.mark.parametrize("name", PAIR_REDUCTIONS)
 def test_no_columns_give_the_identity(name: str, rng: Any) -> None:
     bound = bind(name, "f4")
-    given = reduced(bound, np.zeros((1 + bound.weights, 2, 0), "f4"), rng)
+    results = reduced(bound, np.zeros((1 + bound.weights, 2, 0), "f4"), rng)
     only = {
         "Sum": 0, "Product": 1, "Mean": np.nan, "Var": np.nan, "Std": np.nan, "Any": False, "All": True, "Min": np.inf,
         "Max": -np.inf, "ArgMin": 0, "ArgMax": 0, "KMin": np.inf, "ArgKMin": 0, "LogSumExp": -np.inf,
@@ -166,10 +166,10 @@ def test_no_columns_give_the_identity(name: str, rng: Any) -> None:
     }  # fmt: skip
     both = {"Min_ArgMin": (np.inf, 0), "Max_ArgMax": (-np.inf, 0), "KMin_ArgKMin": (np.inf, 0)}
     if "Shift" in name:
-        np.testing.assert_array_equal(given[0], [[-np.inf, 0]] * 2)
+        np.testing.assert_array_equal(results[0], [[-np.inf, 0]] * 2)
         return
-    for got, want in zip(given, both.get(name, (only.get(name),)), strict=True):
-        np.testing.assert_array_equal(got, np.full(got.shape, want))
+    for result, want in zip(results, both.get(name, (only.get(name),)), strict=True):
+        np.testing.assert_array_equal(result, np.full(result.shape, want))
 
 
 @pytest.mark.parametrize("name", PAIR_REDUCTIONS)
@@ -177,16 +177,16 @@ def test_no_columns_give_the_identity(name: str, rng: Any) -> None:
 def test_rows_of_equal_values(name: str, value: float, rng: Any) -> None:
     bound = bind(name, "f4")
     numbers = np.concatenate([np.full((1, 2, 70), value, "f4"), np.ones((bound.weights, 2, 70), "f4")])
-    given = reduced(bound, numbers, rng, splits=3, tile=16)
+    results = reduced(bound, numbers, rng, splits=3, tile=16)
     if name in ("Var", "Std") and np.isfinite(value):
-        np.testing.assert_array_equal(given[0], 0)
+        np.testing.assert_array_equal(results[0], 0)
         return
     if name in ("Sum", "Product", "Mean") and abs(value) == 1e30:
         with np.errstate(over="ignore"):
             expected = [wanted(name, bound, numbers)[0].astype("f4")]
-        np.testing.assert_allclose(given[0], expected[0], rtol=1e-5)
+        np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
         return
-    assert_agrees(name, bound, numbers, given, tile=16)
+    assert_agrees(name, bound, numbers, results, tile=16)
 
 
 @pytest.mark.parametrize("name", [n for n in ORDERED if "Arg" in n])
@@ -240,5 +240,5 @@ def test_any_row_in_any_cut(name: str, row: list[float], group: int, tile: int, 
     bound = bind(name, "f4")
     values = np.array(row, "f4")[None, None]
     numbers = np.concatenate([values, rng.random((bound.weights, 1, len(row))).astype("f4") + 0.5])
-    given = reduced(bound, numbers, rng, splits=splits, tile=tile, group=group)
-    assert_agrees(name, bound, numbers, given, tile=tile)
+    results = reduced(bound, numbers, rng, splits=splits, tile=tile, group=group)
+    assert_agrees(name, bound, numbers, results, tile=tile)

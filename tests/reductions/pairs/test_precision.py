@@ -51,22 +51,22 @@ def test_a_sum_that_became_infinite_stays_it(scheme: str, rng: Any) -> None:
 def test_variances_far_from_zero(mean: float, std: float, rng: Any) -> None:
     numbers = rng.normal(mean, std, (1, 3, 5000)).astype("f4")
     for splits, group in ((1, 8), (5, 3), (1, 1)):
-        (given,) = reduced(bind("Std"), numbers, rng, splits=splits, group=group, tile=256)
-        np.testing.assert_allclose(given, dense("Std", numbers, numbers)[0], rtol=1e-6)
+        (result,) = reduced(bind("Std"), numbers, rng, splits=splits, group=group, tile=256)
+        np.testing.assert_allclose(result, dense("Std", numbers, numbers)[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("group", [1, 2, 8])
 def test_an_outlier_in_front_is_no_pivot_for_long(group: int, rng: Any) -> None:
     numbers = rng.normal(0, 1, (1, 3, 5000)).astype("f4")
     numbers[:, :, 0] = 1e4
-    (given,) = reduced(bind("Var"), numbers, rng, tile=512, group=group)
-    np.testing.assert_allclose(given, dense("Var", numbers, numbers)[0], rtol=1e-5)
+    (result,) = reduced(bind("Var"), numbers, rng, tile=512, group=group)
+    np.testing.assert_allclose(result, dense("Var", numbers, numbers)[0], rtol=1e-5)
 
 
 def test_tiny_splits_of_a_variance(rng: Any) -> None:
     numbers = rng.normal(100, 1, (1, 3, 30)).astype("f4")
-    (given,) = reduced(bind("Var"), numbers, rng, splits=20, tile=2)
-    np.testing.assert_allclose(given, dense("Var", numbers, numbers)[0], rtol=1e-5)
+    (result,) = reduced(bind("Var"), numbers, rng, splits=20, tile=2)
+    np.testing.assert_allclose(result, dense("Var", numbers, numbers)[0], rtol=1e-5)
 
 
 # ---------------------------------------------------------------------------------------------------------- exponents
@@ -83,9 +83,9 @@ def test_long_rows_of_exponentials_keep_their_digits(data: str, rng: Any) -> Non
         "creeping": j * 1e-5, "falling": -j * 1e-3, "stairs": (j // 1000) * 0.75, "peak at the end": (j == LONG - 1) * 12.0,
     }[data]  # fmt: skip
     numbers = (row + 0.1 * rng.normal(size=(1, 2, LONG))).astype("f4")
-    given, _ = walked(bind("LogSumExp"), numbers, rng)
+    result, _ = walked(bind("LogSumExp"), numbers, rng)
     expected = logsumexp(numbers)
-    np.testing.assert_array_less(np.abs(given - expected), 1e-6 + 2**-23 * (np.abs(expected) + np.max(numbers)))
+    np.testing.assert_array_less(np.abs(result - expected), 1e-6 + 2**-23 * (np.abs(expected) + np.max(numbers)))
 
 
 def test_the_top_is_raised_only_out_of_reach(rng: Any) -> None:
@@ -107,8 +107,8 @@ def walk_of(name: str, numbers: Any, rng: Any) -> int:
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e30, -1e2, -1e4, -1e30])
 def test_exponents_far_from_zero_neither_overflow_nor_vanish(far: float, rng: Any) -> None:
     numbers = (far + rng.normal(size=(1, 3, 300))).astype("f4")
-    (given,) = reduced(bind("LogSumExp"), numbers, rng, splits=3)
-    np.testing.assert_allclose(given, logsumexp(numbers), rtol=3e-7, atol=1e-6)
+    (result,) = reduced(bind("LogSumExp"), numbers, rng, splits=3)
+    np.testing.assert_allclose(result, logsumexp(numbers), rtol=3e-7, atol=1e-6)
     numbers = np.concatenate([numbers, rng.normal(size=(2, 3, 300)).astype("f4")])
     (soft,) = reduced(bind("SumSoftMaxWeight", 2), numbers, rng, splits=3)
     # the exponents' own rounding at this distance
@@ -120,18 +120,18 @@ def test_a_weight_of_zero_hides_no_overflow(rng: Any) -> None:
     """An exponential beyond float32 times 0 is NaN; it must not get into the sum before the top is raised."""
     numbers = np.array([[[0, 500, 1, 800, 2]], [[1, 0, 1, 0, 1]]], "f4")
     for group in (1, 2, 5):
-        (given,) = reduced(bind("SumSoftMaxWeight", 1), numbers, rng, group=group)
-        assert given.item() == 0
-        (given,) = reduced(bind("LogSumExpWeight", 1), numbers, rng, group=group)
-        assert given.item() == -np.inf
+        (result,) = reduced(bind("SumSoftMaxWeight", 1), numbers, rng, group=group)
+        assert result.item() == 0
+        (result,) = reduced(bind("LogSumExpWeight", 1), numbers, rng, group=group)
+        assert result.item() == -np.inf
 
 
 def test_negative_weights_and_masked_rows(rng: Any) -> None:
     numbers = np.array([[[0.0, 1, 2], [-np.inf] * 3], [[1, 1, -5]] * 2], "f4")
-    (given,) = reduced(bind("LogSumExpWeight", 1), numbers, rng)
-    np.testing.assert_array_equal(given, [[np.nan], [-np.inf]])
-    (given,) = reduced(bind("SumSoftMaxWeight", 1), numbers, rng)
-    np.testing.assert_allclose(given, [[(1 + np.e - 5 * np.e**2) / (1 + np.e + np.e**2)], [0]], rtol=1e-6)
+    (result,) = reduced(bind("LogSumExpWeight", 1), numbers, rng)
+    np.testing.assert_array_equal(result, [[np.nan], [-np.inf]])
+    (result,) = reduced(bind("SumSoftMaxWeight", 1), numbers, rng)
+    np.testing.assert_allclose(result, [[(1 + np.e - 5 * np.e**2) / (1 + np.e + np.e**2)], [0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"])
@@ -146,9 +146,9 @@ def test_a_fast_exponential_may_end_at_the_smallest_normal_number(
     monkeypatch.setitem(FUNCTIONS, "exp2", dataclasses.replace(FUNCTIONS["exp2"], numpy=clamped))
     rows = [[-np.inf] * 4, [0, -np.inf, 300, -300], [-1e38, 1e38, 0, 0], [1, np.nan, 2, 3], [1, np.inf, 2, 3]]
     numbers = np.array([rows] + [np.ones((5, 4))] * (name != "LogSumExp"), "f4")
-    (given,) = reduced(bind(name, len(numbers) - 1), numbers, rng, splits=2, group=2)
+    (result,) = reduced(bind(name, len(numbers) - 1), numbers, rng, splits=2, group=2)
     expected = dense(name, numbers[:1], numbers[1:])[0]
-    np.testing.assert_allclose(given, expected, rtol=1e-6, atol=1e-30)
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-30)
 
 
 # --------------------------------------------------------------------------------------------------- steps behind tests

@@ -66,8 +66,8 @@ def test_options_are_checked() -> None:
 def test_an_operator_of_the_users_reduces_each_number(rng: Any) -> None:
     largest = cm.Operator(lambda a, b: cm.where(a > b, a, b), -np.inf, name="largest")
     numbers = rng.normal(size=(3, 4, 60)).astype("f4")
-    (given,) = reduced(bind(largest, width=3), numbers, rng, splits=4)
-    np.testing.assert_array_equal(given, np.max(numbers, -1).T)
+    (result,) = reduced(bind(largest, width=3), numbers, rng, splits=4)
+    np.testing.assert_array_equal(result, np.max(numbers, -1).T)
 
 
 def test_an_operator_that_does_not_commute_keeps_the_order_of_columns(rng: Any) -> None:
@@ -75,9 +75,9 @@ def test_an_operator_that_does_not_commute_keeps_the_order_of_columns(rng: Any) 
     bound = bind(last, width=2)
     assert not bound.commutative
     numbers = rng.integers(0, 3, (2, 5, 40)).astype("f4")
-    (given,) = reduced(bound, numbers, rng, splits=6, tile=8)
+    (result,) = reduced(bound, numbers, rng, splits=6, tile=8)
     for i, d in np.ndindex(5, 2):
-        assert given[i, d] == ([0, *[x for x in numbers[d, i] if x]][-1])
+        assert result[i, d] == ([0, *[x for x in numbers[d, i] if x]][-1])
 
 
 def test_an_operator_refuses_what_it_cannot_take() -> None:

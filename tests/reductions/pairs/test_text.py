@@ -79,22 +79,22 @@ def test_every_step_renders_and_names_every_component(name: str, width: int, cod
         if bound is None:
             continue
         names = [c.name for c in bound.components]
-        written = Written(bound, 4, lanes)
-        texts = [written.absorb()]
+        kernel = Written(bound, 4, lanes)
+        texts = [kernel.absorb()]
         if bound.rare:
-            texts = [written.rarely(), written.adjust(), *texts]
+            texts = [kernel.rarely(), kernel.adjust(), *texts]
         for text in texts:
             assert targets(text) <= {f"acc_{part}" for part in names}
-    written = Written(outer, 1, lanes)
-    merged = written.assigned(outer.merge(written.acc, written.record("other", outer)))
+    kernel = Written(outer, 1, lanes)
+    merged = kernel.assigned(outer.merge(kernel.acc, kernel.record("other", outer)))
     assert targets(merged) == {f"acc_{c.name}" for c in outer.components}
     if outer.block is not None:
-        seeded = written.assigned(outer.seed(written.acc), "own")
+        seeded = kernel.assigned(outer.seed(kernel.acc), "own")
         assert targets(seeded) == {f"own_{c.name}" for c in outer.block.components}
-        assert written.assigned(outer.widened(written.record("own", outer.block)))
-    count = written.block.variable("count", np.dtype("i8"))
-    for output, nodes in zip(outer.outputs, outer.finish_pairs(written.acc, count), strict=True):
-        assert all(isinstance(node, Node) and written.block.text(node).c for node in nodes)
+        assert kernel.assigned(outer.widened(kernel.record("own", outer.block)))
+    count = kernel.block.variable("count", np.dtype("i8"))
+    for output, nodes in zip(outer.outputs, outer.finish_pairs(kernel.acc, count), strict=True):
+        assert all(isinstance(node, Node) and kernel.block.text(node).c for node in nodes)
         assert c_name(output.dtype)
 
 

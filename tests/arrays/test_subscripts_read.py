@@ -38,9 +38,9 @@ def test_every_dtype_is_copied_bit_for_bit(dtype: np.dtype, context: cm.Context,
     a = values(rng, dtype, (6, 7)) if dtype != RECORD else values(rng, RECORD, 42).reshape(6, 7)
     x = cm.array(a, context)
     for key in ((slice(None), slice(1, None, 2)), (slice(None, None, -1),), ([4, -1, 0],), (a["a"] > 9 if dtype == RECORD else a > 0,)):
-        got, expected = x[key].to_numpy(), np.ascontiguousarray(a[key])
+        result, expected = x[key].to_numpy(), np.ascontiguousarray(a[key])
         for name in dtype.names or (...,):  # between fields there may be anything
-            assert got[name].tobytes() == expected[name].tobytes(), key
+            assert result[name].tobytes() == expected[name].tobytes(), key
     np.testing.assert_array_equal(x.T.to_numpy(), a.T)
 
 

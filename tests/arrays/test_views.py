@@ -37,8 +37,8 @@ def test_primitives_read_parts(length: int, dtype: str, context: cm.Context, mod
     assert int(cm.Reduce("argmax")(x, mode=mode)) == int(a.argmax())
     assert_same(cm.Scan("sum")(x, mode=mode).to_numpy(), np.cumsum(a, dtype=dtype if dtype == "f4" else "i8"))
     assert float(LINE(x, mode=mode)) == (2 * a.astype(dtype)).astype("f8" if dtype == "f4" else "i8").sum()
-    kept = cm.Partials("sum")(x, mode=mode)
-    assert kept.prefix(length) == total
+    partials = cm.Partials("sum")(x, mode=mode)
+    assert partials.prefix(length) == total
 
 
 def test_batches_of_parts(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -108,11 +108,11 @@ def test_parts_outlive_their_base(context: cm.Context) -> None:
     inner = part[3:]
     del part
     gc.collect()
-    taken = [cm.array(np.full(100, -1), context) for _ in range(4)]  # memory that was given back
+    others = [cm.array(np.full(100, -1), context) for _ in range(4)]  # memory that was given back
     assert inner.tolist() == list(range(13, 20))
     assert copy.copy(inner).tolist() == list(range(13, 20))
     assert copy.copy(inner).memory is not inner.memory
-    del taken
+    del others
 
 
 def test_parts_seen_as_other_dtypes(context: cm.Context) -> None:

@@ -96,10 +96,10 @@ def test_spans_of_items_are_a_cut_of_the_groups_stretch(length: int, block: int)
     for item in range(block):
         names: dict[str, Any] = {"min": min}
         for line in lines:
-            found = re.fullmatch(r"const idx (\w+) = (.*);", line.strip())
-            assert found
-            c = found[2].replace("(idx)get_local_id(0)", str(item)).replace("(idx)(", "(").replace("/", "//")
-            names[found[1]] = eval(c, {"__builtins__": {}}, names)
+            match = re.fullmatch(r"const idx (\w+) = (.*);", line.strip())
+            assert match
+            c = match[2].replace("(idx)get_local_id(0)", str(item)).replace("(idx)(", "(").replace("/", "//")
+            names[match[1]] = eval(c, {"__builtins__": {}}, names)
         assert names["first"] == min(end, 10 + length)
         end = names["last"]
     assert end == 10 + length

@@ -31,8 +31,8 @@ POCL = [device for device in devices() if device.facts.vendor == "pocl"]
 @pytest.fixture(params=KEPT, ids=[device.vendor for device in KEPT])
 def device(request: pytest.FixtureRequest) -> Device:
     """A device whose binaries are kept: all but PoCL, which keeps its own."""
-    found: Device = request.param
-    return found
+    chosen_device: Device = request.param
+    return chosen_device
 
 
 @pytest.mark.parametrize("pocl", POCL, ids=[device.version for device in POCL])

@@ -63,8 +63,8 @@ def lent(queue: Queue) -> bool:
 
 def long(queue: Queue) -> bool:
     """A launch that goes out in pieces."""
-    seen, out = zeroed(queue)
-    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    counter, out = zeroed(queue)
+    JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     return bool((out == 1).all())
 
 

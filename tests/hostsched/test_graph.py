@@ -99,8 +99,8 @@ def test_every_conflict_is_ordered_and_nothing_else_waits(
         assert all(conflict(touches[other], touches[at]) for other in direct), "a wait without a reason"
         before.append(set(direct).union(*(before[other] for other in direct)))
     for at in range(len(touches)):
-        needed = {other for other in range(at) if conflict(touches[other], touches[at])}
-        assert needed <= before[at]
+        conflicts = {other for other in range(at) if conflict(touches[other], touches[at])}
+        assert conflicts <= before[at]
 
 
 @settings(max_examples=100, deadline=None)
@@ -132,8 +132,8 @@ def test_events_given_to_wait_for_reach_every_job_through_the_first_ones() -> No
 
 def test_one_job_is_done_with_its_own_event_and_no_marker() -> None:
     queue: Any = FakeQueue()
-    done = JobGraph([FakeJob((), (FakeBuffer(),))]).submit(queue)
-    assert done.done is queue.enqueued[0][0] and len(queue.enqueued) == 1 and queue.flushes == 1
+    event = JobGraph([FakeJob((), (FakeBuffer(),))]).submit(queue)
+    assert event.done is queue.enqueued[0][0] and len(queue.enqueued) == 1 and queue.flushes == 1
 
 
 def test_several_terminal_jobs_are_done_with_one_marker_on_them() -> None:

@@ -114,17 +114,17 @@ def test_waits_and_notes_are_those_of_job_graphs(pipelines: Any, calls: Any) -> 
         for touches in pipelines
     ]
     replays = [Replay(ours.queue, pipeline) for pipeline in launches]
-    for chosen, binding, gated, as_graph in calls:
-        chosen %= len(pipelines)
+    for choice, binding, gated, as_graph in calls:
+        choice %= len(pipelines)
         for world, replayed in ((ours, not as_graph), (theirs, False)):
             slots = {name: world.buffers[at] for name, at in zip("abcd", binding, strict=True)}
             graph = JobGraph(
                 KernelJob(kernel, 1, 1, (), tuple(slots[n] for n in one.reads), tuple(slots[n] for n in one.writes))
-                for one in launches[chosen]
+                for one in launches[choice]
             )
             wait_for = world.gates if gated else ()
-            done = replays[chosen].submit(slots, wait_for) if replayed else graph.submit(world.queue, wait_for)
-            world.terminal.append(list(done.terminal))
+            event = replays[choice].submit(slots, wait_for) if replayed else graph.submit(world.queue, wait_for)
+            world.terminal.append(list(event.terminal))
     assert ours.seen() == theirs.seen()
     for _, waits in ours.queue.enqueued:
         assert len(set(map(id, waits))) == len(waits), "a wait is there twice"

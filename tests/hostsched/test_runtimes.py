@@ -79,8 +79,8 @@ def test_the_systems_drivers_stay_beside_those_of_pip(child: Child, tmp_path: pa
     (driver,) = [driver for driver in pip_drivers() if driver.distribution == "intel-opencl-rt"]
     (tmp_path / "system.icd").write_text(f"{driver.path}\n")
     (tmp_path / "broken.icd").write_text("/nonexistent/libnothing.so\n")
-    found = child(PLATFORMS, OPENCL_VENDOR_PATH=str(tmp_path))
-    assert "Intel" in found
+    result = child(PLATFORMS, OPENCL_VENDOR_PATH=str(tmp_path))
+    assert "Intel" in result
     code = """
 from hostsched import report
 for entry in report():

@@ -32,20 +32,20 @@ USUAL_LOCAL_MEMORY = 48 << 10
 
 def _ids() -> list[str]:
     """The driver's maker, with a number where several devices share it."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     names = []
     for device in DEVICES:
-        seen[device.vendor] += 1
-        names.append(device.vendor + (str(seen[device.vendor]) if seen[device.vendor] > 1 else ""))
+        counts[device.vendor] += 1
+        names.append(device.vendor + (str(counts[device.vendor]) if counts[device.vendor] > 1 else ""))
     return names
 
 
 @pytest.fixture(scope="session", params=DEVICES, ids=_ids())
 def context(request: pytest.FixtureRequest) -> Iterator[cm.Context]:
     """A context on one device; each test that asks for it runs on every device."""
-    made = cm.Context(request.param)
-    yield made
-    made.wait()
+    new = cm.Context(request.param)
+    yield new
+    new.wait()
 
 
 @pytest.fixture(scope="session", params=["sequential", "parallel"])

@@ -34,11 +34,11 @@ def test_devices_lists_every_device_and_stars_the_default(capsys: pytest.Capture
 
 def test_doctor_finds_every_device_right(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["works"]
-    assert [device["facts"]["name"] for device in found["devices"]] == [device.name for device in cm.devices()]
-    assert [device["default"] for device in found["devices"]].count(True) == 1
-    for device in found["devices"]:
+    diagnosis = json.loads(capsys.readouterr().out)
+    assert diagnosis["works"]
+    assert [device["facts"]["name"] for device in diagnosis["devices"]] == [device.name for device in cm.devices()]
+    assert [device["default"] for device in diagnosis["devices"]].count(True) == 1
+    for device in diagnosis["devices"]:
         assert device["checks"], device["facts"]["name"]
         assert not any(device["checks"].values()), device
 
@@ -62,8 +62,8 @@ def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> 
     (advice,) = report.mend(INTEL_WITHOUT_LIBRARY)
     assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
-    found = report.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
-    text = report.as_text(found)
+    diagnosis = report.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
+    text = report.as_text(diagnosis)
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
     assert advice in text
@@ -91,10 +91,10 @@ def test_doctor_reports_a_self_test_whose_process_fails() -> None:
 
 def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:
     facts = report.facts_of(cm.devices()[0])
-    broken = report.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
-    found = report.Diagnosis({}, {}, [], [broken], [])
-    assert not found.works
-    assert "1 of 2 checks right" in report.as_text(found)
+    wrong_device = report.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
+    diagnosis = report.Diagnosis({}, {}, [], [wrong_device], [])
+    assert not diagnosis.works
+    assert "1 of 2 checks right" in report.as_text(diagnosis)
 
 
 def test_a_device_that_is_not_there_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,14 +34,14 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "print(" in code(page)], ids=lambda page: page.stem)
 def test_code_prints_what_its_comments_say(page: Path) -> None:
-    shown = re.findall(r"^print\(.*\) +# (.+)$", code(page), flags=re.M)
-    assert len(shown) == code(page).count("print(")
+    outputs = re.findall(r"^print\(.*\) +# (.+)$", code(page), flags=re.M)
+    assert len(outputs) == code(page).count("print(")
     run = subprocess.run(
         [sys.executable, "-c", f"import numpy as np\nimport clmapreduce as cm\n{code(page)}"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines() == shown
+    assert run.stdout.splitlines() == outputs
 
 
 @pytest.mark.parametrize("page", PASTED, ids=lambda page: page.stem)
@@ -52,13 +52,13 @@ def test_pasted_blocks_are_what_make_docs_would_paste(page: Path, context: cm.Co
 
 
 def test_every_snippet_that_explains_is_shown() -> None:
-    shown = re.findall(r"<!-- explain: (\w+) -->", "".join(page.read_text(encoding="utf-8") for page in PASTED))
+    names = re.findall(r"<!-- explain: (\w+) -->", "".join(page.read_text(encoding="utf-8") for page in PASTED))
     defined = re.findall(r"^def (\w+)\(\) -> str:", (ROOT / "docs" / "snippets.py").read_text(encoding="utf-8"), re.M)
-    assert shown and sorted(shown) == sorted(defined)
+    assert names and sorted(names) == sorted(defined)
 
 
 @pytest.mark.parametrize(
-    ("page", "told"),
+    ("page", "message"),
     [
         ("<!-- explain: nothing_such -->\n<!-- end -->", "no function nothing_such"),
         ("<!-- explain: compiled -->\n", "begin or end"),
@@ -67,8 +67,8 @@ def test_every_snippet_that_explains_is_shown() -> None:
         ("<!-- source: docs/snippets.py softmax nothing_such -->\n<!-- end -->", "does not define nothing_such"),
     ],
 )
-def test_markers_that_mean_nothing_are_refused(page: str, told: str, context: cm.Context) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_markers_that_mean_nothing_are_refused(page: str, message: str, context: cm.Context) -> None:
+    with pytest.raises(ValueError, match=message):
         BUILD.built(page, context.device)
 
 
@@ -82,18 +82,18 @@ def test_what_is_pasted_is_pasted_again_in_its_place(context: cm.Context) -> Non
 
 def test_the_structure_of_a_page_keeps_scopes_kernels_and_bytes() -> None:
     text = "scope DEVICE: why\n  stage 1: cmr_reduce, 12 groups of 32 (idx 9, idx 4)\n    reads in0 (36 bytes), scratch0_0 (8 bytes)"
-    kept = "scope DEVICE: why\n  stage 1: cmr_reduce, groups\n    reads in0 (36 bytes), scratch0_0"
-    assert BUILD.structure(text) == kept
+    structure = "scope DEVICE: why\n  stage 1: cmr_reduce, groups\n    reads in0 (36 bytes), scratch0_0"
+    assert BUILD.structure(text) == structure
 
 
 # -------------------------------------------------------------------------------------------------------------- tables
 def test_the_table_of_conventions_is_the_data() -> None:
     order = [CallingConvention.VEC, CallingConvention.SCALAR, CallingConvention.ORDERED, CallingConvention.SYNC]
-    told = {
+    table = {
         name: {c for c, cell in zip(order, cells, strict=True) if cell == "yes"}
         for name, *cells in rows("modes_and_conventions.md", "Conventions")
     }
-    assert told == {name: set(conventions) for name, conventions in LEGAL.items()}
+    assert table == {name: set(conventions) for name, conventions in LEGAL.items()}
 
 
 def test_the_table_of_what_may_follow_is_the_data() -> None:

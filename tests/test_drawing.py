@@ -18,17 +18,17 @@ CASES = [dict(zip(SIZES, values, strict=True)) for values in product(*map(range,
 @pytest.mark.parametrize("whole", [("context", "mode"), ("context",), ("mode", "dtype"), ("absent",)], ids="-".join)
 def test_every_value_occurs_beside_every_whole_combination(whole: tuple[str, ...]) -> None:
     cases = [case for case in CASES if (case["op"] + case["dtype"]) % 3]  # some combinations do not exist
-    taken = covering(cases, whole, random.Random())
+    choice = covering(cases, whole, random.Random())
 
     def beside(places: Iterable[int], name: str) -> set[tuple[object, ...]]:
         """The values of a parameter, each with the combination it stands beside."""
         return {(*(cases[p].get(w) for w in whole), cases[p][name]) for p in places}
 
     for name in SIZES:
-        assert beside(taken, name) == beside(range(len(cases)), name), name
+        assert beside(choice, name) == beside(range(len(cases)), name), name
     groups = len({tuple(case.get(name) for name in whole) for case in cases})
     largest = max(size for name, size in SIZES.items() if name not in whole)
-    assert len(taken) <= 2 * groups * largest, "far more than are needed"
+    assert len(choice) <= 2 * groups * largest, "far more than are needed"
 
 
 def test_draws_differ_from_seed_to_seed_and_repeat_with_one() -> None:
@@ -60,8 +60,8 @@ class Item:
             set(),
         )
         self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs) if name == "drawn" else None
-        named = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
-        marks = {"parametrize": named, "drawn": [SimpleNamespace(kwargs=kwargs)]}
+        marks_of_names = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
+        marks = {"parametrize": marks_of_names, "drawn": [SimpleNamespace(kwargs=kwargs)]}
         self.iter_markers = lambda name: marks[name]
 
     def add_marker(self, mark: Any) -> None:
@@ -84,20 +84,20 @@ def test_parameters_given_together_are_one_value() -> None:
     """Each of three pairs, though two would show every name and every dtype."""
     pairs = [{"op": "x", "dtype": "u"}, {"op": "x", "dtype": "v"}, {"op": "y", "dtype": "v"}]
     for whole, count in (({"whole": ["context"]}, 6), ({"whole": ["context", "mode"]}, 12), ({}, 3)):
-        taken = kept(items(whole, *pairs))
-        assert len(taken) == count
-        assert {(t["op"], t["dtype"]) for t in taken} == {(p["op"], p["dtype"]) for p in pairs}
+        choice = kept(items(whole, *pairs))
+        assert len(choice) == count
+        assert {(t["op"], t["dtype"]) for t in choice} == {(p["op"], p["dtype"]) for p in pairs}
 
 
 def test_without_parameters_of_its_own_a_test_sees_every_device_and_every_mode() -> None:
-    taken = kept(items({}, {}))
-    assert len(taken) == 2 and {t["context"] for t in taken} == set("ab") and {t["mode"] for t in taken} == set("sp")
+    choice = kept(items({}, {}))
+    assert len(choice) == 2 and {t["context"] for t in choice} == set("ab") and {t["mode"] for t in choice} == set("sp")
 
 
 def test_what_would_be_skipped_is_not_drawn() -> None:
     pairs = [{"op": op, "dtype": dtype} for op in "xyz" for dtype in "uv"]
-    taken = kept(items({"unless": lambda given: given["op"] == "x" and given["context"] == "a"}, *pairs))
-    assert not any(t["op"] == "x" and t["context"] == "a" for t in taken) and any(t["op"] == "x" for t in taken)
+    choice = kept(items({"unless": lambda params: params["op"] == "x" and params["context"] == "a"}, *pairs))
+    assert not any(t["op"] == "x" and t["context"] == "a" for t in choice) and any(t["op"] == "x" for t in choice)
 
 
 @pytest.mark.parametrize(("kwargs", "share"), [({"seldom": "pocl"}, 1 / 4), ({}, 1 / 3)], ids=["seldom", "slow"])
@@ -105,13 +105,13 @@ def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any],
     """In one run of four, the slow one in one of three, and in every run where it is the only one."""
 
     def made(devices: str) -> list[Item]:
-        found = [Item(kwargs, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
-        for item in found:
+        cases = [Item(kwargs, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
+        for item in cases:
             item.callspec.id = f"{item.callspec.params['context']}-{item.callspec.params['dtype']}"
-        return found
+        return cases
 
-    seen = sum(any(t["context"] == "pocl" for t in kept(made("intel pocl"), seed=str(seed))) for seed in range(300))
-    assert abs(seen / 300 - share) < 0.12
+    count = sum(any(t["context"] == "pocl" for t in kept(made("intel pocl"), seed=str(seed))) for seed in range(300))
+    assert abs(count / 300 - share) < 0.12
     assert all(len(kept(made("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
     assert all(len(kept(made("pocl"), seed=str(seed))) == 2 for seed in range(20))
 
@@ -140,9 +140,9 @@ def test_the_everyday_run_has_one_case_in_four_and_at_least_one(cases: int) -> N
         mark_the_rest(every, SimpleNamespace(args=("tests",)), str(seed))  # type: ignore[arg-type]
         return frozenset(item.callspec.params["op"] for item in every if "rest" not in item.marks)
 
-    drawn = [everyday(seed) for seed in range(60)]
-    assert {len(each) for each in drawn} == {cases - 3 * cases // 4}
-    assert frozenset.union(*drawn) == frozenset(range(cases)) and everyday(7) == drawn[7]
+    runs = [everyday(seed) for seed in range(60)]
+    assert {len(each) for each in runs} == {cases - 3 * cases // 4}
+    assert frozenset.union(*runs) == frozenset(range(cases)) and everyday(7) == runs[7]
 
 
 def test_a_case_that_is_named_runs_in_both() -> None:

@@ -98,17 +98,17 @@ def test_masks_are_as_wide_as_what_was_compared() -> None:
               [("a", "f4", (8, 8)), ("n", "i4"), ("b", "f4", 1)], []], ids=str,
 )  # fmt: skip
 def test_dtypes_that_no_kernel_holds_are_refused_by_name(dtype: Any) -> None:
-    with pytest.raises(DTypeError, match=r"^the input") as caught:
+    with pytest.raises(DTypeError, match=r"^the input") as error:
         check_supported(np.dtype(dtype), "the input")
-    assert isinstance(caught.value, TypeError)
+    assert isinstance(error.value, TypeError)
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">i8", ">c16", [("a", ">f4"), ("b", "?")], "<f4", "?"], ids=str)
 def test_supported_dtypes_come_back_in_native_byte_order(dtype: Any) -> None:
-    given = np.dtype(dtype)
-    checked = check_supported(given, "the input")
+    swapped = np.dtype(dtype)
+    checked = check_supported(swapped, "the input")
     assert checked.isnative
-    assert checked == given.newbyteorder("=")
+    assert checked == swapped.newbyteorder("=")
 
 
 # --------------------------------------------------------------------------------------------------------- constants
@@ -146,8 +146,8 @@ def extremes(dtype: np.dtype[Any]) -> list[Any]:
 def test_constants_are_exact_at_the_ends_of_every_dtype(dtype: np.dtype[Any]) -> None:
     for value in extremes(dtype):
         back = read_back(literal(value, dtype), dtype)
-        wanted = dtype.type(value)
-        assert dtype.type(back).tobytes() == wanted.tobytes() or (math.isnan(back) and np.isnan(wanted)), (value, back)
+        expected = dtype.type(value)
+        assert dtype.type(back).tobytes() == expected.tobytes() or (math.isnan(back) and np.isnan(expected)), (value, back)
         if is_integer(dtype):
             assert back == value
 
@@ -227,11 +227,11 @@ def test_limits_are_the_identities_of_minimum_and_maximum() -> None:
 
 def test_constants_reach_the_device_exactly(context: cm.Context) -> None:
     """Denormals too: no option of ours may flush them."""
-    wanted: list[Any] = []
+    expected: list[Any] = []
     for dtype in [d for d in (*INTEGERS, *FLOATS) if d != np.float16 or context.device.fp16]:
-        wanted += [dtype.type(value) for value in extremes(dtype) if value == value]
-    given = cm.Map(lambda: tuple(wanted))(length=20, context=context)
-    for value, column in zip(wanted, given, strict=True):
+        expected += [dtype.type(value) for value in extremes(dtype) if value == value]
+    result = cm.Map(lambda: tuple(expected))(length=20, context=context)
+    for value, column in zip(expected, result, strict=True):
         assert column.dtype == value.dtype
         assert column.tobytes() == value.tobytes() * 20, (value, column)
 

@@ -20,18 +20,18 @@ SINKHORN = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "sinkhorn_multiscale.
 def expanded(ranges: cm.Ranges, shape: tuple[int, int]) -> np.ndarray:
     """The pairs of a mask, as booleans."""
     rows, ends, met, *_ = ranges.arrays()
-    made = np.zeros(shape, bool)
+    mask = np.zeros(shape, bool)
     for cluster, (start, end) in enumerate(rows):
         for left, right in met[ends[cluster - 1] if cluster else 0 : ends[cluster]]:
-            made[start:end, left:right] = True
-    return made
+            mask[start:end, left:right] = True
+    return mask
 
 
 def attraction(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(M, N, 2): what a mass of 1 at each y does at each x."""
     way = y.astype(np.float64) - x[:, None]
-    made: np.ndarray = way * ((way**2).sum(-1, keepdims=True) + BARNES_HUT.SOFT**2) ** -1.5
-    return made
+    pull: np.ndarray = way * ((way**2).sum(-1, keepdims=True) + BARNES_HUT.SOFT**2) ** -1.5
+    return pull
 
 
 @pytest.mark.parametrize("cells", [0.0, 1.2, 3.0, np.inf])
@@ -47,11 +47,11 @@ def test_each_cluster_pulls_once_by_its_points_or_its_centroid(
     assert_same(expanded(far, (len(x), len(rows))), ~opened[lab])
 
     with context:
-        found = BARNES_HUT.pull(x, x, masses, near)
-        found = found + BARNES_HUT.pull(x, centroids, weights[:, None].astype(np.float32), far)
+        result = BARNES_HUT.pull(x, x, masses, near)
+        result = result + BARNES_HUT.pull(x, centroids, weights[:, None].astype(np.float32), far)
     terms = np.concatenate([attraction(x, x) * masses, attraction(x, centroids) * weights[:, None]], axis=1)
     terms *= np.concatenate([opened[np.ix_(lab, lab)], ~opened[lab]], axis=1)[..., None]
-    assert_near(found, terms.sum(1), (32 + len(x)) * unit(np.float32) * np.abs(terms).sum(1))
+    assert_near(result, terms.sum(1), (32 + len(x)) * unit(np.float32) * np.abs(terms).sum(1))
 
 
 def test_what_the_coarse_potentials_leave_out_is_negligible(context: cm.Context, rng: np.random.Generator) -> None:

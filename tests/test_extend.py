@@ -113,10 +113,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / package, place / package, ignore=shutil.ignore_patterns("__pycache__"))
     environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(place.parent)}
     for name, diff in DIFFS.items():
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "apply", "-"], cwd=place, env=environment, input=diff, text=True, capture_output=True, check=False
         )
-        assert done.returncode == 0, f"the diff of the {name} does not apply: {done.stderr}"
+        assert process.returncode == 0, f"the diff of the {name} does not apply: {process.stderr}"
     return place
 
 
@@ -127,5 +127,5 @@ def test_an_addition_works(name: str, packages: Path, context: cm.Context, rng: 
     environment = with_library()
     environment["PYTHONPATH"] = os.pathsep.join([str(packages), environment["PYTHONPATH"]])
     program = [sys.executable, "-c", HEAD + PROGRAMS[name], str(index), seed]
-    done = subprocess.run(program, cwd=packages, env=environment, capture_output=True, text=True, timeout=250, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(program, cwd=packages, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    assert process.returncode == 0, process.stderr

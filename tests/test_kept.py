@@ -46,21 +46,21 @@ def test_plans_and_kernels_beyond_the_last_are_dropped(few: cm.Context) -> None:
 
 
 def test_a_plan_in_use_keeps_its_kernels(few: cm.Context) -> None:
-    held = cm.Map("x * 77")._prepare((np.arange(9),), Options("auto", few))
-    assert isinstance(held, Prepared)
+    call = cm.Map("x * 77")._prepare((np.arange(9),), Options("auto", few))
+    assert isinstance(call, Prepared)
     for factor in range(2, 8):
         scaled(few, factor)
     gc.collect()
     assert len(few._kernels) == KEPT + 1
-    assert_same(held.run()[0], np.arange(9) * 77)
+    assert_same(call.run()[0], np.arange(9) * 77)
 
 
 def test_programs_used_again_are_the_last(few: cm.Context) -> None:
-    made = [build(few.queue, SOURCE.format(k)) for k in range(KEPT)]
-    assert build(few.queue, SOURCE.format(0)) is made[0]
+    programs = [build(few.queue, SOURCE.format(k)) for k in range(KEPT)]
+    assert build(few.queue, SOURCE.format(0)) is programs[0]
     build(few.queue, SOURCE.format(KEPT))
-    assert build(few.queue, SOURCE.format(0)) is made[0]
-    assert build(few.queue, SOURCE.format(1)) is not made[1]
+    assert build(few.queue, SOURCE.format(0)) is programs[0]
+    assert build(few.queue, SOURCE.format(1)) is not programs[1]
 
 
 def test_threads_that_drop_each_others_plans(few: cm.Context) -> None:
@@ -90,10 +90,10 @@ def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: py
         assert own.caches().plans.nbytes <= KEPT * one
         assert len(own.queue.space.programs) <= KEPT
     gc.collect()
-    kept = set(own._kernels)
-    assert len(kept) == KEPT
+    keys = set(own._kernels)
+    assert len(keys) == KEPT
     assert_same(maps[3](np.arange(9), context=own), np.arange(9) * 3)
-    assert set(own._kernels) == kept
+    assert set(own._kernels) == keys
 
 
 MEMORY = """

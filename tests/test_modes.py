@@ -27,10 +27,10 @@ def test_a_mode_word_names_a_mode_or_leaves_it_open() -> None:
 
 @pytest.mark.parametrize("word", ["", "seq", "par", "Sequential", "PARALLEL", "auto ", "gpu", "None"])
 def test_any_other_word_is_refused_with_the_words_that_work(word: str) -> None:
-    with pytest.raises(ModeError, match="auto, sequential, parallel") as caught:
+    with pytest.raises(ModeError, match="auto, sequential, parallel") as error:
         parse_mode(word)
-    assert repr(word) in str(caught.value)
-    assert isinstance(caught.value, (ClMapReduceError, ValueError))
+    assert repr(word) in str(error.value)
+    assert isinstance(error.value, (ClMapReduceError, ValueError))
 
 
 def test_template_words_are_those_of_the_files() -> None:

@@ -14,6 +14,6 @@ WRONG = {
 
 
 def test_the_checks_tell_right_from_wrong(context: cm.Context) -> None:
-    found = selftest.run(context)
-    assert len(found) >= 15 * len(context.device.modes)
-    assert {check for check, complaint in found.items() if complaint} == WRONG.get(context.device.platform, set())
+    result = selftest.run(context)
+    assert len(result) >= 15 * len(context.device.modes)
+    assert {check for check, complaint in result.items() if complaint} == WRONG.get(context.device.platform, set())

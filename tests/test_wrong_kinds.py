@@ -138,11 +138,11 @@ def test_devices(wish: Any) -> None:
 
 
 def test_a_queue_is_no_context() -> None:
-    made = queue()
-    refused(cm.DeviceError, lambda: cm.Reduce("sum")(X, context=made), "CommandQueue", "pass a cm.Context")
-    refused(cm.DeviceError, lambda: kernel().sum(1, context=made), "CommandQueue", "pass a cm.Context")
-    refused(cm.DeviceError, lambda: cm.tune(lambda: None, context=made), "CommandQueue", "pass a cm.Context")
-    refused(cm.DeviceError, lambda: cm.Context(cl_context=made), "CommandQueue", "pyopencl.Context")
+    other = queue()
+    refused(cm.DeviceError, lambda: cm.Reduce("sum")(X, context=other), "CommandQueue", "pass a cm.Context")
+    refused(cm.DeviceError, lambda: kernel().sum(1, context=other), "CommandQueue", "pass a cm.Context")
+    refused(cm.DeviceError, lambda: cm.tune(lambda: None, context=other), "CommandQueue", "pass a cm.Context")
+    refused(cm.DeviceError, lambda: cm.Context(cl_context=other), "CommandQueue", "pyopencl.Context")
 
 
 @cases(MODES, NO_WORDS)
@@ -255,17 +255,17 @@ def test_operators_on_plans_ranges_and_lazy_tensors() -> None:
 )  # fmt: skip
 def test_formulas_show_the_place(text: str, at: str | None) -> None:
     message = refused(cm.FormulaError, lambda: cm.Map(text))
-    shown, caret = message.splitlines()[-2:]
+    line, caret = message.splitlines()[-2:]
     assert caret.strip() == "^"
     if at is not None:
-        assert shown[caret.index("^")] == at, message
+        assert line[caret.index("^")] == at, message
 
 
 @pytest.mark.parametrize(("text", "at"), [("fmax(a, b", "("), ("a + b)", ")"), ("a + b; }", ";"), ("a /* b", "/"), ("[a) + b", ")")])
 def test_a_c_source_is_one_expression(text: str, at: str) -> None:
     message = refused(cm.FormulaError, lambda: cm.c_source(text))
-    shown, caret = message.splitlines()[-2:]
-    assert shown[caret.index("^")] == at
+    line, caret = message.splitlines()[-2:]
+    assert line[caret.index("^")] == at
     refused(cm.FormulaError, lambda: cm.c_source(5), "fmax(a, b)")  # type: ignore[arg-type]
 
 

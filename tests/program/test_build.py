@@ -170,20 +170,20 @@ def test_what_an_operator_refuses_is_refused_here(kind: str) -> None:
 def test_a_closed_form_is_a_formula_of_the_index(name: str, code: str) -> None:
     """Checked against as many combinations in NumPy."""
     base = single(code)
-    given = np.asarray(1 if code == "?" else 3, code)[()]
-    made = unfolded(operator(name), base, "this")
-    assert isinstance(made, Node) and not isinstance(made, Result)
-    assert made.varies and made.dtype == base.dtype
-    found = evaluate(made, {base: given, index: np.arange(6)})
+    value = np.asarray(1 if code == "?" else 3, code)[()]
+    unfold = unfolded(operator(name), base, "this")
+    assert isinstance(unfold, Node) and not isinstance(unfold, Result)
+    assert unfold.varies and unfold.dtype == base.dtype
+    result = evaluate(unfold, {base: value, index: np.arange(6)})
     ufunc = {"sum": np.add, "minimum": np.minimum, "maximum": np.maximum, "any": np.logical_or}[name]
-    np.testing.assert_array_equal(np.broadcast_to(found, 6), ufunc.accumulate(np.full(6, given), dtype=code))
+    np.testing.assert_array_equal(np.broadcast_to(result, 6), ufunc.accumulate(np.full(6, value), dtype=code))
 
 
 @pytest.mark.parametrize("op", ["product", SECOND], ids=["product", "second"])
 def test_without_a_closed_form_an_unfold_is_a_step(op: Any) -> None:
-    made = cm.Unfold(op)(single("f4"))
-    step = step_of(made)
-    assert step.kind is Kind.UNFOLD and varies(made) and made.dtype == np.float32
+    unfold = cm.Unfold(op)(single("f4"))
+    step = step_of(unfold)
+    assert step.kind is Kind.UNFOLD and varies(unfold) and unfold.dtype == np.float32
 
 
 def test_records_have_no_closed_form() -> None:
@@ -191,8 +191,8 @@ def test_records_have_no_closed_form() -> None:
 
 
 def test_small_integers_stay_in_their_dtype() -> None:
-    made = cm.Unfold("product")(single("i1"))
-    assert made.dtype == np.int8 and step_of(made).bound.result == np.int64
+    unfold = cm.Unfold("product")(single("i1"))
+    assert unfold.dtype == np.int8 and step_of(unfold).bound.result == np.int64
 
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])

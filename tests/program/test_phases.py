@@ -108,7 +108,7 @@ def needed(roots: list[Node]) -> list[Result]:
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
 def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: RandomProgram) -> None:
-    along = any(np.ndim(wanted) for wanted in made.expected)
+    along = any(np.ndim(expected) for expected in made.expected)
     assert len(phases(made.program)) == made.depth + along, "and one more for outputs along the line"
 
 
@@ -118,8 +118,8 @@ def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: RandomProgram) -
     complete: set[int] = set()
     for phase in phases(made.program):
         roots = [n for i in phase.outputs for n in components(made.program.outputs[i]).values()]
-        wanted = {id(n.step) for n in needed([*roots, *(n for s in phase.steps for n in s.nodes)])}
-        assert {id(step) for step in phase.running} <= wanted
+        expected = {id(n.step) for n in needed([*roots, *(n for s in phase.steps for n in s.nodes)])}
+        assert {id(step) for step in phase.running} <= expected
         reduces = {id(step) for step in phase.reduces}
         assert len(reduces) == len(phase.reduces) and not reduces & complete
         complete |= reduces
@@ -131,19 +131,19 @@ def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: RandomProgram) -
 def test_walk_by_walk_is_the_whole_program(made: RandomProgram) -> None:
     """Each walk sees the inputs, what runs along, and what earlier walks reduced; nothing else has a value there."""
     program, n = made.program, made.length
-    known = inputs_known(program, made.arrays)
+    values = inputs_known(program, made.arrays)
     for phase in phases(program):
-        here = dict(known)
+        here = dict(values)
         for step in phase.running:
             here |= computed(step, here, n)
         for i in phase.outputs:
-            (found,) = values_of([program.outputs[i]], here, n)
-            np.testing.assert_array_equal(found[""], made.expected[i])
+            (result,) = values_of([program.outputs[i]], here, n)
+            np.testing.assert_array_equal(result[""], made.expected[i])
         for step in phase.reduces:
-            known |= computed(step, here, n)
-    for value, wanted in zip(program.outputs, made.expected, strict=True):
-        if not np.ndim(wanted):
-            assert values_of([value], known, 1)[0][""] == wanted
+            values |= computed(step, here, n)
+    for value, expected in zip(program.outputs, made.expected, strict=True):
+        if not np.ndim(expected):
+            assert values_of([value], values, 1)[0][""] == expected
 
 
 # ------------------------------------------------------------------------------------------------- running, constants
@@ -181,7 +181,7 @@ def test_a_constant_used_twice_is_found_once() -> None:
 def test_what_varies_below_a_where_is_no_constant() -> None:
     x, s = Symbol("x", F4, varies=True), Symbol("s", F4)
     root = apply("where", s > 0, x, s)
-    found = constants([root])
-    assert sorted(type(n) is Symbol for n in found) == [False, True]
-    assert all(not n.varies for n in found)
-    assert any(isinstance(n, Apply) and n.function.name == "greater" for n in found)
+    result = constants([root])
+    assert sorted(type(n) is Symbol for n in result) == [False, True]
+    assert all(not n.varies for n in result)
+    assert any(isinstance(n, Apply) and n.function.name == "greater" for n in result)

@@ -136,9 +136,9 @@ def test_equal_literals_are_one(one: Any, two: Any) -> None:
 def test_literals_that_differ_in_a_bit_or_a_dtype_stay_apart(one: Any, two: Any) -> None:
     program = program_of(lambda: (one, two))
     assert program.outputs[0] is not program.outputs[1]
-    for output, wanted in zip(program.outputs, (one, two), strict=True):
-        kept = evaluate(node(output), {})
-        assert kept.tobytes() == np.asarray(wanted).tobytes()
+    for output, expected in zip(program.outputs, (one, two), strict=True):
+        value = evaluate(node(output), {})
+        assert value.tobytes() == np.asarray(expected).tobytes()
 
 
 def test_what_is_computed_with_nan_or_minus_zero_is_not_confused() -> None:
@@ -190,24 +190,24 @@ def test_iterations_of_hundreds_of_steps_are_no_deeper_than_others(kind: Callabl
 # --------------------------------------------------------------------------------------------------------------- steps
 def assert_in_order(program: Program) -> None:
     """Each step once, after every step whose result it uses."""
-    seen: set[int] = set()
+    earlier: set[int] = set()
     for step in program.steps:
         used = [n.step for n in formula_nodes(step.nodes) if isinstance(n, Result)]
-        assert all(id(below) in seen for below in used), step.label
-        assert id(step) not in seen
-        seen.add(id(step))
+        assert all(id(below) in earlier for below in used), step.label
+        assert id(step) not in earlier
+        earlier.add(id(step))
 
 
 def formula_nodes(roots: list[Node]) -> list[Node]:
     """Every node below some nodes, walked without help of the library."""
-    found: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     todo = list(roots)
     while todo:
         current = todo.pop()
-        if id(current) not in found:
-            found[id(current)] = current
+        if id(current) not in nodes:
+            nodes[id(current)] = current
             todo += current.args if isinstance(current, Apply) else ()
-    return list(found.values())
+    return list(nodes.values())
 
 
 def test_steps_come_after_what_they_need() -> None:

@@ -67,9 +67,9 @@ def test_threads_trace_side_by_side() -> None:
         return [c.dtype for c in result.step.bound.components]
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(traced, ["fast", "auto", "double", "compensated"]))
+        results = list(pool.map(traced, ["fast", "auto", "double", "compensated"]))
     f4, f8 = np.dtype("f4"), np.dtype("f8")
-    assert found == [[f4], [f8], [f8], [f4, f4]]
+    assert results == [[f4], [f8], [f8], [f4, f4]]
 
 
 def test_nested_blocks_bind_steps_as_the_innermost_says() -> None:

@@ -24,8 +24,8 @@ ALL = families(0)
 def test_warm_calls(name: str, late: bool, context: cm.Context) -> None:
     """Faults take turns; tests/fuzz/endurance_faults.py takes all of them for each call."""
     family, errors, at = ALL[name], 0, list(ALL).index(name)
-    found = [place for place in places(context, family) if not late or place[0] in ENQUEUED]
-    for turn, place in enumerate(found, at):
+    chosen_places = [place for place in places(context, family) if not late or place[0] in ENQUEUED]
+    for turn, place in enumerate(chosen_places, at):
         fault = list(CODES)[turn % len(CODES)]
         with nothing_lost(context.queue):
             errors += bool(fails_cleanly(context, family, Driver(place, fault, late)))

@@ -274,10 +274,10 @@ def test_a_process_killed_while_it_stores(tmp_path: pathlib.Path, monkeypatch: p
         process.communicate()
         binary = disk_cache.load("a" * 64)
         assert binary is None or (len(binary) == 8 << 20 and len(set(binary)) == 1)
-    left = list(tmp_path.glob("*.tmp"))
-    for path in left[1:]:
+    leftovers = list(tmp_path.glob("*.tmp"))
+    for path in leftovers[1:]:
         os.utime(path, (0, 0))
     monkeypatch.setattr(disk_cache, "_swept", set())
     disk_cache.store("a" * 64, b"new")
     assert disk_cache.load("a" * 64) == b"new"
-    assert list(tmp_path.glob("*.tmp")) == left[:1], "another process may be writing it"
+    assert list(tmp_path.glob("*.tmp")) == leftovers[:1], "another process may be writing it"

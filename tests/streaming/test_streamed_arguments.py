@@ -63,8 +63,8 @@ def test_arrays_on_the_device_stay_there(small: cm.Context, mode: str, rng: np.r
     k, near = rng.integers(-99, 99, 400_009).astype("i1"), rng.integers(-99, 99, 400_009)
     resident = cm.array(k, small)
     total = cm.Map(lambda a, b: a * b) >> cm.Reduce("sum")
-    got = streamed(total, near, resident, context=small, mode=mode)
-    assert isinstance(got, cm.DeviceArray) and int(got) == (near * k).sum()
+    result = streamed(total, near, resident, context=small, mode=mode)
+    assert isinstance(result, cm.DeviceArray) and int(result) == (near * k).sum()
     out = cm.array(k, small)
     narrow = cm.Map(lambda a, b: a.astype("i1") + b)
     assert streamed(narrow, near, resident, out=out, context=small, mode=mode) is out

@@ -24,9 +24,9 @@ def test_a_budget_that_is_none(limit: Any, context: cm.Context) -> None:
 
 @pytest.mark.parametrize(("limit", "nbytes"), [(5000, 5000), ("256M", 256 << 20), (" 1.5 GiB", 3 << 29), ("4k", 4096)])
 def test_budgets(limit: Any, nbytes: int, context: cm.Context) -> None:
-    made = cm.Context(context.device, memory_limit=limit)
-    assert made.queue.arena.limit == nbytes and context.queue.arena.limit is None
-    assert made.queue.arena is not context.queue.arena
+    limited = cm.Context(context.device, memory_limit=limit)
+    assert limited.queue.arena.limit == nbytes and context.queue.arena.limit is None
+    assert limited.queue.arena is not context.queue.arena
 
 
 def test_a_budget_for_memory_of_others(context: cm.Context) -> None:
@@ -108,9 +108,9 @@ def test_an_interrupt_ends_the_call_between_two_tiles(
 
     with pytest.raises(KeyboardInterrupt):
         call(k, out=out, context=small, mode=mode, progress=interrupt)
-    written = np.flatnonzero(out != -1).size
-    assert tiles > 3 and written % length == 0 and 0 < written <= 3 * length
-    assert_same(out[:written], k[:written] + 1)
+    count = np.flatnonzero(out != -1).size
+    assert tiles > 3 and count % length == 0 and 0 < count <= 3 * length
+    assert_same(out[:count], k[:count] + 1)
     assert_same(streamed(call, k, context=small, mode=mode), k + 1)
 
 

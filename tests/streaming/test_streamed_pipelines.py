@@ -22,16 +22,16 @@ def test_a_dot_product(length: int, small: cm.Context, mode: str, rng: np.random
     x, y = floats(rng, length), floats(rng, length)
     dot = cm.Map(lambda a, b: a * b) >> cm.Reduce("sum")
     terms = (x * y).astype("f8")
-    got = streamed(dot, x, y, context=small, mode=mode)
-    assert_near(got, terms.sum(), 2 * tolerance("f4", terms.sum(), np.abs(terms).sum(), length))
+    result = streamed(dot, x, y, context=small, mode=mode)
+    assert_near(result, terms.sum(), 2 * tolerance("f4", terms.sum(), np.abs(terms).sum(), length))
 
 
 def test_three_passes(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = floats(rng, LENGTH)
     assert tiles_of(softmax, x, context=small, mode=mode)[2] == 3
-    got, top = streamed(softmax, x, context=small, mode=mode)
+    result, top = streamed(softmax, x, context=small, mode=mode)
     exact = np.exp(x.astype("f8") - x.max())
-    np.testing.assert_allclose(got, exact / exact.sum(), rtol=3e-6)
+    np.testing.assert_allclose(result, exact / exact.sum(), rtol=3e-6)
     assert top == x.max() and np.isscalar(top)
 
 
@@ -63,9 +63,9 @@ def test_unfolds_meet_arrays(small: cm.Context, mode: str, rng: np.random.Genera
 
 def test_kept_partials_at_the_end(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     k = rng.integers(-100, 100, 200_003)
-    kept = streamed(cm.Map(lambda a: 2 * a) >> cm.Partials("sum"), k, context=small, mode=mode)
+    partials = streamed(cm.Map(lambda a: 2 * a) >> cm.Partials("sum"), k, context=small, mode=mode)
     ends = rng.integers(0, len(k) + 1, 1000)
-    assert_same(kept.prefix(ends, mode=mode), np.concatenate([[0], np.cumsum(2 * k)])[ends])
+    assert_same(partials.prefix(ends, mode=mode), np.concatenate([[0], np.cumsum(2 * k)])[ends])
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(9001, 100), (401, 1501), (70, 10_007), (700_001, 3)])

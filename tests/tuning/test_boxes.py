@@ -54,8 +54,8 @@ EVERY: list[Any] = [
 @pytest.mark.parametrize("box", EVERY, ids=lambda box: type(box).__name__)
 def test_json_keeps_a_box(box: Any) -> None:
     data = to_json(box)
-    found = from_json(data)
-    assert found == box and type(found) is type(box)
+    result = from_json(data)
+    assert result == box and type(result) is type(box)
     numbers = asdict(box)
     name = next(iter(numbers))
     odd: list[Any] = [
@@ -167,8 +167,8 @@ def test_legal_boxes_compute_the_same(
     """Some box that a search may come to, of every scheme; with ranges and without."""
     x, y, b = sorted(vector(text).variables, key=lambda variable: variable.position)
     rows, columns = 70, 300
-    given = {x: rng.random((rows, x.dim)), y: rng.random((columns, y.dim)), b: rng.normal(size=(columns, b.dim))}
-    arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in given.items()}
+    inputs = {x: rng.random((rows, x.dim)), y: rng.random((columns, y.dim)), b: rng.normal(size=(columns, b.dim))}
+    arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in inputs.items()}
     ranges: Any = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.3 else None
     call = RecordedCall(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
     passes: list[Problem] = []
@@ -193,16 +193,16 @@ def test_legal_boxes_compute_the_same(
 def test_clusters_of_fewer_rows_than_the_box_takes(context: cm.Context, rng: np.random.Generator) -> None:
     """Long vectors of the rows that are there lie among those of all the box could take."""
     x, y, b = sorted(vector(LONG).variables, key=lambda variable: variable.position)
-    given: dict[Any, Any] = {x: rng.random((40, 40)), y: rng.random((30, 40)), b: rng.normal(size=(30, 1))}
-    given = {variable: values.astype("f4") for variable, values in given.items()}
+    arrays: dict[Any, Any] = {x: rng.random((40, 40)), y: rng.random((30, 40)), b: rng.normal(size=(30, 1))}
+    arrays = {variable: values.astype("f4") for variable, values in arrays.items()}
     mask = np.zeros((40, 30), bool)
     mask[:13, 5:] = mask[13:, :20] = True
     keep = [[False, True, True], [True, True, False]]
     ranges = cm.Ranges.from_matrix([[0, 13], [13, 40]], [[0, 5], [5, 20], [20, 30]], keep)
     box = PairBox(1, 64, 2, 4, 512, groups=8, merge_block=1)
     call = PairCall(vector(LONG), PAIR_REDUCTIONS["Sum"], 1)
-    prepared = prepare_pairs(call, given, Options("sequential", context), box, ranges)
+    prepared = prepare_pairs(call, arrays, Options("sequential", context), box, ranges)
     assert isinstance(prepared, Prepared)
-    xs, ys, bs = (values.astype(float) for values in given.values())
-    wanted = (np.exp(-((xs[:, None] - ys) ** 2).sum(-1)) * bs[:, 0] * mask).sum(1)[:, None]
-    np.testing.assert_allclose(prepared.run()[0], wanted, rtol=1e-4, atol=1e-5)
+    xs, ys, bs = (values.astype(float) for values in arrays.values())
+    expected = (np.exp(-((xs[:, None] - ys) ** 2).sum(-1)) * bs[:, 0] * mask).sum(1)[:, None]
+    np.testing.assert_allclose(prepared.run()[0], expected, rtol=1e-4, atol=1e-5)

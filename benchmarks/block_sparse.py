@@ -60,8 +60,8 @@ class Mask:
 
     def columns(self, row: int) -> Any:
         """The columns that a row meets."""
-        kept = self.keep[np.searchsorted(np.cumsum(self.sizes), row, side="right")]
-        return np.flatnonzero(np.repeat(kept, self.sizes))
+        blocks = self.keep[np.searchsorted(np.cumsum(self.sizes), row, side="right")]
+        return np.flatnonzero(np.repeat(blocks, self.sizes))
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ def worst_neighbour(mask: Mask, b: Any, result: Any) -> float:
     x, worst = mask.points.astype(float), 0.0
     for row in checked(mask):
         columns = mask.columns(row)
-        wanted = np.sort(squared(x[row], x[columns]))[:NEIGHBOURS]
-        found = squared(x[row], x[result[row, : len(wanted)].astype(int)])
-        assert np.isin(result[row, : len(wanted)], columns).all()
-        worst = max([worst, *(abs(found - wanted) / np.maximum(wanted, 1e-9))])
+        expected = np.sort(squared(x[row], x[columns]))[:NEIGHBOURS]
+        actual = squared(x[row], x[result[row, : len(expected)].astype(int)])
+        assert np.isin(result[row, : len(expected)], columns).all()
+        worst = max([worst, *(abs(actual - expected) / np.maximum(expected, 1e-9))])
     return worst
 
 
@@ -221,8 +221,8 @@ class Bench:
 
     @staticmethod
     def bound(task: Task, front: Any, points: Any, b: Any, ranges: Any, share: int = 1) -> Callable[[], Any]:
-        given = points[: len(points) // share], points.copy(), b
-        x, y, weights = (front.array(array) for array in given)
+        arguments = points[: len(points) // share], points.copy(), b
+        x, y, weights = (front.array(array) for array in arguments)
         return lambda: task.call(front, x, y, weights, ranges)
 
     def tell(self, row: Row) -> str:
@@ -241,14 +241,14 @@ class Bench:
         if self.profiled is None:
             dense = Contender(self.ours, self.bound(task, self.ours, mask.points, b, None, SHARE))
         seconds, us = self.seconds(task, mask.points, b, ranges, others if dense is None else (*others, dense))
-        made, plan = self.plan(task, mask, b)
+        mask_time, plan = self.plan(task, mask, b)
         share = self.share(task, mask, seconds, us, dense)
         theirs = statistics.median(others[0].wall) if others else None
         times = statistics.median(k / a for a, k in zip(us.wall, others[0].wall, strict=True)) if others else None
         events = statistics.median(others[0].events) / seconds if others and others[0].events else None
         cells = [
             row.name, f"{len(mask.points):,}", f"{mask.pairs / len(mask.points) ** 2:.2%}", milliseconds(seconds),
-            f"{mask.pairs / seconds / 1e9:.1f}", f"{share:.2f}", milliseconds(made), milliseconds(plan),
+            f"{mask.pairs / seconds / 1e9:.1f}", f"{share:.2f}", milliseconds(mask_time), milliseconds(plan),
             milliseconds(theirs) or complaint, ratio(times), ratio(events), verdict(row, share, events or times),
             f"{task.worst(mask, b, us.front.numpy(us.result)):.0e}",
         ]  # fmt: skip
@@ -267,8 +267,8 @@ class Bench:
             middle = time.perf_counter()
             reduced.explain(ranges=ranges)
             times.append((middle - begin, time.perf_counter() - middle))
-        made, planned = (statistics.median(side) for side in zip(*times, strict=True))
-        return made, planned
+        mask_time, planned = (statistics.median(side) for side in zip(*times, strict=True))
+        return mask_time, planned
 
 
 def verdict(row: Row, share: float, times: float | None) -> str:

@@ -57,11 +57,11 @@ class Runs:
         plan, out = cm.KeyPlan(self.given), self.outputs(self.runs)[1]
         return partial(plan.reduce, self.line.dx, out=out)
 
-    def error(self, found: Any) -> float:
+    def error(self, result: Any) -> float:
         """The worst sum's; infinite where a key or the number of runs is wrong."""
-        keys, sums = (np.asarray(a)[: self.runs] for a in found[:2])
-        counted = int(found[2]) if len(found) > 2 else len(found[0])
-        if counted != self.runs or not np.array_equal(keys, np.arange(self.runs)):
+        keys, sums = (np.asarray(a)[: self.runs] for a in result[:2])
+        count = int(result[2]) if len(result) > 2 else len(result[0])
+        if count != self.runs or not np.array_equal(keys, np.arange(self.runs)):
             return float("inf")
         return worst(sums, self.exact)
 
@@ -86,18 +86,18 @@ def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) ->
     print("\nSums by key" + ("" if pandas_here else " (pandas is not installed, and left out)") + "\n")
     head("runs", "number", "ours", "NumPy", "× NumPy", "pandas", "× pandas", "bar", "error")
     for name in (n for n in CPU_ROWS if n in names):
-        made = Runs(name, line, context)
-        peers = {"NumPy": partial(by_numpy, made.keys, line.x)}
-        groupby = by_pandas(made.keys, line.x)
+        case_runs = Runs(name, line, context)
+        peers = {"NumPy": partial(by_numpy, case_runs.keys, line.x)}
+        groupby = by_pandas(case_runs.keys, line.x)
         if groupby is not None:
             peers["pandas"] = groupby
-        case = Case(name, made.call("host"), made.nbytes, peers, made.error, LIMIT)
+        case = Case(name, case_runs.call("host"), case_runs.nbytes, peers, case_runs.error, LIMIT)
         error = case.check()
-        seconds, found = raced(case, context, rounds)
-        bars = [verdict(f"{who} ≥ {CPU_BARS[who]}", ratio >= CPU_BARS[who]) for who, (ratio, *_) in found.items()]
-        cells = [cell for who in CPU_BARS for cell in reversed(found.get(who, ("", "", ""))[1:])]
-        told = ", ".join(bars) if name in CPU_BARRED else ""
-        row(name, f"{made.runs:,}", f"{1e3 * seconds:.2f} ms", *cells, told, error)
+        seconds, results = raced(case, context, rounds)
+        bars = [verdict(f"{who} ≥ {CPU_BARS[who]}", ratio >= CPU_BARS[who]) for who, (ratio, *_) in results.items()]
+        cells = [cell for who in CPU_BARS for cell in reversed(results.get(who, ("", "", ""))[1:])]
+        label = ", ".join(bars) if name in CPU_BARRED else ""
+        row(name, f"{case_runs.runs:,}", f"{1e3 * seconds:.2f} ms", *cells, label, error)
 
 
 def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None) -> None:
@@ -108,18 +108,18 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
         "error",
     )  # fmt: skip
     for name in (n for n in GPU_ROWS if n in names):
-        made = Runs(name, line, context)
-        found = []
-        for make in (partial(made.call, "device"), partial(made.call, "host"), made.planned):
+        runs = Runs(name, line, context)
+        results = []
+        for make in (partial(runs.call, "device"), partial(runs.call, "host"), runs.planned):
             call = make()
-            found.append((made.error(call()), queued_ms(call, context)))
-        (_, ms), (_, waited), (_, planned) = found
-        told = cub and offered(f"CUB, {name}", partial(cub.sum_by_key, made.keys, made.runs))
-        theirs, sums = told or (None, made.exact)
-        floor = made.nbytes / ceiling
+            results.append((runs.error(call()), queued_ms(call, context)))
+        (_, ms), (_, waited), (_, planned) = results
+        label = cub and offered(f"CUB, {name}", partial(cub.sum_by_key, runs.keys, runs.runs))
+        theirs, sums = label or (None, runs.exact)
+        floor = runs.nbytes / ceiling
         row(
-            name, f"{made.runs:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
-            verdict(f"≤ {GPU_BAR}", ms <= GPU_BAR * floor) if line.x.size >= 8 * made.runs else "",
-            f"{waited:.4f} ms", f"{planned:.4f} ms", peer(theirs, worst(sums, made.exact)), times(theirs, ms),
-            passed(max(error for error, _ in found)),
+            name, f"{runs.runs:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
+            verdict(f"≤ {GPU_BAR}", ms <= GPU_BAR * floor) if line.x.size >= 8 * runs.runs else "",
+            f"{waited:.4f} ms", f"{planned:.4f} ms", peer(theirs, worst(sums, runs.exact)), times(theirs, ms),
+            passed(max(error for error, _ in results)),
         )  # fmt: skip

@@ -71,8 +71,8 @@ def lines(n: int, context: cm.Context) -> list[Row]:
     soft = np.exp(x - x.max(), dtype=np.float64)
     soft /= soft.sum()
 
-    def off(found: Any, wanted: Any) -> float:
-        return float(np.abs(np.asarray(found) - wanted).max() / np.abs(wanted).max())
+    def off(result: Any, expected: Any) -> float:
+        return float(np.abs(np.asarray(result) - expected).max() / np.abs(expected).max())
 
     plain = cm.Reduce("sum")
     return [
@@ -92,8 +92,8 @@ def batch(context: cm.Context) -> list[Row]:
     db, dc, out = cm.array(b, context), cm.array(c, context), cm.array(np.zeros((ROWS, 3), np.float32), context)
     source, target = (cm.array(np.zeros(ROWS * 9 // 2, np.float32), context) for _ in range(2))
     wide = c.astype(np.float64)
-    wanted = c * ((b * wide).sum(-1, keepdims=True) / (wide * wide).sum(-1, keepdims=True))
-    error = float(np.abs(project(db, dc, batch=True).to_numpy() - wanted).max() / np.abs(wanted).max())
+    expected = c * ((b * wide).sum(-1, keepdims=True) / (wide * wide).sum(-1, keepdims=True))
+    error = float(np.abs(project(db, dc, batch=True).to_numpy() - expected).max() / np.abs(expected).max())
 
     def numpys() -> Any:
         dot, square = (b * c).sum(-1, keepdims=True), (c * c).sum(-1, keepdims=True)
@@ -131,11 +131,11 @@ def table(rows: list[Row], context: cm.Context, rounds: int) -> None:
     for i, row in enumerate(rows):
         ms = statistics.median(t[i] for t in times)
         share = statistics.median(t[0] / rows[0].nbytes / (t[i] / row.nbytes) for t in times)
-        told = ""
+        label = ""
         if row.peer is not None and context.device.kind == "cpu":
-            told = f"{numpy_ratio(row, context, rounds):.1f} ×"
+            label = f"{numpy_ratio(row, context, rounds):.1f} ×"
         rate = row.nbytes / ms / 1e6
-        print(f"| {row.name} | {ms:.3f} | {rate:.1f} | {share:.2f} | {told} | {row.error:.0e} |", flush=True)
+        print(f"| {row.name} | {ms:.3f} | {rate:.1f} | {share:.2f} | {label} | {row.error:.0e} |", flush=True)
 
 
 def numpy_ratio(row: Row, context: cm.Context, rounds: int) -> float:
@@ -192,15 +192,15 @@ def compiled(context: cm.Context, n: int, repeats: int = 2000) -> str:
             context.wait()
             gate = x.buffer.last_write = cl.UserEvent(context.queue.context)
             begin = time.perf_counter_ns()
-            kept = way(gate)
+            result = way(gate)
             times[name].append((time.perf_counter_ns() - begin) / 1e3)
             gate.set_status(cl.command_execution_status.COMPLETE)
             context.wait()
-            del kept
+            del result
     bares = times.pop("bare")
     beyond = {k: statistics.median(a - b for a, b in zip(v, bares, strict=True)) for k, v in times.items()}
-    told = ", ".join(f"{name} {us:+.1f}" for name, us in beyond.items())
-    return f"{launches} launch(es), {n} elements: bare {statistics.median(bares):.1f} µs, beyond it {told} µs"
+    label = ", ".join(f"{name} {us:+.1f}" for name, us in beyond.items())
+    return f"{launches} launch(es), {n} elements: bare {statistics.median(bares):.1f} µs, beyond it {label} µs"
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ def equal(length: int, share: int = 1) -> Lengths:
 
 def power_law(size: int, rng: Any) -> Any:
     """Exponent 1.2, mean about 16, none longer than a quarter of the size."""
-    drawn = np.floor(3.2 * (1 - rng.random(size)) ** (-1 / 1.2))
-    return np.minimum(drawn, size // 4).astype(np.int32)
+    lengths = np.floor(3.2 * (1 - rng.random(size)) ** (-1 / 1.2))
+    return np.minimum(lengths, size // 4).astype(np.int32)
 
 
 def long(size: int, rng: Any) -> Any:

@@ -231,9 +231,9 @@ class Ours:
 def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> list[str]:
     """The largest error of each result among CHECKED rows, as the table tells it."""
     x, y, b = (array.astype(np.float64) for array in arrays)
-    chosen = np.unique(np.linspace(0, row.rows - 1, CHECKED).astype(int))
+    sample = np.unique(np.linspace(0, row.rows - 1, CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        errors = list(pool.map(lambda i: row_errors(row, i, x[i], y, b, [found[i] for found in results]), chosen))
+        errors = list(pool.map(lambda i: row_errors(row, i, x[i], y, b, [result[i] for result in results]), sample))
     exact = row.reduction in ("argmin", "argKmin", "cosines")
     return ["exact" if exact and worst == 0 else f"{worst:.0e}" for worst in map(max, zip(*errors, strict=True))]
 
@@ -245,24 +245,24 @@ def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any]) -> 
         weights = b if row.reduction == "slope" else (b @ b[i])[:, None]
         terms = (FORMULAS[row.formula].exact(x, y)[:, None] * weights) * -2 * (x - y) * metric
         sizes = np.linalg.norm(terms, axis=1).sum()
-        return [float(np.linalg.norm(found - terms.sum(0)) / sizes) for found in results]
+        return [float(np.linalg.norm(result - terms.sum(0)) / sizes) for result in results]
     if row.reduction == "softmax":
         weights = np.exp(dots(x, y) - dots(x, y).max())
         exact = weights @ b / weights.sum()
-        return [float((np.abs(found - exact) / exact).max()) for found in results]
+        return [float((np.abs(result - exact) / exact).max()) for result in results]
     if row.reduction in ("sum", "gradient"):
         kernel = FORMULAS[row.formula].exact(x, y)
         exact, magnitude = kernel @ b, np.abs(kernel) @ b
         if row.reduction == "gradient":  # of the Gaussian
             terms = (kernel[:, None] * b) * -2 * (x - y)
             exact, magnitude = np.append(exact, terms.sum(0)), np.append(magnitude, np.abs(terms).sum(0))
-        return [float((np.abs(found - exact) / magnitude).max()) for found in results]
+        return [float((np.abs(result - exact) / magnitude).max()) for result in results]
     distances = squared(x, y) if row.reduction != "cosines" else 1 - cosines(x, y)
     if row.reduction == "logsumexp":
-        return [float(np.abs(found - np.log(np.exp(-distances).sum())).max()) for found in results]
+        return [float(np.abs(result - np.log(np.exp(-distances).sum())).max()) for result in results]
     count = results[0].size
     nearest = np.sort(np.partition(distances, count - 1)[:count])
-    return [float((np.abs(distances[found] - nearest) / np.maximum(nearest, 1e-300)).max()) for found in results]
+    return [float((np.abs(distances[result] - nearest) / np.maximum(nearest, 1e-300)).max()) for result in results]
 
 
 # ------------------------------------------------------------------------------------------------------------- timing
@@ -296,8 +296,8 @@ def race(contenders: list[Contender], rounds: int, calls: int = 1) -> None:
     while len(contenders[0].wall) < 100:
         for contender in contenders:
             contender.run(calls)
-        done, spent = len(contenders[0].wall), time.perf_counter() - begin
-        if (done >= rounds and spent > 0.5) or (done > 1 and spent > SECONDS):
+        rounds_done, spent = len(contenders[0].wall), time.perf_counter() - begin
+        if (rounds_done >= rounds and spent > 0.5) or (rounds_done > 1 and spent > SECONDS):
             break
 
 

@@ -79,12 +79,12 @@ def first_call_ms(call: Callable[..., Any], arrays: Sequence[Any], context: cm.C
     """Milliseconds, waiting included, of a call on fresh copies of arrays, which it has not seen and therefore checks;
     the median of five.
     """
-    found = []
+    times = []
     for _ in range(6):
         fresh = [COPY(a) for a in arrays]
         context.wait()
         begin = time.perf_counter()
         call(*fresh)
         context.wait()
-        found.append(1e3 * (time.perf_counter() - begin))
-    return statistics.median(found[1:])
+        times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times[1:])

@@ -57,24 +57,24 @@ class Segments:
         """Milliseconds of a call that checks."""
         return first_call_ms(lambda fresh: cm.segmented_reduce(self.line.dx, fresh), [self.given], self.context)
 
-    def error(self, found: Any) -> float:
-        return worst(found, self.exact)
+    def error(self, result: Any) -> float:
+        return worst(result, self.exact)
 
 
 def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) -> None:
     head("lengths", "segments", "ours", "rate", "NumPy's reduceat", "×", "bar", "first call", "error")
     for name in names:
-        made = Segments(name, line, context)
-        begins = made.offsets[:-1][np.diff(made.offsets) > 0]
+        runs = Segments(name, line, context)
+        begins = runs.offsets[:-1][np.diff(runs.offsets) > 0]
         peers = {"reduceat": lambda begins=begins: np.add.reduceat(line.x, begins)}
-        case = Case(name, made.planned, made.nbytes, peers, made.error, LIMIT)
+        case = Case(name, runs.planned, runs.nbytes, peers, runs.error, LIMIT)
         error = case.check()
-        seconds, found = raced(case, context, rounds)
-        ratio, told, theirs = found["reduceat"]
+        seconds, results = raced(case, context, rounds)
+        ratio, label, theirs = results["reduceat"]
         bar = CPU_BARS.get(name)
         row(
-            name, f"{made.segments:,}", f"{1e3 * seconds:.2f} ms", f"{made.nbytes / seconds / 1e9:.1f} GB/s",
-            theirs, told, "" if bar is None else verdict(f"≥ {bar}", ratio >= bar), f"{made.first():.2f} ms", error,
+            name, f"{runs.segments:,}", f"{1e3 * seconds:.2f} ms", f"{runs.nbytes / seconds / 1e9:.1f} GB/s",
+            theirs, label, "" if bar is None else verdict(f"≥ {bar}", ratio >= bar), f"{runs.first():.2f} ms", error,
         )  # fmt: skip
 
 
@@ -85,18 +85,18 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
         "error",
     )  # fmt: skip
     for name in names:
-        made = Segments(name, line, context)
-        error = passed(made.error(made.planned()))
-        ms, floor, bar = queued_ms(made.planned, context), made.nbytes / ceiling, gpu_bar(line.x.size / made.segments)
-        found = cub and offered(f"CUB, {name}", partial(cub.segmented_sum, made.offsets))
-        theirs, sums = found or (None, made.exact)
-        told = verdict(f"≤ {bar}", ms <= bar * floor)
+        runs = Segments(name, line, context)
+        error = passed(runs.error(runs.planned()))
+        ms, floor, bar = queued_ms(runs.planned, context), runs.nbytes / ceiling, gpu_bar(line.x.size / runs.segments)
+        result = cub and offered(f"CUB, {name}", partial(cub.segmented_sum, runs.offsets))
+        theirs, sums = result or (None, runs.exact)
+        label = verdict(f"≤ {bar}", ms <= bar * floor)
         if theirs is not None:
-            told += verdict(", ahead", ms < theirs)
+            label += verdict(", ahead", ms < theirs)
         row(
-            name, f"{made.segments:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}", told,
-            f"{queued_ms(made.single, context):.4f} ms", f"{made.first():.4f} ms",
-            peer(theirs, made.error(sums)), times(theirs, ms), error,
+            name, f"{runs.segments:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}", label,
+            f"{queued_ms(runs.single, context):.4f} ms", f"{runs.first():.4f} ms",
+            peer(theirs, runs.error(sums)), times(theirs, ms), error,
         )  # fmt: skip
 
 

@@ -50,8 +50,8 @@ class Product:
         """Milliseconds of a call that checks."""
         return first_call_ms(lambda *fresh: cm.spmv(fresh, self.x), self.given, self.context)
 
-    def error(self, found: Any) -> float:
-        return worst(found, self.csr.exact)
+    def error(self, result: Any) -> float:
+        return worst(result, self.csr.exact)
 
 
 def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, rounds: int) -> None:
@@ -60,17 +60,17 @@ def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, ro
     head("matrix", "rows", "elements", "ours", "rate", "SciPy", "×", "bar", "first call", "error")
     for name in names:
         csr = Csr(name, size, vectors)
-        made = Product(csr, context)
+        product = Product(csr, context)
         theirs = scipy.sparse.csr_matrix((csr.values, csr.columns, csr.begins), shape=(csr.rows, len(csr.x)))
         peers = {"SciPy": lambda theirs=theirs, x=csr.x: theirs @ x}
-        case = Case(name, made.planned, csr.nbytes, peers, made.error, LIMIT)
+        case = Case(name, product.planned, csr.nbytes, peers, product.error, LIMIT)
         error = case.check()
-        seconds, found = raced(case, context, rounds)
-        ratio, told, taken = found["SciPy"]
+        seconds, results = raced(case, context, rounds)
+        ratio, label, taken = results["SciPy"]
         row(
             name, f"{csr.rows:,}", f"{csr.values.size:,}", f"{1e3 * seconds:.2f} ms",
-            f"{csr.nbytes / seconds / 1e9:.1f} GB/s", taken, told, verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR),
-            f"{made.first():.2f} ms", error,
+            f"{csr.nbytes / seconds / 1e9:.1f} GB/s", taken, label, verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR),
+            f"{product.first():.2f} ms", error,
         )  # fmt: skip
 
 
@@ -82,19 +82,19 @@ def gpu_table(names: list[str], size: int, context: cm.Context, cusparse: CuSpar
     )  # fmt: skip
     for name in names:
         csr = Csr(name, size)
-        made = Product(csr, context)
-        error = passed(made.error(made.planned()))
-        ms, floor = queued_ms(made.planned, context), csr.nbytes / ceiling
-        told = cusparse and offered(
+        product = Product(csr, context)
+        error = passed(product.error(product.planned()))
+        ms, floor = queued_ms(product.planned, context), csr.nbytes / ceiling
+        label = cusparse and offered(
             f"cuSPARSE, {name}", partial(cusparse.products, csr.begins, csr.columns, csr.values, csr.x)
         )
-        variants = told or {}
+        variants = label or {}
         variant = min(variants, key=lambda v: variants[v][0], default="")
         theirs, y = variants.get(variant, (None, csr.exact))
         bar = GPU_BARS.get(name, 1)
         row(
             name, f"{csr.rows:,}", f"{csr.values.size:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
-            f"{made.first():.4f} ms", peer(theirs, made.error(y)), variant, times(theirs, ms),
+            f"{product.first():.4f} ms", peer(theirs, product.error(y)), variant, times(theirs, ms),
             "" if theirs is None else verdict(f"≥ {bar}", theirs >= bar * ms), error,
         )  # fmt: skip
 

@@ -41,12 +41,12 @@ def masks(rows: np.ndarray, centroids: np.ndarray, opening: float) -> tuple[cm.R
 
 def timed(call, *arguments):
     """What a call gives, and the fewest milliseconds that it takes once its kernels and plans are there."""
-    found, spent = call(*arguments), []
+    times, spent = call(*arguments), []
     for _ in range(3):
         start = perf_counter()
         call(*arguments)
         spent.append(1e3 * (perf_counter() - start))
-    return found, min(spent)
+    return times, min(spent)
 
 
 def main(device: str | cm.Device | None = None, points: int | str = POINTS, picture: str | None = None) -> None:

@@ -36,29 +36,29 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
 
         @cm.fuse
         def settle(passed, rank):
-            lost = (1 - cm.Reduce("sum")(passed)) / PAGES  # what pages without links, and damping, spread evenly
-            return passed + lost, cm.Reduce("sum")(abs(passed + lost - rank))
+            loss = (1 - cm.Reduce("sum")(passed)) / PAGES  # what pages without links, and damping, spread evenly
+            return passed + loss, cm.Reduce("sum")(abs(passed + loss - rank))
 
         shares, rank = cm.array(share), cm.array(np.full(PAGES, 1 / PAGES, np.float32))
         change, steps = 1.0, 0
         while change > 1e-6 and steps < 200:
             rank, moved = settle(links.apply(pass_on(rank, shares)), rank)
             change, steps = float(moved), steps + 1
-        found = rank.to_numpy()
+        result = rank.to_numpy()
 
     exact = np.full(PAGES, 1 / PAGES)
     for _ in range(steps):
         passed = np.bincount(target, exact[source] * share[source], PAGES)
         exact = passed + (1 - passed.sum()) / PAGES
-    best = np.argsort(-found)[:3]
-    print(f"{context.device}\n{links}\n{steps} steps, total {found.sum():.6f}, highest ranks: pages {best.tolist()}")
-    assert steps < 200 and np.abs(found - exact).max() < 1e-5 * exact.max()
+    best = np.argsort(-result)[:3]
+    print(f"{context.device}\n{links}\n{steps} steps, total {result.sum():.6f}, highest ranks: pages {best.tolist()}")
+    assert steps < 200 and np.abs(result - exact).max() < 1e-5 * exact.max()
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure
 
         axes = Figure(figsize=(6, 4.5), layout="constrained").subplots()
-        axes.loglog(np.bincount(target, minlength=PAGES) + 1, found, ".", markersize=2)
+        axes.loglog(np.bincount(target, minlength=PAGES) + 1, result, ".", markersize=2)
         axes.set(title=f"{PAGES:,} pages", xlabel="links to a page, and one", ylabel="rank")
         axes.figure.savefig(picture, dpi=120)
 

@@ -100,13 +100,13 @@ def main(device: str | cm.Device | None = None, points: int | str = POINTS, pict
         _, ends, met, *_ = ranges.arrays()
         left.scatter(*x.T, s=1, color="lightsteelblue")
         left.scatter(*y.T, s=1, color="lightgrey")
-        for chosen, color in (
+        for cluster, color in (
             (len(ends) // 5, "tab:red"),
             (len(ends) // 2, "tab:green"),
             (4 * len(ends) // 5, "tab:blue"),
         ):
-            left.scatter(*x[slice(*source.rows[chosen])].T, s=12, marker="s", color=color)
-            for interval in met[ends[chosen - 1] : ends[chosen]]:
+            left.scatter(*x[slice(*source.rows[cluster])].T, s=12, marker="s", color=color)
+            for interval in met[ends[cluster - 1] : ends[cluster]]:
                 left.scatter(*y[slice(*interval)].T, s=2, color=color)
         left.set(title="three clusters of a disc, and what they meet", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         ranges.plot(right)

@@ -16,8 +16,8 @@ os.environ.setdefault("PYKEOPS_VERBOSE", "0")
 
 def check_compiler() -> None:
     """Raises RuntimeError where there is no C++ compiler, which PyKeOps calls for every formula."""
-    named = os.environ.get("CXX", "").split()
-    if not any(shutil.which(name) for name in (named[:1] or ["g++", "clang++", "c++"])):
+    command = os.environ.get("CXX", "").split()
+    if not any(shutil.which(name) for name in (command[:1] or ["g++", "clang++", "c++"])):
         raise RuntimeError("PyKeOps needs a C++ compiler at run time, and none was found: set CXX, or install g++")
 
 

@@ -74,19 +74,19 @@ def test_local_memory_is_counted() -> None:
 
 def test_equal_operators_and_formulas_are_one_kernel() -> None:
     """Kernels are found again by content, not by which object was traced."""
-    seen = {reduce_plan("sum", formula_of(lambda x: x * 2, "f4"), 10**6, SEQUENTIAL, INTEL).stages[0].spec for _ in "ab"}
-    assert len(seen) == 1
+    specs = {reduce_plan("sum", formula_of(lambda x: x * 2, "f4"), 10**6, SEQUENTIAL, INTEL).stages[0].spec for _ in "ab"}
+    assert len(specs) == 1
     others = [formula_of(lambda x: x * 3, "f4"), formula_of(lambda x: x * 2.5, "f4"), formula_of(lambda x: x * 2, "f8")]
-    seen |= {reduce_plan("sum", formula, 10**6, SEQUENTIAL, INTEL).stages[0].spec for formula in others}
-    assert len(seen) == 4
+    specs |= {reduce_plan("sum", formula, 10**6, SEQUENTIAL, INTEL).stages[0].spec for formula in others}
+    assert len(specs) == 4
 
 
 def test_what_is_shared_is_not_what_is_equal() -> None:
     x = symbol("in0", F4)
     assert isinstance(x, Node)
     inputs, square = (Input("in0", F4, x),), x * x
-    twice, shared = Formula(inputs, (x * x + x * x,)), Formula(inputs, (square + square,))
-    assert twice.content != shared.content
+    twice, common = Formula(inputs, (x * x + x * x,)), Formula(inputs, (square + square,))
+    assert twice.content != common.content
     assert twice.content == Formula(inputs, (x * x + x * x,)).content == twice.instance().content
 
 
@@ -106,8 +106,8 @@ def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
             context = MapWithArrays(Target.of(mode, facts, True, streaming=True)).context()
-            named = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
-            assert context["vendor"] == named.get(name, name)
+            vendors = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
+            assert context["vendor"] == vendors.get(name, name)
             width = {"nvidia": 32, "subgroups": 16}.get(name, 1)
             assert context["subgroup"] == (width if mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")

@@ -146,7 +146,7 @@ def test_one_value_is_computed_once_behind_the_reduce_that_completes_it() -> Non
     """dot / square is one number, stored as such: nobody divides per index."""
     chain = chain_of(lambda b, c: c * (SUM(b * c) / SUM(c * c)), "f4", "f4")
     first, second = chain.links
-    assert [kept.variable.dtype for kept in chain.stored.values()] == [np.dtype("f4")]
+    assert [value.variable.dtype for value in chain.stored.values()] == [np.dtype("f4")]
     assert first.layout is not None and first.layout.tail is not None and second.layout is not None
     assert any(node.dtype for node in first.layout.tail.formula.nodes)
     names = [getattr(node, "function", None) and node.function.name for node in second.layout.formula.nodes]  # type: ignore[attr-defined]
@@ -163,8 +163,8 @@ def test_a_value_made_of_two_links_is_stored_by_the_later_one() -> None:
 
 def test_records_between_links_keep_their_layout() -> None:
     chain = chain_of(lambda r: SUM(cm.Scan(MATRIX)(r)["a"]), PAIR)
-    (kept,) = chain.stored.values()
-    assert kept.variable.dtype == PAIR
+    (value,) = chain.stored.values()
+    assert value.variable.dtype == PAIR
     plan = chain.plan(Line(1000), SEQUENTIAL, INTEL, True)
     assert plan.scratch["vector0"] == 1000 * PAIR.itemsize
 

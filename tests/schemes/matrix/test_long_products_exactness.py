@@ -66,8 +66,8 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
     for kind in KINDS:
         xs, ys, scale = adversarial(rng, kind)
         scale = float(np.float32(scale))
-        given = {x: xs, y: ys, s: np.array([scale], "f4"), b: rng.random((97, 1)).astype("f4")}
-        assert_sums(run(call, given, context), -squares(xs, ys) * scale, given[b].astype("f8"), kind)
+        arrays = {x: xs, y: ys, s: np.array([scale], "f4"), b: rng.random((97, 1)).astype("f4")}
+        assert_sums(run(call, arrays, context), -squares(xs, ys) * scale, arrays[b].astype("f8"), kind)
 
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
@@ -77,17 +77,17 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     xs, ys = points(rng, 70, DIM), points(rng, 97, DIM)
     xs[3, 1], xs[66, 0], xs[40, 36] = np.nan, np.inf, -np.inf
     weights = rng.random((97, 1)).astype("f4")
-    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
-    found = run(call, given, context)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
+    result = run(call, arrays, context)
     fine = np.isfinite(xs).all(1)
-    assert_sums(found[fine], -squares(xs[fine], ys), weights.astype("f8"))
-    assert np.isnan(found[3]) and (found[[66, 40]] == 0).all()
+    assert_sums(result[fine], -squares(xs[fine], ys), weights.astype("f8"))
+    assert np.isnan(result[3]) and (result[[66, 40]] == 0).all()
     ys[7, 20] = np.nan
-    assert np.isnan(run(call, given, context)).all()
+    assert np.isnan(run(call, arrays, context)).all()
     ys[7, 20] = np.inf
-    found = run(call, given, context)
+    result = run(call, arrays, context)
     others = np.arange(97) != 7
-    assert_sums(found[fine], -squares(xs[fine], ys[others]), weights[others].astype("f8"))
+    assert_sums(result[fine], -squares(xs[fine], ys[others]), weights[others].astype("f8"))
 
 
 @pytest.mark.parametrize(("least", "function"), [(-1.0, "Inv"), (1e30, "Rsqrt")])
@@ -100,11 +100,11 @@ def test_products_alone_and_differences_alone(
     monkeypatch.setattr(LongTiles, "least", lambda _self, _p: least)
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     formula = F[function](F["SqDist"](x, y) + b)
-    given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
-    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    sums = squares(given[x], given[y]) + given[b].T
-    wanted = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
-    np.testing.assert_allclose(found, wanted, rtol=PROMISED)
+    arrays = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
+    result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
+    sums = squares(arrays[x], arrays[y]) + arrays[b].T
+    expected = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
+    np.testing.assert_allclose(result, expected, rtol=PROMISED)
 
 
 @pytest.mark.parametrize("patience", [0, 10**6])
@@ -120,15 +120,15 @@ def test_groups_that_give_up_and_such_that_never_do(
     xs, ys = points(rng, 150, dim), points(rng, 700, dim)
     xs[::2, 0] += 20
     ys[::3, 0] += 20
-    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((700, 1)).astype("f4")}
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((700, 1)).astype("f4")}
     exponent = -squares(xs, ys)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=str(rng.choice(["1D", "2D"])))
     if rng.integers(2):
-        assert_sums(run(call, given, context), exponent, given[b].astype("f8"))
+        assert_sums(run(call, arrays, context), exponent, arrays[b].astype("f8"))
         return
     blocks = drawn_blocks(rng, 150, 700)
-    kept = np.where(mask_of(blocks), exponent, -np.inf)
-    assert_sums(run(call, given, context, ranges=Halves(1, blocks)), kept, given[b].astype("f8"))
+    exponents = np.where(mask_of(blocks), exponent, -np.inf)
+    assert_sums(run(call, arrays, context, ranges=Halves(1, blocks)), exponents, arrays[b].astype("f8"))
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp"])
@@ -136,16 +136,16 @@ def test_exponents_with_a_coordinate_that_rows_lack(context: cm.Context, rng: np
     """So large that the others have no digits left beside it."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(3, 1, 1)
     for power in (3, 7, rng.uniform(8, 20)):
-        given = {x: points(rng, 40, DIM), y: points(rng, 97, DIM) * 4}
-        given[x][:, 5], given[y][:, 5] = 0, 10**power
-        exponent = given[x].astype("f8") @ given[y].astype("f8").T
+        arrays = {x: points(rng, 40, DIM), y: points(rng, 97, DIM) * 4}
+        arrays[x][:, 5], arrays[y][:, 5] = 0, 10**power
+        exponent = arrays[x].astype("f8") @ arrays[y].astype("f8").T
         if name == "Sum":
-            given[b] = rng.normal(size=(97, 1)).astype("f4")
-            found = run(PairCall(F["Exp"](x | y) * b, PAIR_REDUCTIONS[name], 1), given, context)
-            assert_sums(found, exponent, given[b].astype("f8"), power)
+            arrays[b] = rng.normal(size=(97, 1)).astype("f4")
+            result = run(PairCall(F["Exp"](x | y) * b, PAIR_REDUCTIONS[name], 1), arrays, context)
+            assert_sums(result, exponent, arrays[b].astype("f8"), power)
         else:
-            found = run(PairCall(x | y, PAIR_REDUCTIONS[name], 1), given, context)
-            np.testing.assert_allclose(found[:, 0], np.log(np.exp(exponent).sum(1)), rtol=PROMISED, atol=PROMISED)
+            result = run(PairCall(x | y, PAIR_REDUCTIONS[name], 1), arrays, context)
+            np.testing.assert_allclose(result[:, 0], np.log(np.exp(exponent).sum(1)), rtol=PROMISED, atol=PROMISED)
 
 
 def lacking(rng: np.random.Generator) -> Any:
@@ -153,13 +153,13 @@ def lacking(rng: np.random.Generator) -> Any:
     digits; numbers of any sign, or all alike.
     """
     for power in (3, 5.5, rng.uniform(6, 8), rng.uniform(8, 20)):
-        given = [points(rng, 40, DIM), points(rng, 97, DIM)]
+        arrays = [points(rng, 40, DIM), points(rng, 97, DIM)]
         if rng.integers(2):
-            given = [np.repeat(rng.uniform(0.5, 1, (len(one), 1)).astype("f4"), DIM, 1) for one in given]
+            arrays = [np.repeat(rng.uniform(0.5, 1, (len(one), 1)).astype("f4"), DIM, 1) for one in arrays]
         side = int(rng.integers(2))
-        given[1 - side][:, 5] = 0
-        given[side][rng.choice([slice(None), slice(7, 8)]), 5] = 10**power
-        yield power, *given
+        arrays[1 - side][:, 5] = 0
+        arrays[side][rng.choice([slice(None), slice(7, 8)]), 5] = 10**power
+        yield power, *arrays
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -173,11 +173,11 @@ def test_products_with_a_coordinate_that_others_lack(
         for column in (7, int(rng.integers(97))):
             weights = np.zeros((97, 1), "f4")
             weights[column] = 1
-            found = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
+            result = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
             terms = xs.astype("f8") * ys[column]
-            size, wanted = np.abs(terms).sum(1), terms.sum(1)
+            size, expected = np.abs(terms).sum(1), terms.sum(1)
             off = 2 * PROMISED * size**2 if squared else PROMISED * size
-            assert np.all(np.abs(found - (wanted**2 if squared else wanted)) <= off), (power, column)
+            assert np.all(np.abs(result - (expected**2 if squared else expected)) <= off), (power, column)
 
 
 def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:
@@ -187,10 +187,10 @@ def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Gen
     xs = (xs * 10.0 ** rng.integers(-15, 15, (40, 1))).astype("f4")
     ys = (ys * 10.0 ** rng.integers(-4, 4, (1, 20))).astype("f4")  # of the columns' coordinates
     xs[5], xs[9, 3], xs[11], ys[31] = 0, np.inf, 1e31, 1e-32
-    found = run(PairCall((x | y) * 1, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys}, context)
+    result = run(PairCall((x | y) * 1, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys}, context)
     with np.errstate(invalid="ignore"):
-        wanted = (xs.astype("f8") @ ys.astype("f8").T).sum(1, keepdims=True)
+        expected = (xs.astype("f8") @ ys.astype("f8").T).sum(1, keepdims=True)
     sizes = np.linalg.norm(xs.astype("f8"), axis=1, keepdims=True) * np.linalg.norm(ys.astype("f8"), axis=1).sum()
     fine = np.arange(40) != 9
-    assert np.all(np.abs(found - wanted)[fine] <= PROMISED * sizes[fine])
-    assert not np.isfinite(found[9]).any()
+    assert np.all(np.abs(result - expected)[fine] <= PROMISED * sizes[fine])
+    assert not np.isfinite(result[9]).any()

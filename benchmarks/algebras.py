@@ -27,7 +27,7 @@ WIDTH = 16
 
 
 def off(expected: Any) -> Callable[[Any], float]:
-    """The error of results that should be `wanted`."""
+    """The error of results that should be `expected`."""
     return lambda result: float(np.max(np.abs(np.asarray(result) - expected) / np.maximum(np.abs(expected), 1e-30)))
 
 

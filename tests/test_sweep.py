@@ -66,7 +66,7 @@ def identity(name: str, dtype: np.dtype) -> Any:
 
 
 def check_prefixes(name: str, x: np.ndarray, result: Any) -> None:
-    """`got`: (length,), entry i the reduction of x[: i + 1], as exact as `oracles` says."""
+    """`result`: (length,), entry i the reduction of x[: i + 1], as exact as `oracles` says."""
     result, length = np.asarray(result), x.size
     assert result.shape == (length,)
     if length == 0:

@@ -39,7 +39,7 @@ def test_the_fast_exponential_is_within_its_promise(
 def computed(
     context: Context, data: np.ndarray, results: list[tuple[str, np.ndarray]], functions: list[tuple[str, str]]
 ) -> list[np.ndarray]:
-    """What a kernel of one work-item writes. results: per output the C of its element number k of `given`, and an array
+    """What a kernel of one work-item writes. results: per output the C of its element number k of `data`, and an array
     of its dtype and length. functions: the helpers it calls, with their types.
     """
     vendor = context.facts.vocabulary

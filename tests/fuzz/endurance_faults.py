@@ -43,5 +43,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    given = parser.parse_args()
-    print(f"{run(given.device, given.seconds)} faults of the driver: each an error of ours or none, nothing lost")
+    options = parser.parse_args()
+    print(f"{run(options.device, options.seconds)} faults of the driver: each an error of ours or none, nothing lost")

@@ -92,7 +92,7 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
         )  # fmt: skip
 
     def made(text: str, *more: Any, loss: str = "0", **others: Any) -> Drawn:
-        """lost: the size of what cancels within a term."""
+        """loss: the size of what cancels within a term."""
         size = text.replace("[", "(0.5+Abs(").replace("]", "))")
         loss = loss.replace("[", "(0.5+Abs(").replace("]", "))")
         plain = text.replace("[", "(").replace("]", ")")

@@ -28,7 +28,7 @@ def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype:
 
 
 def check_product(a: Any, x: np.ndarray, result: np.ndarray, label: object = "") -> None:
-    """Asserts that `got` is a @ x, in float64 and rounded."""
+    """Asserts that `result` is a @ x, in float64 and rounded."""
     assert result.dtype == np.result_type(a.dtype, x.dtype), label
     wide, size = (sparse.csr_array((v.astype("f8"), a.indices, a.indptr), shape=a.shape) for v in (a.data, np.abs(a.data)))
     size = size @ np.abs(x.astype("f8"))  # not abs(wide), which adds up what stands at one place first

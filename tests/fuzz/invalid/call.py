@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """make: the call, by keywords. good: right arguments. wanted: what they give, an array or a tuple of such. same: what
+    """make: the call, by keywords. good: right arguments. expected: what they give, an array or a tuple of such. same: what
     NumPy makes of the same keywords, where it has a meaning for them.
     """
 
     make: Callable[..., Any]
     good: dict[str, Any]
-    wanted: Any
+    expected: Any
     same: Callable[..., Any] | None = None

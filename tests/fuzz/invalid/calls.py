@@ -61,9 +61,9 @@ def _operator(x: Any, identity: Any, dtype: Any, commutative: Any, name: Any) ->
     return cm.Reduce(cm.Operator(lambda a, b: a + b, identity, dtype, commutative=commutative, name=name))(x)
 
 
-def _compiled(shapes: Any, dtypes: Any, x: Any, y: Any, mode: Any, length: Any) -> Any:
-    made = (cm.Map(lambda a, b: a * b) >> cm.Reduce("sum")).compile(shapes, dtypes, mode=mode, length=length)
-    return made(x, y)
+def _call_of_compiled(shapes: Any, dtypes: Any, x: Any, y: Any, mode: Any, length: Any) -> Any:
+    call = (cm.Map(lambda a, b: a * b) >> cm.Reduce("sum")).compile(shapes, dtypes, mode=mode, length=length)
+    return call(x, y)
 
 
 def _functional(x: Any, y: Any, batch: Any, length: Any, accumulate: Any, **more: Any) -> Any:
@@ -118,7 +118,7 @@ CALLS: dict[str, Call] = {
     ),
     "Operator": Call(_operator, {"x": X, "identity": 0.0, "dtype": None, "commutative": True, "name": "mine"}, SUM),
     "fuse": Call(_functional, {"x": X, "y": Y, "batch": None, "length": None, "accumulate": "auto", **COMMON}, X * Y - SUM),
-    "compile": Call(_compiled, {"shapes": [(150,), (150,)], "dtypes": "f4", "x": X, "y": Y, "mode": "auto", "length": None}, (X * Y).sum()),
+    "compile": Call(_call_of_compiled, {"shapes": [(150,), (150,)], "dtypes": "f4", "x": X, "y": Y, "mode": "auto", "length": None}, (X * Y).sum()),
     "segmented_reduce": Call(
         lambda values, offsets, op, **k: cm.segmented_reduce(values, offsets, op, **k),
         {"values": X, "offsets": OFFSETS, "op": "sum", "sources": None, "init": None, "empty": None, "map": None, "accumulate": "auto", "starts": False, **COMMON},

@@ -9,7 +9,7 @@ from fuzz.invalid.call import Call
 
 import clmapreduce as cm
 
-_SEEN: list[int] = []
+_CALLS: list[int] = []
 
 
 def _bare(x: Any) -> Any:
@@ -25,9 +25,9 @@ def _silent(x: Any) -> Any:
 def _spoilt(x: Any) -> Any:
     """What is refused spoils every call behind it."""
     if not isinstance(x, float) or x != 0:
-        _SEEN.append(1)
+        _CALLS.append(1)
         raise cm.ShapeError("refused")
-    return len(_SEEN)
+    return len(_CALLS)
 
 
 PLANTED = {

@@ -59,14 +59,14 @@ def test_operators_give_numpys_dtype(sign: str) -> None:
     operation = ARITHMETIC[sign]
     for a in map(np.dtype, DTYPES):
         for b in map(np.dtype, DTYPES):
-            wanted = numpy_dtype(operation, np.ones(1, a), np.ones(1, b))
+            expected = numpy_dtype(operation, np.ones(1, a), np.ones(1, b))
             x, y = Symbol("x", a), Symbol("y", b)
-            if wanted is None or refused_on_purpose(sign, a, b):
+            if expected is None or refused_on_purpose(sign, a, b):
                 with pytest.raises(DTypeError):
                     operation(x, y)
             else:
                 node = operation(x, y)
-                assert (node.dtype, isinstance(node, Apply)) == (wanted, True), (a, b)
+                assert (node.dtype, isinstance(node, Apply)) == (expected, True), (a, b)
 
 
 @pytest.mark.parametrize("sign", ARITHMETIC)
@@ -77,17 +77,17 @@ def test_numbers_on_either_side_give_numpys_dtype(sign: str, number: Any) -> Non
     for a in map(np.dtype, DTYPES):
         for swapped in (False, True):
             order = (lambda x: (number, x)) if swapped else (lambda x: (x, number))
-            wanted = numpy_dtype(operation, *order(np.ones(1, a)))
+            expected = numpy_dtype(operation, *order(np.ones(1, a)))
             complex_ = isinstance(number, complex)
             if sign == "**" and not swapped and type(number) is int:
                 if a == BOOL:
                     continue  # NumPy squares bools to int8 by a short cut; any other exponent follows the rule, as ours
-                wanted = a
-            elif wanted is None or refused_on_purpose(sign, a, *strong, *([np.dtype("c16")] if complex_ else [])):
+                expected = a
+            elif expected is None or refused_on_purpose(sign, a, *strong, *([np.dtype("c16")] if complex_ else [])):
                 with pytest.raises(DTypeError):
                     operation(*order(Symbol("x", a)))
                 continue
-            assert operation(*order(Symbol("x", a))).dtype == wanted, (a, swapped)
+            assert operation(*order(Symbol("x", a))).dtype == expected, (a, swapped)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -181,10 +181,10 @@ def weak(number: Any, dtype: str) -> Symbol:
 
 def test_what_comes_from_python_numbers_alone_stays_weak() -> None:
     x, s = Symbol("x", F4), weak(0.5, "f4")
-    for made in (s + s, 1 - s, s * 2, -s, abs(s), (1 - s) * (1 + s), s**2, s / 3):
-        assert (made.weak, made.dtype) == (0.0, F4)
-        assert (x * made).dtype == F4
-        assert (Symbol("h", np.dtype("f2")) * made).dtype == np.float16
+    for node in (s + s, 1 - s, s * 2, -s, abs(s), (1 - s) * (1 + s), s**2, s / 3):
+        assert (node.weak, node.dtype) == (0.0, F4)
+        assert (x * node).dtype == F4
+        assert (Symbol("h", np.dtype("f2")) * node).dtype == np.float16
 
 
 def test_weak_numbers_move_to_the_next_kind_as_python_numbers_do() -> None:
@@ -202,16 +202,16 @@ def test_weak_numbers_move_to_the_next_kind_as_python_numbers_do() -> None:
 # -------------------------------------------------------------------------------------------------- graphs, records
 def test_postorder_gives_arguments_first_and_every_node_once() -> None:
     x, y = Symbol("x", F4), Symbol("y", F4)
-    shared = x * y
-    top = (shared + x) / (shared + y)
-    order = list(postorder([top, shared]))
+    product = x * y
+    top = (product + x) / (product + y)
+    order = list(postorder([top, product]))
     assert len(order) == len({id(node) for node in order}) == 6
     place = {id(node): i for i, node in enumerate(order)}
     for node in order:
         if isinstance(node, Apply):
             assert all(place[id(arg)] < place[id(node)] for arg in node.args)
     assert order[-1] is top
-    assert next(postorder([top], {id(shared)})) is x, "what is known is left out, and what is below it"
+    assert next(postorder([top], {id(product)})) is x, "what is known is left out, and what is below it"
     assert not list(postorder([top], {id(top)}))
 
 

@@ -182,7 +182,7 @@ def brackets(a: Any, b: Any) -> dict[str, Any]:
     return {"open": a["open"] + b["open"] - match, "close": a["close"] + b["close"] - match}
 
 
-def shifted(a: Any, b: Any) -> dict[str, Any]:
+def shift(a: Any, b: Any) -> dict[str, Any]:
     """log Σ exp(x) as a maximum and a sum relative to it."""
     top = m.maximum(a["top"], b["top"])
     parts = [m.where(p["top"] == -INF, 0.0, p["sum"] * m.exp(p["top"] - m.where(top == -INF, 0.0, top))) for p in (a, b)]
@@ -211,7 +211,7 @@ RECORDS: dict[str, tuple[Callable[..., Any], Any, Any, bool]] = {
     "segmented sum": (restarted, (False, 0), dtype(flag="?", sum="f4"), False),
     "largest sum of neighbours": (stretch, (0, -INF, -INF, -INF), dtype(sum="f4", head="f4", tail="f4", best="f4"), False),
     "brackets": (brackets, (0, 0), dtype(open="i4", close="i4"), False),
-    "shifted sums": (shifted, (-INF, 0), dtype(top="f4", sum="f4"), True),
+    "shifted sums": (shift, (-INF, 0), dtype(top="f4", sum="f4"), True),
     "colours": (over, (0, 0), dtype(c="f4", alpha="f4"), False),
     "box": (lambda a, b: {"low": m.minimum(a["low"], b["low"]), "high": m.maximum(a["high"], b["high"])}, (INF, -INF), dtype(low="f4", high="f4"), True),
     "totals": (lambda a, b: {"n": a["n"] + b["n"], "z": a["z"] * b["z"], "any": a["any"] | b["any"]}, (0, 1, False), dtype(n="u1", z="c8", any="?"), True),

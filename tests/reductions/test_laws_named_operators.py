@@ -17,11 +17,11 @@ from clmapreduce.reductions import NAMED, operator
 from clmapreduce.reductions.sum import widened
 
 REAL = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
-ACCEPTED = {
+DTYPES_OF = {
     "sum": [*REAL, "c8", "c16"], "product": [*REAL, "c8", "c16"], "minimum": REAL, "maximum": REAL,
     "any": [*REAL, "c8", "c16"], "all": [*REAL, "c8", "c16"], "argmin": REAL, "argmax": REAL, "logsumexp": REAL,
 }  # fmt: skip
-CASES = [(name, code) for name, codes in ACCEPTED.items() for code in codes]
+CASES = [(name, code) for name, codes in DTYPES_OF.items() for code in codes]
 
 
 # --------------------------------------------------------------------------------------------------- named operators
@@ -36,14 +36,14 @@ def test_a_reduction_is_numpys(name: str, code: str) -> None:
 @pytest.mark.parametrize(("name", "code"), CASES)
 def test_the_result_dtype_is_numpys(name: str, code: str) -> None:
     values = sample(code, 3)
-    bound = twin(name, code).bound
+    bound_operator = twin(name, code).bound
     if name == "logsumexp":
         expected = {"f": np.dtype(code)}.get(values.dtype.kind, np.dtype("f4" if values.itemsize <= 2 else "f8"))
     elif name in ("sum", "product"):
         expected = np.sum(values).dtype
     else:
         expected = numpys(name, values).dtype
-    assert bound.result == expected
+    assert bound_operator.result == expected
     assert twin(name, code).reduced(values).dtype == expected
 
 
@@ -125,9 +125,9 @@ def test_names_are_known_or_told() -> None:
     ],
 )  # fmt: skip
 def test_sums_accumulate_as_asked(code: str, accumulate: str, fp64: bool, components: list[str]) -> None:
-    bound = twin("sum", code, accumulate, fp64).bound
-    assert [c.dtype for c in bound.components] == [np.dtype(c) for c in components]
-    assert (bound.chain is None) == (len(components) == 1)
+    bound_operator = twin("sum", code, accumulate, fp64).bound
+    assert [c.dtype for c in bound_operator.components] == [np.dtype(c) for c in components]
+    assert (bound_operator.chain is None) == (len(components) == 1)
 
 
 @pytest.mark.parametrize("fp64", [True, False])
@@ -176,10 +176,10 @@ def test_a_product_of_floats_is_formed_where_it_is_exact() -> None:
 
 @pytest.mark.parametrize(("name", "code"), [(n, c) for n in ("sum", "minimum", "maximum") for c in REAL[1:]])
 def test_a_closed_form_is_as_many_combinations(name: str, code: str) -> None:
-    bound = twin(name, code).bound
+    bound_operator = twin(name, code).bound
     base, count = Symbol("base", np.dtype(code)), Symbol("count", np.dtype("i8"))
-    closed = bound.unfolded(base, count)
-    assert closed is not None
+    formula = bound_operator.unfolded(base, count)
+    assert formula is not None
     value = np.asarray(2, code)[()]
     for n in (1, 2, 5):
-        assert evaluate(closed, {base: value, count: np.int64(n)}) == twin(name, code).reduced(np.repeat(value, n))
+        assert evaluate(formula, {base: value, count: np.int64(n)}) == twin(name, code).reduced(np.repeat(value, n))

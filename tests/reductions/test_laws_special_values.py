@@ -109,10 +109,10 @@ def test_any_tree_of_merges_gives_the_same(values: list[float], rnd: Any) -> Non
 @pytest.mark.parametrize("name", ["var", "std"])
 def test_spreads_of_a_value_that_is_merged_with_nothing(name: str) -> None:
     """As segments of one value may be: 0, and NaN of what is infinite or no number."""
-    bound = SPREADS[name].bind(np.dtype("f4"), "auto", True)
-    assert isinstance(bound, OneByOne)
-    value = Symbol("value", bound.value)
-    result = bound.finish(bound.single(value, Symbol("at", np.dtype("i8"))))
+    operator = SPREADS[name].bind(np.dtype("f4"), "auto", True)
+    assert isinstance(operator, OneByOne)
+    value = Symbol("value", operator.value)
+    result = operator.finish(operator.single(value, Symbol("at", np.dtype("i8"))))
     assert isinstance(result, Node)
     with np.errstate(invalid="ignore"):
         spreads = evaluate(result, {value: np.array([3, np.inf, -np.inf, np.nan], "f4")})

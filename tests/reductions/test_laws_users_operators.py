@@ -55,8 +55,8 @@ def test_matrix_products_keep_their_order() -> None:
     result = reduction.reduced(data)
     assert [result[f] for f in "pqrs"] == product.reshape(-1).tolist()
     acc = reduction.singles(data[:3])
-    left = reduction.merge(reduction.merge(acc[:1], acc[1:2]), acc[2:])
-    assert left == reduction.merge(acc[:1], reduction.merge(acc[1:2], acc[2:]))
+    from_the_left = reduction.merge(reduction.merge(acc[:1], acc[1:2]), acc[2:])
+    assert from_the_left == reduction.merge(acc[:1], reduction.merge(acc[1:2], acc[2:]))
     for both in (reduction.merge(acc[:1], reduction.identity()), reduction.merge(reduction.identity(), acc[:1])):
         assert both == acc[:1]
 
@@ -84,19 +84,19 @@ def test_plain_operators_compute_in_the_values_dtype(code: str) -> None:
 
 
 def test_an_operators_own_dtype_is_what_values_become() -> None:
-    bound = twin(Operator(lambda a, b: a * b, 1, dtype="f8"), "f4").bound
-    assert bound.value == bound.result == np.float64
+    operator = twin(Operator(lambda a, b: a * b, 1, dtype="f8"), "f4").bound
+    assert operator.value == operator.result == np.float64
     for code, expected in (("f4", "i4"), ("c8", "f4"), ("i4", "u4")):
         with pytest.raises(DTypeError, match=r"cannot become .* without loss; cast them first"):
             twin(Operator(lambda a, b: a + b, 0, dtype=expected), code)
 
 
 def test_an_operators_own_dtype_is_aligned_as_kernels_need_it() -> None:
-    packed = np.dtype([("n", "u1"), ("m", "f8", (2, 2)), ("z", "c8")])
-    op = Operator(lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), packed, False)
-    bound = op.bind(packed, "auto", True)
-    assert [bound.result.fields[name] for name in "nmz"] == [(packed["n"], 0), (packed["m"], 8), (packed["z"], 40)]
-    assert is_aligned(bound.result) and bound.value == bound.result
+    layout = np.dtype([("n", "u1"), ("m", "f8", (2, 2)), ("z", "c8")])
+    op = Operator(lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), layout, False)
+    operator = op.bind(layout, "auto", True)
+    assert [operator.result.fields[name] for name in "nmz"] == [(layout["n"], 0), (layout["m"], 8), (layout["z"], 40)]
+    assert is_aligned(operator.result) and operator.value == operator.result
 
 
 def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
@@ -105,9 +105,9 @@ def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
     op = Operator(lambda x, y: {"a": x["a"] + y["a"], "b": x["b"] * y["b"]}, (0, 1), wide)
     record = Record(a=Symbol("a", narrow["a"]), b=Symbol("b", narrow["b"]))
     formula = Formula((Input("x", narrow, record),), (record,))
-    bound = op.bind(narrow, "auto", True)
-    assert fitted(formula, bound) is formula, "a record's fields are converted as they are absorbed"
-    acc = bound.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [Symbol("i", np.dtype("i8"))])
+    operator = op.bind(narrow, "auto", True)
+    assert fitted(formula, operator) is formula, "a record's fields are converted as they are absorbed"
+    acc = operator.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in operator.components}), [record], [Symbol("i", np.dtype("i8"))])
     assert [node.dtype for node in acc.values()] == [np.float64, np.int64]
 
     with pytest.raises(DTypeError, match=r"cannot become .* without loss"):

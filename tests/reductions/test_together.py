@@ -27,7 +27,7 @@ AFFINE = Operator(
     name="affine",
 )  # fmt: skip
 """x ↦ a x + b, one after the other."""
-NAMED = ["sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp"]
+OPERATORS = ["sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp"]
 SPECIAL = [1.5, -2.0, np.nan, np.inf, 0.0, -0.0, 3.25]
 
 
@@ -37,34 +37,34 @@ class Together:
     def __init__(self, *parts: tuple[Any, Any], accumulate: Any = "auto", fp64: bool = True) -> None:
         self.parts: list[Bound] = []
         self.values: list[Value] = []
-        self.known: Known = {}
+        self.numbers: Known = {}
         for k, (op, numbers) in enumerate(parts):
             array = np.asarray(numbers)
             self.parts.append(operator(op).bind(array.dtype, accumulate, fp64))
             value = symbol(f"v{k}", array.dtype, varies=True)
             self.values.append(value)
-            self.known |= {n: leaf_view(array, name) if name else array for name, n in components(value).items()}
+            self.numbers |= {n: leaf_view(array, name) if name else array for name, n in components(value).items()}
             self.length = array.size
         self.bound = BoundTogether(self.parts)
 
     def absorbed(self) -> list[dict[str, Any]]:
         """The accumulator of nothing, and after each index."""
-        return list(accumulators(self.bound, self.values, self.known, self.length))
+        return list(accumulators(self.bound, self.values, self.numbers, self.length))
 
     def alone(self, k: int) -> list[dict[str, Any]]:
         """The same of one operator alone."""
-        return list(accumulators(self.parts[k], [self.values[k]], self.known, self.length))
+        return list(accumulators(self.parts[k], [self.values[k]], self.numbers, self.length))
 
     def singles(self) -> list[dict[str, Any]]:
         """One accumulator per index, which it knows."""
-        return singles(self.bound, self.values, self.known, self.length)
+        return singles(self.bound, self.values, self.numbers, self.length)
 
 
-def singles(bound: Bound, values: Sequence[Value], known: Mapping[Node, Any], length: int) -> list[dict[str, Any]]:
-    at, acc = Index(), Record({c.name: Symbol(c.name, c.dtype) for c in bound.components})
-    joined: Any = values[0] if len(values) == 1 else tuple(values)
-    result = bound.absorb(acc, [joined], [at])
-    start = {acc[c.name]: np.asarray(c.identity).astype(c.dtype)[()] for c in bound.components}
+def singles(bound_operator: Bound, values: Sequence[Value], known: Mapping[Node, Any], length: int) -> list[dict[str, Any]]:
+    at, acc = Index(), Record({c.name: Symbol(c.name, c.dtype) for c in bound_operator.components})
+    value: Any = values[0] if len(values) == 1 else tuple(values)
+    result = bound_operator.absorb(acc, [value], [at])
+    start = {acc[c.name]: np.asarray(c.identity).astype(c.dtype)[()] for c in bound_operator.components}
     results = []
     for i in range(length):
         here = {**{n: v[i] for n, v in known.items()}, **start, at: np.int64(i)}
@@ -72,10 +72,10 @@ def singles(bound: Bound, values: Sequence[Value], known: Mapping[Node, Any], le
     return results
 
 
-def merged(bound: Bound, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    left, right = (Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}) for _ in range(2))
+def merge(bound_operator: Bound, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    left, right = (Record({c.name: Symbol(c.name, c.dtype) for c in bound_operator.components}) for _ in range(2))
     values: Known = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
-    return {name: evaluate(node, values) for name, node in bound.merge(left, right).items()}
+    return {name: evaluate(node, values) for name, node in bound_operator.merge(left, right).items()}
 
 
 def assert_same(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> None:
@@ -123,7 +123,7 @@ def test_the_result_is_a_record_of_all_results_in_order() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- the laws
-@pytest.mark.parametrize("first", NAMED)
+@pytest.mark.parametrize("first", OPERATORS)
 @pytest.mark.parametrize("second", ["sum", "argmin", "logsumexp", "all"])
 def test_each_absorbs_as_if_alone(first: str, second: str) -> None:
     """Also NaN, infinities and both zeros, which another operator's values must not touch."""
@@ -136,7 +136,7 @@ def test_each_absorbs_as_if_alone(first: str, second: str) -> None:
 def test_each_finishes_as_if_alone() -> None:
     together = several()
     for i, acc in enumerate(together.absorbed()):
-        own = [part for k, bound in enumerate(together.parts) for part in finished(bound, together.alone(k)[i]).values()]
+        own = [part for k, bound_operator in enumerate(together.parts) for part in finished(bound_operator, together.alone(k)[i]).values()]
         assert_same(finished(together.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
 
 
@@ -144,36 +144,36 @@ def test_each_merges_as_if_alone() -> None:
     together = several()
     whole = together.singles()
     for a, b in itertools.combinations(range(together.length), 2):
-        joined = merged(together.bound, whole[a], whole[b])
-        for k, bound in enumerate(together.parts):
+        both = merge(together.bound, whole[a], whole[b])
+        for k, bound_operator in enumerate(together.parts):
             alone = singles(
-                bound, [together.values[k]], {n: together.known[n] for n in components(together.values[k]).values()}, together.length
+                bound_operator, [together.values[k]], {n: together.numbers[n] for n in components(together.values[k]).values()}, together.length
             )
-            own = merged(bound, alone[a], alone[b])
-            assert_same({name: joined[f"r{k}_{name}"] for name in own}, own)
+            own = merge(bound_operator, alone[a], alone[b])
+            assert_same({name: both[f"r{k}_{name}"] for name in own}, own)
 
 
 def test_the_identity_changes_nothing() -> None:
     together = several()
     nothing = together.absorbed()[0]
     for acc in together.singles():
-        assert_same(merged(together.bound, acc, nothing), acc)
-        assert_same(merged(together.bound, nothing, acc), acc)
+        assert_same(merge(together.bound, acc, nothing), acc)
+        assert_same(merge(together.bound, nothing, acc), acc)
 
 
 def test_merging_is_associative() -> None:
     together = several()
     for a, b, c in itertools.combinations(together.singles(), 3):
-        left = merged(together.bound, merged(together.bound, a, b), c)
-        assert_same(left, merged(together.bound, a, merged(together.bound, b, c)))
+        left = merge(together.bound, merge(together.bound, a, b), c)
+        assert_same(left, merge(together.bound, a, merge(together.bound, b, c)))
 
 
 def test_absorbing_is_merging_one_by_one() -> None:
     together = several()
-    joined = together.absorbed()[0]
+    total = together.absorbed()[0]
     for single in together.singles():
-        joined = merged(together.bound, joined, single)
-    assert_same(joined, together.absorbed()[-1])
+        total = merge(together.bound, total, single)
+    assert_same(total, together.absorbed()[-1])
 
 
 def test_several_values_are_absorbed_in_order() -> None:
@@ -201,7 +201,7 @@ def test_the_lowest_place_wins_in_every_order_of_merging(name: str, data: list[f
     for order in itertools.permutations(range(len(x))):
         acc = whole[order[0]]
         for k in order[1:]:
-            acc = merged(together.bound, acc, whole[k])
+            acc = merge(together.bound, acc, whole[k])
         assert finished(together.bound, acc)["p0"] == getattr(np, name)(x)
 
 
@@ -237,8 +237,8 @@ ONES = np.ones(2, "f4")
     ],
 )  # fmt: skip
 def test_one_part_decides_for_all(others: list[Any], commutative: bool, identity: bool, vectorisable: bool) -> None:
-    bound = Together(("sum", ONES), *others, ("maximum", ONES)).bound
-    assert (bound.commutative, bound.has_identity, bound.vectorisable) == (commutative, identity, vectorisable)
+    bound_operator = Together(("sum", ONES), *others, ("maximum", ONES)).bound
+    assert (bound_operator.commutative, bound_operator.has_identity, bound_operator.vectorisable) == (commutative, identity, vectorisable)
 
 
 def test_the_shortest_chain_holds_for_all() -> None:

@@ -24,11 +24,11 @@ class Case:
 
     def run(self, context: cm.Context, mode: str) -> None:
         """Raises AssertionError where a result is wrong."""
-        for told, found, expected in self.calls(context, mode):
-            found, expected = np.asarray(found), np.asarray(expected)
-            if found.dtype.names:
-                found = np.stack([found[name] for name in found.dtype.names]).astype("f8")
-            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5, err_msg=told)
+        for label, result, expected in self.calls(context, mode):
+            result, expected = np.asarray(result), np.asarray(expected)
+            if result.dtype.names:
+                result = np.stack([result[name] for name in result.dtype.names]).astype("f8")
+            np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5, err_msg=label)
 
 
 def parallel(calls: Callable[[cm.Context, str], Iterator[Check]]) -> Case:

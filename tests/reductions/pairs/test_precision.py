@@ -20,9 +20,9 @@ def bind(name: str, weights: int = 0, **options: Any) -> PairBound:
     return PAIR_REDUCTIONS[name].bind(F4, 1, weights, np.dtype("i4"), PairOptions(**options))
 
 
-def walked(bound: PairBound, numbers: Any, rng: Any, tile: int = 512, group: int = 8) -> tuple[Any, Walk]:
+def output_and_walk(operator: PairBound, numbers: Any, rng: Any, tile: int = 512, group: int = 8) -> tuple[Any, Walk]:
     """The first output, one number a row, and the walk that gave it."""
-    walk = Walk(bound)
+    walk = Walk(operator)
     acc = walk.columns(numbers, rng, tile=tile, group=group)
     return walk.finish(acc, numbers.shape[2])[0], walk
 
@@ -32,7 +32,7 @@ def test_block_sums_lose_less_than_direct_ones_and_kahan_nothing(rng: Any) -> No
     numbers = rng.random((1, 2, LONG)).astype("f4")
     exact = np.sum(numbers.astype(float), -1).T
     error = {
-        scheme: np.max(np.abs(walked(bind("Sum", scheme=scheme), numbers, rng)[0] - exact) / exact)
+        scheme: np.max(np.abs(output_and_walk(bind("Sum", scheme=scheme), numbers, rng)[0] - exact) / exact)
         for scheme in ("direct_sum", "block_sum", "kahan_scheme")
     }
     assert error["kahan_scheme"] <= 1.001 * 2**-24
@@ -83,7 +83,7 @@ def test_long_rows_of_exponentials_keep_their_digits(data: str, rng: Any) -> Non
         "creeping": j * 1e-5, "falling": -j * 1e-3, "stairs": (j // 1000) * 0.75, "peak at the end": (j == LONG - 1) * 12.0,
     }[data]  # fmt: skip
     numbers = (row + 0.1 * rng.normal(size=(1, 2, LONG))).astype("f4")
-    result, _ = walked(bind("LogSumExp"), numbers, rng)
+    result, _ = output_and_walk(bind("LogSumExp"), numbers, rng)
     expected = logsumexp(numbers)
     np.testing.assert_array_less(np.abs(result - expected), 1e-6 + 2**-23 * (np.abs(expected) + np.max(numbers)))
 
@@ -95,12 +95,12 @@ def test_the_top_is_raised_only_out_of_reach(rng: Any) -> None:
     steep = np.linspace(0, 200, 2000, dtype="f4")[None, None]
     assert 2 <= walk_of("LogSumExp", steep, rng) <= 12
     assert walk_of("LogSumExp", -steep, rng) == 1
-    np.testing.assert_allclose(walked(bind("LogSumExp"), steep, rng)[0], logsumexp(steep), rtol=1e-6)
+    np.testing.assert_allclose(output_and_walk(bind("LogSumExp"), steep, rng)[0], logsumexp(steep), rtol=1e-6)
 
 
 def walk_of(name: str, numbers: Any, rng: Any) -> int:
     """How often a tile's columns made the operator adjust."""
-    walk = walked(bind(name), numbers, rng, tile=64)[1]
+    walk = output_and_walk(bind(name), numbers, rng, tile=64)[1]
     return walk.own.adjusted
 
 
@@ -112,8 +112,8 @@ def test_exponents_far_from_zero_neither_overflow_nor_vanish(far: float, rng: An
     numbers = np.concatenate([numbers, rng.normal(size=(2, 3, 300)).astype("f4")])
     (soft,) = reduced(bind("SumSoftMaxWeight", 2), numbers, rng, splits=3)
     # the exponents' own rounding at this distance
-    allowed = 1e-5 + 2 * np.spacing(np.float32(abs(far)))
-    np.testing.assert_allclose(soft, dense("SumSoftMaxWeight", numbers[:1], numbers[1:])[0], atol=allowed)
+    tolerance = 1e-5 + 2 * np.spacing(np.float32(abs(far)))
+    np.testing.assert_allclose(soft, dense("SumSoftMaxWeight", numbers[:1], numbers[1:])[0], atol=tolerance)
 
 
 def test_a_weight_of_zero_hides_no_overflow(rng: Any) -> None:
@@ -155,5 +155,5 @@ def test_a_fast_exponential_may_end_at_the_smallest_normal_number(
 @pytest.mark.parametrize("name", ["ArgMin", "KMin", "ArgKMin"])
 def test_falling_values_are_rare_only_once(name: str, rng: Any) -> None:
     rising = np.arange(200, dtype="f4")[None, None]
-    walk = walked(bind(name, k=3), rising, rng, tile=64, group=4)[1]
+    walk = output_and_walk(bind(name, k=3), rising, rng, tile=64, group=4)[1]
     assert walk.adjusted == (1 if name == "ArgMin" else 3)

@@ -72,10 +72,10 @@ def test_an_operator_of_the_users_reduces_each_number(rng: Any) -> None:
 
 def test_an_operator_that_does_not_commute_keeps_the_order_of_columns(rng: Any) -> None:
     last = cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0, commutative=False, name="last")
-    bound = bind(last, width=2)
-    assert not bound.commutative
+    operator = bind(last, width=2)
+    assert not operator.commutative
     numbers = rng.integers(0, 3, (2, 5, 40)).astype("f4")
-    (result,) = reduced(bound, numbers, rng, splits=6, tile=8)
+    (result,) = reduced(operator, numbers, rng, splits=6, tile=8)
     for i, d in np.ndindex(5, 2):
         assert result[i, d] == ([0, *[x for x in numbers[d, i] if x]][-1])
 
